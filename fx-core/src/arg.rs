@@ -1,0 +1,243 @@
+//! Arguments: what an op, a module or a graph takes and gives, generic in its leaf.
+//!
+//! `Arg<NodeId>` stands in a graph, `Arg<Tensor>` in a run, `Arg<Proxy>` in a trace, `Arg<Meta>` in shape
+//! propagation. [`Arg::map`] and [`Arg::try_map`] are torch.fx's `map_arg`.
+
+use std::borrow::Cow;
+
+use crate::tensor::{DType, Scalar};
+
+/// The name of a keyword argument: mostly an attribute of the op table, so mostly not allocated.
+pub type Key = Cow<'static, str>;
+
+/// An argument: a value or immediate data, nested as deep as needed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg<V> {
+    /// Absent.
+    None,
+    /// A value: a node, a tensor, a proxy.
+    Value(V),
+    /// A boolean.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// A string.
+    Str(Cow<'static, str>),
+    /// An element type.
+    DType(DType),
+    /// `...` in an index.
+    Ellipsis,
+    /// A list.
+    List(Vec<Arg<V>>),
+    /// A tuple.
+    Tuple(Vec<Arg<V>>),
+    /// A dictionary with string keys, in insertion order.
+    Dict(Kwargs<V>),
+    /// `start:stop:step` in an index.
+    Slice(Box<[Arg<V>; 3]>),
+}
+
+/// Keyword arguments in insertion order. Few, so looked up linearly.
+#[derive(Clone, Debug)]
+pub struct Kwargs<V>(Vec<(Key, Arg<V>)>);
+
+impl<V> Arg<V> {
+    /// The same argument with every value replaced; torch.fx's `map_arg`.
+    pub fn map<W>(&self, f: &mut impl FnMut(&V) -> W) -> Arg<W> {
+        match self.try_map(&mut |value| Ok::<_, std::convert::Infallible>(f(value))) {
+            Ok(arg) => arg,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The same argument with every value replaced by an argument, or the first error.
+    pub fn try_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<W, E>) -> Result<Arg<W>, E> {
+        self.try_flat_map(&mut |value| f(value).map(Arg::Value))
+    }
+
+    /// The same argument with every value replaced by a whole argument, or the first error.
+    pub fn try_flat_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<Arg<W>, E>) -> Result<Arg<W>, E> {
+        let mut all = |args: &[Arg<V>]| args.iter().map(|arg| arg.try_flat_map(f)).collect::<Result<Vec<_>, E>>();
+        Ok(match self {
+            Arg::None => Arg::None,
+            Arg::Value(value) => f(value)?,
+            Arg::Bool(x) => Arg::Bool(*x),
+            Arg::Int(x) => Arg::Int(*x),
+            Arg::Float(x) => Arg::Float(*x),
+            Arg::Str(x) => Arg::Str(x.clone()),
+            Arg::DType(x) => Arg::DType(*x),
+            Arg::Ellipsis => Arg::Ellipsis,
+            Arg::List(args) => Arg::List(all(args)?),
+            Arg::Tuple(args) => Arg::Tuple(all(args)?),
+            Arg::Dict(kwargs) => Arg::Dict(kwargs.try_flat_map(f)?),
+            Arg::Slice(bounds) => {
+                let [start, stop, step] = &**bounds;
+                Arg::Slice(Box::new([start.try_flat_map(f)?, stop.try_flat_map(f)?, step.try_flat_map(f)?]))
+            }
+        })
+    }
+
+    /// Visits every value, in order, as often as it occurs.
+    pub fn for_each(&self, f: &mut impl FnMut(&V)) {
+        match self {
+            Arg::Value(value) => f(value),
+            Arg::List(args) | Arg::Tuple(args) => args.iter().for_each(|arg| arg.for_each(f)),
+            Arg::Dict(kwargs) => kwargs.iter().for_each(|(_, arg)| arg.for_each(f)),
+            Arg::Slice(bounds) => bounds.iter().for_each(|arg| arg.for_each(f)),
+            _ => {}
+        }
+    }
+
+    /// The value, if this is one.
+    pub fn as_value(&self) -> Option<&V> {
+        match self {
+            Arg::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The elements, if this is a list or a tuple.
+    pub fn as_items(&self) -> Option<&[Arg<V>]> {
+        match self {
+            Arg::List(args) | Arg::Tuple(args) => Some(args),
+            _ => None,
+        }
+    }
+
+    /// Whether this is [`Arg::None`].
+    pub fn is_none(&self) -> bool {
+        matches!(self, Arg::None)
+    }
+
+    /// What kind of argument this is, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Arg::None => "None",
+            Arg::Value(_) => "a value",
+            Arg::Bool(_) => "a bool",
+            Arg::Int(_) => "an int",
+            Arg::Float(_) => "a float",
+            Arg::Str(_) => "a string",
+            Arg::DType(_) => "a dtype",
+            Arg::Ellipsis => "an ellipsis",
+            Arg::List(_) => "a list",
+            Arg::Tuple(_) => "a tuple",
+            Arg::Dict(_) => "a dict",
+            Arg::Slice(_) => "a slice",
+        }
+    }
+}
+
+impl<V> Kwargs<V> {
+    /// No keyword arguments.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The argument named `key`.
+    pub fn get(&self, key: &str) -> Option<&Arg<V>> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, arg)| arg)
+    }
+
+    /// Sets the argument named `key`, in its place if it was there, else last; gives the old one.
+    pub fn insert(&mut self, key: impl Into<Key>, arg: Arg<V>) -> Option<Arg<V>> {
+        let key = key.into();
+        match self.0.iter_mut().find(|(name, _)| *name == key) {
+            Some((_, old)) => Some(std::mem::replace(old, arg)),
+            None => {
+                self.0.push((key, arg));
+                None
+            }
+        }
+    }
+
+    /// Takes out the argument named `key`.
+    pub fn remove(&mut self, key: &str) -> Option<Arg<V>> {
+        let index = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(index).1)
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Arg<V>)> {
+        self.0.iter().map(|(key, arg)| (key, arg))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As [`Arg::try_flat_map`], for every argument.
+    pub fn try_flat_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<Arg<W>, E>) -> Result<Kwargs<W>, E> {
+        self.0.iter().map(|(key, arg)| Ok((key.clone(), arg.try_flat_map(f)?))).collect::<Result<_, E>>().map(Kwargs)
+    }
+}
+
+impl<V> Default for Kwargs<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Equal as dictionaries are: the order of the keys does not matter.
+impl<V: PartialEq> PartialEq for Kwargs<V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().all(|(key, arg)| other.get(key) == Some(arg))
+    }
+}
+
+impl<V, K: Into<Key>> FromIterator<(K, Arg<V>)> for Kwargs<V> {
+    fn from_iter<I: IntoIterator<Item = (K, Arg<V>)>>(iter: I) -> Self {
+        let mut kwargs = Self::new();
+        for (key, arg) in iter {
+            kwargs.insert(key, arg);
+        }
+        kwargs
+    }
+}
+
+impl<V> From<Scalar> for Arg<V> {
+    fn from(scalar: Scalar) -> Self {
+        match scalar {
+            Scalar::Bool(x) => Arg::Bool(x),
+            Scalar::Int(x) => Arg::Int(x),
+            Scalar::Float(x) => Arg::Float(x),
+        }
+    }
+}
+
+macro_rules! arg_from {
+    ($($variant:ident: $($from:ty),+;)+) => { $($(
+        impl<V> From<$from> for Arg<V> {
+            fn from(x: $from) -> Self {
+                Arg::$variant(x.into())
+            }
+        }
+    )+)+ };
+}
+arg_from! {
+    Bool: bool;
+    Int: i64, i32;
+    Float: f64, f32;
+    Str: &'static str, String;
+    DType: DType;
+}
+
+impl<V> From<usize> for Arg<V> {
+    fn from(x: usize) -> Self {
+        Arg::Int(x as i64)
+    }
+}
+
+impl<V, T: Into<Arg<V>>> From<Option<T>> for Arg<V> {
+    fn from(x: Option<T>) -> Self {
+        x.map_or(Arg::None, Into::into)
+    }
+}

@@ -1,0 +1,1 @@
+//! The front end of fx: `#[traceable]` and `#[wrap]`.

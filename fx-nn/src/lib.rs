@@ -1,0 +1,1 @@
+//! Neural network modules for fx, with PyTorch names, arguments and defaults.

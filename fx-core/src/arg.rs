@@ -174,9 +174,28 @@ impl<V> Kwargs<V> {
         self.0.is_empty()
     }
 
+    /// As [`Arg::map`], for every argument.
+    pub fn map<W>(&self, f: &mut impl FnMut(&V) -> W) -> Kwargs<W> {
+        Kwargs(self.0.iter().map(|(key, arg)| (key.clone(), arg.map(f))).collect())
+    }
+
+    /// As [`Arg::try_map`], for every argument.
+    pub fn try_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<W, E>) -> Result<Kwargs<W>, E> {
+        self.try_flat_map(&mut |value| f(value).map(Arg::Value))
+    }
+
     /// As [`Arg::try_flat_map`], for every argument.
     pub fn try_flat_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<Arg<W>, E>) -> Result<Kwargs<W>, E> {
         self.0.iter().map(|(key, arg)| Ok((key.clone(), arg.try_flat_map(f)?))).collect::<Result<_, E>>().map(Kwargs)
+    }
+}
+
+impl<V> IntoIterator for Kwargs<V> {
+    type Item = (Key, Arg<V>);
+    type IntoIter = std::vec::IntoIter<(Key, Arg<V>)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }
 

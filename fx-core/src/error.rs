@@ -127,6 +127,13 @@ impl Error {
         self
     }
 
+    /// Names the source line that a node was made at, in place of the line that ran it.
+    #[must_use]
+    pub(crate) fn at_node_location(mut self, location: impl fmt::Display) -> Self {
+        self.0.location = Some(location.to_string());
+        self
+    }
+
     /// Names the caller's source line, unless an inner layer did.
     #[must_use]
     pub fn at_caller(self, location: &Location<'_>) -> Self {
@@ -198,4 +205,14 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
+}
+
+/// Writes a file beside its place and renames it, so that it is never half-written.
+pub(crate) fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<()> {
+    let context = |error: std::io::Error| Error::new(ErrorKind::Io, format!("{}: {error}", path.display()));
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let beside = std::path::PathBuf::from(beside);
+    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
+    written.inspect_err(|_| drop(std::fs::remove_file(&beside))).map_err(context)
 }

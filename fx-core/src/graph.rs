@@ -1,1 +1,211 @@
-//! The graph.
+//! The graph: an ordered list of nodes, each one call.
+//!
+//! Nodes are named by ids, not references: a [`NodeId`] is a small copyable handle that stays valid while others come
+//! and go, and never comes to mean another node. The order of the nodes is a doubly linked list over ids, so insertion
+//! and removal cost the same everywhere and are safe while iterating over [`Graph::node_ids`].
+//!
+//! **Invariants**, all recomputed and compared by [`Graph::lint`]: a node's users are the nodes whose arguments
+//! mention it; names are unique; arguments are defined before their users; the output comes last. Arguments, users
+//! and order are written by `edit.rs` alone.
+
+mod build;
+mod copy;
+mod edit;
+mod lint;
+mod meta;
+mod namer;
+mod node;
+mod parse;
+mod print;
+
+use std::fmt;
+use std::ops::Index;
+
+pub use copy::NodeMap;
+pub use lint::{Owner, Violation};
+pub use meta::{Metadata, ModuleFrame, ModuleStack, SourceLocation};
+pub use node::{Node, NodeId, Opcode, Target};
+
+use crate::arg::Arg;
+use node::Slot;
+
+/// An argument of a node.
+pub type NodeArg = Arg<NodeId>;
+
+/// An editable program of six opcodes.
+///
+/// ```
+/// use fx_core::graph::{Graph, Opcode};
+/// use fx_core::ops;
+///
+/// let mut graph = Graph::new();
+/// let x = graph.placeholder("x");
+/// let y = graph.call_function(ops::add, [x.into(), 1.0.into()]);
+/// graph.output(y);
+/// assert_eq!(
+///     graph.to_string(),
+///     "graph():
+///     %x : [num_users=1] = placeholder[target=x]
+///     %add : [num_users=1] = call_function[target=add](args = (%x, 1.0), kwargs = {})
+///     return add"
+/// );
+/// ```
+#[derive(Clone, Default)]
+pub struct Graph {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    ends: Option<(NodeId, NodeId)>,
+    len: usize,
+    cursor: edit::Cursor,
+    namer: namer::Namer,
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The node of an id, unless it was erased or belongs to another graph.
+    pub fn get(&self, id: NodeId) -> Option<&Node> {
+        self.slots.get(id.index()).and_then(|slot| slot.node.as_ref().filter(|_| slot.generation == id.generation))
+    }
+
+    /// The metadata of a node, for writing.
+    pub fn meta_mut(&mut self, id: NodeId) -> Option<&mut Metadata> {
+        self.node_mut(id).map(|node| &mut node.meta)
+    }
+
+    /// Whether the node is in this graph.
+    pub fn contains(&self, id: NodeId) -> bool {
+        self.get(id).is_some()
+    }
+
+    /// The nodes in order.
+    pub fn nodes(&self) -> Nodes<'_> {
+        Nodes { graph: self, ends: self.ends }
+    }
+
+    /// The ids of all nodes in order: a copy, so that the graph can be edited while iterating.
+    pub fn node_ids(&self) -> Vec<NodeId> {
+        self.nodes().map(|(id, _)| id).collect()
+    }
+
+    /// The node after this one.
+    pub fn next(&self, id: NodeId) -> Option<NodeId> {
+        self.get(id).and_then(|_| self.slots[id.index()].next)
+    }
+
+    /// The node before this one.
+    pub fn prev(&self, id: NodeId) -> Option<NodeId> {
+        self.get(id).and_then(|_| self.slots[id.index()].prev)
+    }
+
+    /// The nodes of an opcode and target, in order.
+    pub fn find_nodes(&self, op: Opcode, target: impl Into<Target>) -> Vec<NodeId> {
+        let target = target.into();
+        self.nodes().filter(|(_, node)| node.op() == op && *node.target() == target).map(|(id, _)| id).collect()
+    }
+
+    /// The node with this name.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.nodes().find(|(_, node)| node.name() == name).map(|(id, _)| id)
+    }
+
+    /// The placeholders, in order.
+    pub fn placeholders(&self) -> Vec<NodeId> {
+        self.nodes().filter(|(_, node)| node.op() == Opcode::Placeholder).map(|(id, _)| id).collect()
+    }
+
+    /// The output node, if there is one.
+    pub fn output_node(&self) -> Option<NodeId> {
+        self.nodes().rev().find(|(_, node)| node.op() == Opcode::Output).map(|(id, _)| id)
+    }
+
+    /// What the graph gives: the argument of its output node.
+    pub fn output_arg(&self) -> Option<&NodeArg> {
+        self.output_node().and_then(|id| self[id].args().first())
+    }
+}
+
+#[track_caller]
+fn missing(id: NodeId) -> ! {
+    panic!("node {id} was erased or belongs to another graph")
+}
+
+impl Index<NodeId> for Graph {
+    type Output = Node;
+
+    /// # Panics
+    /// If the node was erased or belongs to another graph.
+    #[track_caller]
+    fn index(&self, id: NodeId) -> &Node {
+        match self.get(id) {
+            Some(node) => node,
+            None => missing(id),
+        }
+    }
+}
+
+/// The nodes of a graph in order.
+#[derive(Clone)]
+pub struct Nodes<'a> {
+    graph: &'a Graph,
+    ends: Option<(NodeId, NodeId)>,
+}
+
+impl<'a> Iterator for Nodes<'a> {
+    type Item = (NodeId, &'a Node);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (first, last) = self.ends?;
+        self.ends = if first == last { None } else { self.graph.next(first).map(|next| (next, last)) };
+        self.graph.get(first).map(|node| (first, node))
+    }
+}
+
+impl DoubleEndedIterator for Nodes<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let (first, last) = self.ends?;
+        self.ends = if first == last { None } else { self.graph.prev(last).map(|prev| (first, prev)) };
+        self.graph.get(last).map(|node| (last, node))
+    }
+}
+
+/// Equal nodes in equal order: names, opcodes, targets, arguments, annotations. Metadata does not count.
+impl PartialEq for Graph {
+    fn eq(&self, other: &Self) -> bool {
+        let place = |graph: &Graph| -> std::collections::HashMap<NodeId, usize> {
+            graph.nodes().enumerate().map(|(place, (id, _))| (id, place)).collect()
+        };
+        let (ours, theirs) = (place(self), place(other));
+        let equal = |(_, a): (NodeId, &Node), (_, b): (NodeId, &Node)| {
+            a.name() == b.name()
+                && a.op() == b.op()
+                && a.target() == b.target()
+                && a.annotation() == b.annotation()
+                && a.args.len() == b.args.len()
+                && a.args.iter().zip(&b.args).all(|(x, y)| {
+                    x.map(&mut |id| ours.get(id).copied()) == y.map(&mut |id| theirs.get(id).copied())
+                })
+                && a.kwargs.map(&mut |id| ours.get(id).copied()) == b.kwargs.map(&mut |id| theirs.get(id).copied())
+        };
+        self.len == other.len && self.nodes().zip(other.nodes()).all(|(a, b)| equal(a, b))
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -4,14 +4,66 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{LazyLock, RwLock};
 
-/// What is known about an op.
+use crate::arg::{Arg, Kwargs};
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+use crate::value::{Dim, Meta};
+
+/// What is known about an op: a row of the table.
 pub struct Definition {
     /// Its name, PyTorch's: `conv2d`. A wrapped user function's is its path: `my_crate::helper`.
     pub name: &'static str,
-    /// What it does, the first paragraph of its documentation.
-    pub doc: &'static str,
+    /// What it does, one entry a line.
+    pub doc: &'static [&'static str],
+    /// The positional arguments.
+    pub operands: &'static [Operand],
+    /// The keyword arguments.
+    pub attributes: &'static [Attribute],
     /// Whether a call may be dropped, repeated or reordered.
     pub effect: Effect,
+    /// How far two correct implementations may differ.
+    pub tolerance: Tolerance,
+    /// Computes the result. The arguments have passed `infer`.
+    pub eval: fn(&[Arg<Tensor>], &Kwargs<Tensor>) -> Result<Arg<Tensor>>,
+    /// The result's shape and element type, or what is wrong with the arguments.
+    pub infer: fn(&[Arg<Meta>], &Kwargs<Meta>) -> Result<Arg<Meta>>,
+    /// Floating-point operations of a call, a multiply-add counted as two.
+    pub flops: fn(&[Arg<Meta>], &Kwargs<Meta>, &Arg<Meta>) -> Dim,
+}
+
+/// A positional argument of an op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: OperandKind,
+}
+
+/// What a positional argument may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperandKind {
+    /// A tensor.
+    One,
+    /// A tensor or nothing.
+    Opt,
+    /// A list of tensors.
+    Many,
+    /// A tensor, a number or a symbolic size.
+    Num,
+    /// Anything.
+    Any,
+}
+
+/// A keyword argument of an op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its name.
+    pub name: &'static str,
+    /// The name of its type in the table: `int`, `pair`, `sizes`.
+    pub kind: &'static str,
+    /// Its default as Rust text; without one it is required.
+    pub default: Option<&'static str>,
 }
 
 /// What a call does beside giving its result.
@@ -25,12 +77,33 @@ pub enum Effect {
     Impure,
 }
 
+/// How far two correct implementations may differ: `|a - b| <= atol + rtol * |b|`, on f32.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// The relative part.
+    pub rtol: f64,
+    /// The absolute part.
+    pub atol: f64,
+}
+
+impl Tolerance {
+    /// Equal bit for bit (and NaN equal to NaN).
+    pub const EXACT: Tolerance = Tolerance { rtol: 0.0, atol: 0.0 };
+    /// A few roundings: elementwise maths.
+    pub const ROUNDING: Tolerance = Tolerance { rtol: 2e-6, atol: 1e-6 };
+    /// Many additions, whose order may differ.
+    pub const SUMMATION: Tolerance = Tolerance { rtol: 1e-5, atol: 1e-5 };
+}
+
 /// A function that a node can call: a handle to a static [`Definition`], equal by identity.
 #[derive(Clone, Copy)]
 pub struct Function(&'static Definition);
 
 /// All functions by name: the op table's and the wrapped ones met so far.
-static REGISTRY: LazyLock<RwLock<HashMap<&'static str, Function>>> = LazyLock::new(Default::default);
+static REGISTRY: LazyLock<RwLock<HashMap<&'static str, Function>>> = LazyLock::new(|| {
+    let table = super::families().iter().flat_map(|family| family.functions.iter());
+    RwLock::new(table.map(|function| (function.name(), *function)).collect())
+});
 
 impl Function {
     /// The handle of a definition.
@@ -57,6 +130,97 @@ impl Function {
     pub const fn name(self) -> &'static str {
         self.0.name
     }
+
+    /// What a call does beside giving its result.
+    pub const fn effect(self) -> Effect {
+        self.0.effect
+    }
+
+    /// The result of a call.
+    ///
+    /// # Errors
+    /// If the function does not take these arguments; the error names the function and the operands.
+    pub fn eval(self, args: &[Arg<Tensor>], kwargs: &Kwargs<Tensor>) -> Result<Arg<Tensor>> {
+        (self.0.eval)(args, kwargs).map_err(|error| error.in_op(self.0.name, || describe(args)))
+    }
+
+    /// Checks the arguments, then computes the result.
+    ///
+    /// # Errors
+    /// As [`Function::eval`].
+    pub fn call(self, args: &[Arg<Tensor>], kwargs: &Kwargs<Tensor>) -> Result<Arg<Tensor>> {
+        self.check(args, kwargs)?;
+        self.eval(args, kwargs)
+    }
+
+    /// The shape and element type of a call's result.
+    ///
+    /// # Errors
+    /// If the function does not take these arguments; the error names the function and the operands.
+    pub fn infer(self, args: &[Arg<Meta>], kwargs: &Kwargs<Meta>) -> Result<Arg<Meta>> {
+        if args.iter().any(mentions_unknown) || kwargs.iter().any(|(_, arg)| mentions_unknown(arg)) {
+            return Ok(Arg::Value(Meta::Unknown));
+        }
+        (self.0.infer)(args, kwargs).map_err(|error| error.in_op(self.0.name, || describe(args)))
+    }
+
+    /// The shape and element type of a call's result on tensors, and with it the check of the arguments.
+    ///
+    /// # Errors
+    /// As [`Function::infer`].
+    pub fn check(self, args: &[Arg<Tensor>], kwargs: &Kwargs<Tensor>) -> Result<Arg<Meta>> {
+        let metas: Vec<Arg<Meta>> = args.iter().map(|arg| arg.map(&mut |tensor| Meta::from(tensor))).collect();
+        let kwargs = kwargs.map(&mut |tensor| Meta::from(tensor));
+        self.infer(&metas, &kwargs)
+    }
+}
+
+fn mentions_unknown(arg: &Arg<Meta>) -> bool {
+    let mut unknown = false;
+    arg.for_each(&mut |meta| unknown |= *meta == Meta::Unknown);
+    unknown
+}
+
+/// The arguments of a call, for messages: `f32[2, 3], 1.0`.
+pub fn describe<V: Describe>(args: &[Arg<V>]) -> Vec<String> {
+    fn one<V: Describe>(arg: &Arg<V>) -> String {
+        match arg {
+            Arg::Value(value) => value.describe(),
+            Arg::List(items) | Arg::Tuple(items) => {
+                format!("[{}]", items.iter().map(one).collect::<Vec<_>>().join(", "))
+            }
+            Arg::Int(x) => x.to_string(),
+            Arg::Float(x) => format!("{x:?}"),
+            Arg::Bool(x) => x.to_string(),
+            other => other.kind().to_owned(),
+        }
+    }
+    args.iter().map(one).collect()
+}
+
+/// A value that can say what it is in an error message.
+pub trait Describe {
+    /// Its element type and shape: `f32[2, 3]`.
+    fn describe(&self) -> String;
+}
+
+impl Describe for Tensor {
+    fn describe(&self) -> String {
+        Meta::from(self).to_string()
+    }
+}
+
+impl Describe for Meta {
+    fn describe(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// A definition's operand count as words, for messages.
+pub(super) fn too_many(definition: &Definition, found: usize) -> Error {
+    let names: Vec<_> = definition.operands.iter().map(|operand| operand.name).collect();
+    Error::argument(format!("takes {} positional arguments ({}), found {found}", names.len(), names.join(", ")))
+        .help("attributes are given by name")
 }
 
 impl PartialEq for Function {

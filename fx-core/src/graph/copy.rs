@@ -1,0 +1,59 @@
+//! Copying nodes from one graph into another.
+
+use std::collections::HashMap;
+
+use super::{Graph, NodeArg, NodeId, Opcode};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Which argument stands in a copy for which node of the original.
+pub type NodeMap = HashMap<NodeId, NodeArg>;
+
+impl Graph {
+    /// Copies a node of another graph to the insertion point, with its metadata; `input` says what its arguments
+    /// become here.
+    ///
+    /// # Errors
+    /// If the node is not in `other`, or `input` fails.
+    pub fn node_copy(
+        &mut self,
+        other: &Graph,
+        id: NodeId,
+        input: &mut impl FnMut(NodeId) -> Result<NodeArg>,
+    ) -> Result<NodeId> {
+        let node = other.get(id).ok_or_else(|| Error::new(ErrorKind::Graph, format!("node {id} is not in the graph")))?;
+        let mut input = |id: &NodeId| input(*id);
+        let args = node.args.iter().map(|arg| arg.try_flat_map(&mut input)).collect::<Result<_>>()?;
+        let kwargs = node.kwargs.try_flat_map(&mut input)?;
+        let copy = self.create_node(node.op, node.target.clone(), args, kwargs, Some(&node.name));
+        if let Some(new) = self.node_mut(copy) {
+            new.annotation.clone_from(&node.annotation);
+            new.meta = node.meta.clone();
+        }
+        Ok(copy)
+    }
+
+    /// Copies all nodes of another graph but its output to the insertion point; nodes that are in `map` already
+    /// are not copied but stand for what they map to. Gives what the other graph gives, in terms of this one.
+    ///
+    /// # Errors
+    /// If a node is used before it is defined.
+    pub fn graph_copy(&mut self, other: &Graph, map: &mut NodeMap) -> Result<Option<NodeArg>> {
+        for (id, node) in other.nodes() {
+            if map.contains_key(&id) {
+                continue;
+            }
+            let find = |id: NodeId| {
+                map.get(&id).cloned().ok_or_else(|| {
+                    let name = other.get(id).map_or_else(|| id.to_string(), |node| node.name().to_owned());
+                    Error::new(ErrorKind::Graph, format!("%{name} is used before it is defined"))
+                })
+            };
+            if node.op == Opcode::Output {
+                return node.args.first().map(|arg| arg.try_flat_map(&mut |id| find(*id))).transpose();
+            }
+            let copy = self.node_copy(other, id, &mut { find })?;
+            map.insert(id, NodeArg::Value(copy));
+        }
+        Ok(None)
+    }
+}

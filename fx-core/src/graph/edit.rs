@@ -1,0 +1,428 @@
+//! The one writer of arguments, users and order.
+
+use super::namer;
+use super::node::{Node, Slot};
+use super::{Graph, Metadata, NodeArg, NodeId, Opcode, Target, missing};
+use crate::arg::{Key, Kwargs};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Where the next node goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Cursor {
+    /// After all nodes.
+    #[default]
+    End,
+    /// Before all nodes.
+    Start,
+    Before(NodeId),
+    After(NodeId),
+}
+
+impl Graph {
+    /// Makes a node at the insertion point, named after `name` or else its target.
+    ///
+    /// # Panics
+    /// If an argument is a node of another graph.
+    #[track_caller]
+    pub fn create_node(
+        &mut self,
+        op: Opcode,
+        target: impl Into<Target>,
+        args: Vec<NodeArg>,
+        kwargs: Kwargs<NodeId>,
+        name: Option<&str>,
+    ) -> NodeId {
+        let target = target.into();
+        let name = match name {
+            Some(name) => self.namer.create(name),
+            None => self.namer.create(&namer::candidate(op, &target)),
+        };
+        let node = Node {
+            name,
+            op,
+            target,
+            args,
+            kwargs,
+            users: Default::default(),
+            annotation: None,
+            meta: Metadata::default(),
+        };
+        node.for_each_input(&mut |input| {
+            if !self.contains(input) {
+                missing(input);
+            }
+        });
+        let id = self.allocate(node);
+        self.link(id, self.cursor);
+        if let Cursor::After(_) | Cursor::Start = self.cursor {
+            // Several nodes made after one place come in the order in which they are made.
+            self.cursor = Cursor::After(id);
+        }
+        self.add_to_inputs(id);
+        id
+    }
+
+    /// Runs `f` with the insertion point before a node.
+    ///
+    /// # Panics
+    /// If the node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn inserting_before<R>(&mut self, id: NodeId, f: impl FnOnce(&mut Graph) -> R) -> R {
+        self.with_cursor(Cursor::Before(self.require(id)), f)
+    }
+
+    /// Runs `f` with the insertion point after a node; what it makes comes in the order in which it is made.
+    ///
+    /// # Panics
+    /// If the node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn inserting_after<R>(&mut self, id: NodeId, f: impl FnOnce(&mut Graph) -> R) -> R {
+        self.with_cursor(Cursor::After(self.require(id)), f)
+    }
+
+    /// Runs `f` with the insertion point before all nodes.
+    pub fn inserting_at_start<R>(&mut self, f: impl FnOnce(&mut Graph) -> R) -> R {
+        self.with_cursor(Cursor::Start, f)
+    }
+
+    /// Removes a node that has no users.
+    ///
+    /// # Errors
+    /// If it has users, or is not in this graph.
+    pub fn erase_node(&mut self, id: NodeId) -> Result<()> {
+        let node = self.get(id).ok_or_else(|| unknown(id))?;
+        if !node.users.is_empty() {
+            let users: Vec<_> = node.users().map(|user| self.display_name(user)).collect();
+            let (count, name) = (users.len(), node.name());
+            let s = if count == 1 { "" } else { "s" };
+            let message = format!("tried to erase node {name} but it still had {count} user{s}: {}", users.join(", "));
+            return Err(Error::new(ErrorKind::Graph, message)
+                .help("replace its uses first, for example with `replace_all_uses_with`"));
+        }
+        self.remove_from_inputs(id);
+        self.repair_cursor(id);
+        self.unlink(id);
+        let slot = &mut self.slots[id.index()];
+        slot.node = None;
+        slot.generation += 1;
+        self.free.push(id.index);
+        Ok(())
+    }
+
+    /// Makes every user of `old` use `new` instead, but for `new` itself; gives the changed nodes.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn replace_all_uses_with(&mut self, old: NodeId, new: NodeId) -> Vec<NodeId> {
+        self.replace_uses_if(old, new, |_, user| user != new)
+    }
+
+    /// Makes those users of `old` that `replace` accepts use `new` instead; gives the changed nodes.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn replace_uses_if(
+        &mut self,
+        old: NodeId,
+        new: NodeId,
+        replace: impl Fn(&Graph, NodeId) -> bool,
+    ) -> Vec<NodeId> {
+        self.require(new);
+        let users: Vec<_> = self[old].users().filter(|user| replace(self, *user)).collect();
+        for user in &users {
+            self.replace_input_with(*user, old, new);
+        }
+        users
+    }
+
+    /// Makes one node use `new` where it used `old`.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn replace_input_with(&mut self, id: NodeId, old: NodeId, new: NodeId) {
+        self.map_inputs(id, &mut |input| NodeArg::Value(if input == old { new } else { input }));
+    }
+
+    /// Replaces every node among a node's arguments by an argument.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn map_inputs(&mut self, id: NodeId, f: &mut impl FnMut(NodeId) -> NodeArg) {
+        let mut f = |input: &NodeId| Ok::<_, std::convert::Infallible>(f(*input));
+        let node = &self[id];
+        let args: Result<Vec<_>, _> = node.args.iter().map(|arg| arg.try_flat_map(&mut f)).collect();
+        let kwargs = node.kwargs.try_flat_map(&mut f);
+        match (args, kwargs) {
+            (Ok(args), Ok(kwargs)) => self.set_arguments(id, args, kwargs),
+            (Err(never), _) | (_, Err(never)) => match never {},
+        }
+    }
+
+    /// Sets the positional arguments.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn set_args(&mut self, id: NodeId, args: Vec<NodeArg>) {
+        let kwargs = self[id].kwargs.clone();
+        self.set_arguments(id, args, kwargs);
+    }
+
+    /// Sets the keyword arguments.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn set_kwargs(&mut self, id: NodeId, kwargs: Kwargs<NodeId>) {
+        let args = self[id].args.clone();
+        self.set_arguments(id, args, kwargs);
+    }
+
+    /// Sets one positional argument.
+    ///
+    /// # Panics
+    /// If there is no such argument, or a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn update_arg(&mut self, id: NodeId, index: usize, arg: impl Into<NodeArg>) {
+        let mut args = self[id].args.clone();
+        args[index] = arg.into();
+        self.set_args(id, args);
+    }
+
+    /// Inserts a positional argument.
+    ///
+    /// # Panics
+    /// If the index is past the end, or a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn insert_arg(&mut self, id: NodeId, index: usize, arg: impl Into<NodeArg>) {
+        let mut args = self[id].args.clone();
+        args.insert(index, arg.into());
+        self.set_args(id, args);
+    }
+
+    /// Sets one keyword argument.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn update_kwarg(&mut self, id: NodeId, key: impl Into<Key>, arg: impl Into<NodeArg>) {
+        let mut kwargs = self[id].kwargs.clone();
+        kwargs.insert(key, arg.into());
+        self.set_kwargs(id, kwargs);
+    }
+
+    /// Sets what a node does and to what, keeping its arguments.
+    ///
+    /// # Panics
+    /// If the node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn set_call(&mut self, id: NodeId, op: Opcode, target: impl Into<Target>) {
+        let target = target.into();
+        match self.node_mut(id) {
+            Some(node) => (node.op, node.target) = (op, target),
+            None => missing(id),
+        }
+    }
+
+    /// Sets the type written for a node.
+    ///
+    /// # Panics
+    /// If the node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn annotate(&mut self, id: NodeId, annotation: Option<String>) {
+        match self.node_mut(id) {
+            Some(node) => node.annotation = annotation,
+            None => missing(id),
+        }
+    }
+
+    /// Gives a node a new name like `candidate`.
+    ///
+    /// # Panics
+    /// If the node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn rename(&mut self, id: NodeId, candidate: &str) {
+        self.require(id);
+        if self[id].name != candidate {
+            let name = self.namer.create(candidate);
+            if let Some(node) = self.node_mut(id) {
+                node.name = name;
+            }
+        }
+    }
+
+    /// Moves a node before another.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn move_before(&mut self, id: NodeId, place: NodeId) {
+        self.relocate(id, place, Cursor::Before(place));
+    }
+
+    /// Moves a node after another.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn move_after(&mut self, id: NodeId, place: NodeId) {
+        self.relocate(id, place, Cursor::After(place));
+    }
+
+    /// Removes nodes without users that `is_impure` does not protect; placeholders and the output stay.
+    /// Whether any went.
+    pub fn eliminate_dead_code(&mut self, is_impure: impl Fn(&Graph, NodeId) -> bool) -> bool {
+        let before = self.len;
+        for id in self.node_ids().into_iter().rev() {
+            let node = &self[id];
+            let kept = matches!(node.op, Opcode::Placeholder | Opcode::Output);
+            if !kept && node.users.is_empty() && !is_impure(self, id) {
+                let erased = self.erase_node(id);
+                debug_assert!(erased.is_ok(), "a node without users can be erased");
+            }
+        }
+        self.len != before
+    }
+
+    pub(super) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
+        self.slots.get_mut(id.index()).and_then(|slot| slot.node.as_mut().filter(|_| slot.generation == id.generation))
+    }
+
+    #[track_caller]
+    fn require(&self, id: NodeId) -> NodeId {
+        if !self.contains(id) {
+            missing(id);
+        }
+        id
+    }
+
+    fn display_name(&self, id: NodeId) -> String {
+        self.get(id).map_or_else(|| id.to_string(), |node| format!("%{}", node.name))
+    }
+
+    #[track_caller]
+    fn with_cursor<R>(&mut self, cursor: Cursor, f: impl FnOnce(&mut Graph) -> R) -> R {
+        let saved = std::mem::replace(&mut self.cursor, cursor);
+        let result = f(self);
+        self.cursor = match saved {
+            Cursor::Before(id) | Cursor::After(id) if !self.contains(id) => Cursor::End,
+            saved => saved,
+        };
+        result
+    }
+
+    #[track_caller]
+    fn set_arguments(&mut self, id: NodeId, args: Vec<NodeArg>, kwargs: Kwargs<NodeId>) {
+        let mut check = |input: &NodeId| {
+            self.require(*input);
+        };
+        args.iter().for_each(|arg| arg.for_each(&mut check));
+        kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut check));
+        self.require(id);
+        self.remove_from_inputs(id);
+        if let Some(node) = self.node_mut(id) {
+            (node.args, node.kwargs) = (args, kwargs);
+        }
+        self.add_to_inputs(id);
+    }
+
+    fn add_to_inputs(&mut self, id: NodeId) {
+        for input in self[id].inputs() {
+            if let Some(node) = self.node_mut(input) {
+                node.users.insert(id);
+            }
+        }
+    }
+
+    fn remove_from_inputs(&mut self, id: NodeId) {
+        for input in self[id].inputs() {
+            if let Some(node) = self.node_mut(input) {
+                node.users.shift_remove(&id);
+            }
+        }
+    }
+
+    fn allocate(&mut self, node: Node) -> NodeId {
+        self.len += 1;
+        match self.free.pop() {
+            Some(index) => {
+                let slot = &mut self.slots[index as usize];
+                slot.node = Some(node);
+                NodeId { index, generation: slot.generation }
+            }
+            None => {
+                let index = u32::try_from(self.slots.len()).expect("a graph holds fewer than 2^32 nodes");
+                self.slots.push(Slot { generation: 0, node: Some(node), prev: None, next: None });
+                NodeId { index, generation: 0 }
+            }
+        }
+    }
+
+    fn link(&mut self, id: NodeId, cursor: Cursor) {
+        let (prev, next) = match (cursor, self.ends) {
+            (_, None) => (None, None),
+            (Cursor::End, Some((_, last))) => (Some(last), None),
+            (Cursor::Start, Some((first, _))) => (None, Some(first)),
+            (Cursor::Before(place), _) => (self.slots[place.index()].prev, Some(place)),
+            (Cursor::After(place), _) => (Some(place), self.slots[place.index()].next),
+        };
+        let slot = &mut self.slots[id.index()];
+        (slot.prev, slot.next) = (prev, next);
+        if let Some(prev) = prev {
+            self.slots[prev.index()].next = Some(id);
+        }
+        if let Some(next) = next {
+            self.slots[next.index()].prev = Some(id);
+        }
+        let (first, last) = self.ends.unwrap_or((id, id));
+        self.ends = Some((if prev.is_none() { id } else { first }, if next.is_none() { id } else { last }));
+    }
+
+    fn unlink(&mut self, id: NodeId) {
+        let Slot { prev, next, .. } = self.slots[id.index()];
+        self.slots[id.index()].prev = None;
+        self.slots[id.index()].next = None;
+        if let Some(prev) = prev {
+            self.slots[prev.index()].next = next;
+        }
+        if let Some(next) = next {
+            self.slots[next.index()].prev = prev;
+        }
+        self.ends = self.ends.and_then(|(first, last)| {
+            let first = if first == id { next } else { Some(first) };
+            let last = if last == id { prev } else { Some(last) };
+            first.zip(last)
+        });
+        self.len -= 1;
+    }
+
+    #[track_caller]
+    fn relocate(&mut self, id: NodeId, place: NodeId, cursor: Cursor) {
+        self.require(id);
+        self.require(place);
+        if id != place {
+            self.repair_cursor(id);
+            self.unlink(id);
+            self.len += 1;
+            self.link(id, cursor);
+        }
+    }
+
+    /// Keeps the insertion point valid when a node leaves its place.
+    fn repair_cursor(&mut self, id: NodeId) {
+        let Slot { prev, next, .. } = self.slots[id.index()];
+        self.cursor = match self.cursor {
+            Cursor::Before(at) if at == id => next.map_or(Cursor::End, Cursor::Before),
+            Cursor::After(at) if at == id => prev.map_or(Cursor::Start, Cursor::After),
+            other => other,
+        };
+    }
+}
+
+fn unknown(id: NodeId) -> Error {
+    Error::new(ErrorKind::Graph, format!("node {id} was erased or belongs to another graph"))
+}

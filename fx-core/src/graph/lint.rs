@@ -1,0 +1,164 @@
+//! The rules of a graph. All violations are reported, not the first.
+//!
+//! - A call_function node's target is a function; any other node's target is a name.
+//! - A call_method node's target is a known method.
+//! - Arguments are nodes of this graph.
+//! - Arguments are defined before their users.
+//! - Names are unique, and identifiers.
+//! - A node's users are the nodes whose arguments mention it.
+//! - There is at most one output, and it is the last node.
+//! - With an [`Owner`]: the path of a get_attr node is a parameter or buffer of it, that of a call_module node a module.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use super::{Graph, Node, NodeId, Opcode, Target};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ops::Function;
+
+/// What a graph's paths refer to.
+pub trait Owner {
+    /// Whether there is a module at `path`.
+    fn has_module(&self, path: &str) -> bool;
+
+    /// Whether there is a parameter or buffer at `path`.
+    fn has_attr(&self, path: &str) -> bool;
+}
+
+/// A rule that a node breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The node.
+    pub node: NodeId,
+    /// The node's line in the text form.
+    pub line: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Graph {
+    /// Checks the rules.
+    ///
+    /// # Errors
+    /// All violations, in one error.
+    pub fn lint(&self) -> Result<()> {
+        report(&self.violations(None))
+    }
+
+    /// Checks the rules, those about the owner's modules and state among them.
+    ///
+    /// # Errors
+    /// All violations, in one error.
+    pub fn lint_with(&self, owner: &dyn Owner) -> Result<()> {
+        report(&self.violations(Some(owner)))
+    }
+
+    /// All violations of the rules, in the order of the nodes.
+    pub fn violations(&self, owner: Option<&dyn Owner>) -> Vec<Violation> {
+        let mut lint = Lint { graph: self, violations: Vec::new(), users: self.recompute_users() };
+        let (mut defined, mut names) = (HashSet::new(), HashSet::new());
+        for (id, node) in self.nodes() {
+            lint.target(id, node);
+            lint.arguments(id, node, &defined);
+            lint.name(id, node, &mut names);
+            lint.users(id, node);
+            if node.op() == Opcode::Output && self.next(id).is_some() {
+                lint.add(id, "the output is not the last node");
+            }
+            if let Some(owner) = owner {
+                lint.path(id, node, owner);
+            }
+            defined.insert(id);
+        }
+        lint.violations
+    }
+
+    fn recompute_users(&self) -> HashMap<NodeId, HashSet<NodeId>> {
+        let mut users: HashMap<NodeId, HashSet<NodeId>> = HashMap::new();
+        for (id, node) in self.nodes() {
+            node.for_each_input(&mut |input| {
+                users.entry(input).or_default().insert(id);
+            });
+        }
+        users
+    }
+}
+
+struct Lint<'a> {
+    graph: &'a Graph,
+    violations: Vec<Violation>,
+    users: HashMap<NodeId, HashSet<NodeId>>,
+}
+
+impl Lint<'_> {
+    fn add(&mut self, node: NodeId, message: impl Into<String>) {
+        self.violations.push(Violation { node, line: self.graph.format_node(node), message: message.into() });
+    }
+
+    fn target(&mut self, id: NodeId, node: &Node) {
+        match (node.op(), node.target()) {
+            (Opcode::CallFunction, Target::Name(name)) => {
+                self.add(id, format!("the target of a call_function is a function, not the name `{name}`"));
+            }
+            (op, Target::Function(function)) if op != Opcode::CallFunction => {
+                self.add(id, format!("the target of a {op} is a name, not the function `{function}`"));
+            }
+            (Opcode::CallMethod, Target::Name(name)) if Function::lookup(name).is_none() => {
+                self.add(id, format!("there is no method `{name}`"));
+            }
+            _ => {}
+        }
+    }
+
+    fn arguments(&mut self, id: NodeId, node: &Node, defined: &HashSet<NodeId>) {
+        for input in node.inputs() {
+            match self.graph.get(input) {
+                None => self.add(id, format!("{input} does not belong to this graph, but is used as an argument")),
+                Some(other) if !defined.contains(&input) => {
+                    self.add(id, format!("%{} is used before it is defined", other.name()));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn name<'a>(&mut self, id: NodeId, node: &'a Node, names: &mut HashSet<&'a str>) {
+        if !names.insert(node.name()) {
+            self.add(id, format!("the name `{}` is taken by another node", node.name()));
+        }
+    }
+
+    fn users(&mut self, id: NodeId, node: &Node) {
+        let recorded: HashSet<NodeId> = node.users().collect();
+        if recorded != self.users.remove(&id).unwrap_or_default() {
+            self.add(id, "the recorded users are not the nodes that use it");
+        }
+    }
+
+    fn path(&mut self, id: NodeId, node: &Node, owner: &dyn Owner) {
+        let path = node.target().name();
+        match node.op() {
+            Opcode::GetAttr if !owner.has_attr(path) => {
+                self.add(id, format!("there is no parameter or buffer at `{path}`"));
+            }
+            Opcode::CallModule if !owner.has_module(path) => self.add(id, format!("there is no module at `{path}`")),
+            _ => {}
+        }
+    }
+}
+
+fn report(violations: &[Violation]) -> Result<()> {
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
+    let count = violations.len();
+    let rules = if count == 1 { "a rule" } else { "rules" };
+    Err(Error::new(ErrorKind::Graph, format!("the graph breaks {rules} in {count} places:\n{}", lines.join("\n"))))
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n  in {}", self.message, self.line)
+    }
+}

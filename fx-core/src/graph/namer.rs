@@ -1,0 +1,122 @@
+//! Names of nodes: torch.fx's namespace rules with Rust's keywords.
+//!
+//! A candidate becomes an identifier; a name once given is never given again, not even after its node was erased.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Opcode, Target};
+
+/// The names given so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Namer {
+    used: HashSet<String>,
+    /// The last number given after each base name.
+    counts: HashMap<String, u32>,
+}
+
+impl Namer {
+    /// A new name like `candidate`.
+    pub(super) fn create(&mut self, candidate: &str) -> String {
+        let mut name = identifier(candidate);
+        let (base, number) = split(&name);
+        let base = base.to_owned();
+        let mut count = match number {
+            Some(number) if !self.used.contains(&name) => number,
+            _ => self.counts.get(&base).copied().unwrap_or(0),
+        };
+        while self.used.contains(&name) || is_keyword(&name) {
+            count += 1;
+            name = format!("{base}_{count}");
+        }
+        self.used.insert(name.clone());
+        self.counts.insert(base, count);
+        name
+    }
+}
+
+/// The name that a node of this opcode and target asks for.
+pub(super) fn candidate(op: Opcode, target: &Target) -> String {
+    match op {
+        Opcode::Output => "output".to_owned(),
+        _ => snake_case(target.name().rsplit("::").next().unwrap_or_default()),
+    }
+}
+
+/// Whether a name can be used in Rust as it is.
+pub(super) fn is_keyword(name: &str) -> bool {
+    KEYWORDS.contains(&name)
+}
+
+/// Rust's keywords, and the names that generated code needs for itself.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "fx", "gen", "if", "impl", "in", "let", "loop", "macro", "match",
+    "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait",
+    "true", "try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// Splits a trailing `_5` off.
+fn split(name: &str) -> (&str, Option<u32>) {
+    match name.rsplit_once('_') {
+        Some((base, number)) if !base.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            number.parse().map_or((name, None), |number| (base, Some(number)))
+        }
+        _ => (name, None),
+    }
+}
+
+/// Runs of other characters become one underscore; never empty, never a leading digit.
+fn identifier(candidate: &str) -> String {
+    let mut name = String::with_capacity(candidate.len());
+    for c in candidate.chars() {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            name.push(c);
+        } else if !name.ends_with('\u{0}') {
+            name.push('\u{0}');
+        }
+    }
+    let name = name.replace('\u{0}', "_");
+    match name.chars().next() {
+        None => "_unnamed".to_owned(),
+        // A lone underscore is a pattern in Rust, not a name.
+        Some('_') if name == "_" => "_unnamed".to_owned(),
+        Some(first) if first.is_ascii_digit() => format!("_{name}"),
+        Some(_) => name,
+    }
+}
+
+fn snake_case(name: &str) -> String {
+    let mut result = String::with_capacity(name.len() + 2);
+    let mut lower = false;
+    for c in name.chars() {
+        if lower && c.is_ascii_uppercase() {
+            result.push('_');
+        }
+        lower = c.is_ascii_lowercase();
+        result.push(c.to_ascii_lowercase());
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(candidates: &str, expected: &str) {
+        let mut namer = Namer::default();
+        let names: Vec<_> = candidates.split(' ').map(|candidate| namer.create(candidate)).collect();
+        assert_eq!(names.join(" "), expected);
+    }
+
+    #[test]
+    fn names_are_those_of_torch_fx() {
+        check("x x x_1 x_5 x", "x x_1 x_2 x_5 x_6");
+        check("foo_0 foo_0", "foo_0 foo_1");
+        check("add_1 add add", "add_1 add add_2");
+        check("0 layers.0.conv", "_0 layers_0_conv");
+        check("type self fx sum", "type_1 self_1 fx_1 sum");
+        check("a--b _ é", "a_b _unnamed _unnamed_1");
+        assert_eq!(candidate(Opcode::CallFunction, &Target::from("my_crate::helperFn")), "helper_fn");
+    }
+}

@@ -1,0 +1,308 @@
+//! A graph with the state it refers to: a module that can be run, edited, printed and traced again.
+//!
+//! **Invariant:** the graph lints and everything it refers to is there. An edit that breaks this is undone; the plan is
+//! made from the graph when it is first run, so a stale plan cannot be run.
+
+mod state;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+pub use state::State;
+
+use crate::arg::{Arg, Kwargs};
+use crate::compile::Plan;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{Graph, NodeMap, Opcode};
+use crate::interpreter::{Interpretable, Interpreter};
+use crate::module::{Entry, Module, Signature, StateDict, Visit, Visitor};
+use crate::tensor::Tensor;
+use crate::trace::Proxy;
+use crate::value::{Meta, Tree};
+
+/// A captured model: a [`Graph`], and the modules, parameters and buffers that it refers to, shared with the model
+/// that it was captured from.
+#[derive(Clone)]
+pub struct GraphModule {
+    graph: Graph,
+    state: State,
+    class: String,
+    plan: OnceLock<Arc<Plan>>,
+}
+
+impl GraphModule {
+    /// A module of a graph, with the state of `root` that the graph refers to.
+    ///
+    /// # Errors
+    /// If the graph does not lint, or refers to something that `root` does not have.
+    pub fn new(root: &dyn Module, graph: Graph) -> Result<Self> {
+        let state = State::of(root);
+        Self::with_state(graph, state, root.type_name())
+    }
+
+    /// A module of a graph and its state, named `class` in generated code. State that the graph does not refer to
+    /// is left out.
+    ///
+    /// # Errors
+    /// If the graph does not lint, or refers to something that is not in `state`.
+    pub fn with_state(graph: Graph, mut state: State, class: &str) -> Result<Self> {
+        graph.lint_with(&state)?;
+        state.retain_used(&graph);
+        Ok(Self { graph, state, class: class.to_owned(), plan: OnceLock::new() })
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The modules, parameters and buffers that the graph refers to.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The name of the model that was captured.
+    pub fn class_name(&self) -> &str {
+        &self.class
+    }
+
+    /// Edits the graph. It is linted when `f` returns; if `f` or the lint fails, nothing has changed.
+    ///
+    /// # Errors
+    /// What `f` gives, or the violations of the edited graph.
+    pub fn edit<R>(&mut self, f: impl FnOnce(&mut Graph) -> Result<R>) -> Result<R> {
+        self.edit_with_state(|graph, _| f(graph))
+    }
+
+    /// Edits the graph and the state together; as [`GraphModule::edit`].
+    ///
+    /// # Errors
+    /// What `f` gives, or the violations of the edited graph.
+    pub fn edit_with_state<R>(&mut self, f: impl FnOnce(&mut Graph, &mut State) -> Result<R>) -> Result<R> {
+        let (mut graph, mut state) = (self.graph.clone(), self.state.clone());
+        let result = f(&mut graph, &mut state)?;
+        graph.lint_with(&state)?;
+        (self.graph, self.state, self.plan) = (graph, state, OnceLock::new());
+        Ok(result)
+    }
+
+    /// Forgets the state that the graph does not refer to; torch.fx's `delete_all_unused_submodules`.
+    pub fn delete_unused_state(&mut self) {
+        self.state.retain_used(&self.graph);
+    }
+
+    /// Runs the graph on the inputs, a tensor or a tuple of them, by its compiled plan.
+    ///
+    /// # Errors
+    /// If the inputs do not fit, or an op fails; the error names the node, its shapes and the user's line.
+    pub fn forward(&self, inputs: impl Inputs) -> Result<Tensor> {
+        self.forward_as(inputs)
+    }
+
+    /// Runs the graph and gives its result as a tuple, a list or another structure.
+    ///
+    /// # Errors
+    /// As [`GraphModule::forward`], and if the result has another structure.
+    pub fn forward_as<R: Tree<Tensor>>(&self, inputs: impl Inputs) -> Result<R> {
+        R::from_arg(self.run(inputs.into_args())?)
+    }
+
+    /// Runs the graph on arguments of any form.
+    ///
+    /// # Errors
+    /// As [`GraphModule::forward`].
+    pub fn run(&self, args: Vec<Arg<Tensor>>) -> Result<Arg<Tensor>> {
+        self.plan()?.run(args)
+    }
+
+    /// The compiled plan.
+    ///
+    /// # Errors
+    /// If a node cannot be compiled.
+    pub fn plan(&self) -> Result<Arc<Plan>> {
+        if let Some(plan) = self.plan.get() {
+            return Ok(Arc::clone(plan));
+        }
+        let plan = Arc::new(Plan::new(self)?);
+        Ok(Arc::clone(self.plan.get_or_init(|| plan)))
+    }
+
+    /// All parameters and buffers, of leaf modules too, by their paths.
+    pub fn state_dict(&self) -> StateDict {
+        self.state.state_dict()
+    }
+
+    /// The graph as Rust source.
+    ///
+    /// # Errors
+    /// If the graph has something that there is no source for.
+    pub fn code(&self) -> String {
+        crate::codegen::code(self)
+    }
+
+    /// Sets training mode in all leaf modules, shared with the model that was captured.
+    pub fn train(&self, training: bool) {
+        self.state.modules.values().for_each(|module| module.set_training(training));
+    }
+
+    fn replay<V: Interpretable>(&self, args: Vec<Arg<V>>) -> Result<Arg<V>> {
+        Interpreter::new(self).run(args)
+    }
+
+    /// A copy of this graph's nodes in `graph`, with its placeholders replaced by `args`.
+    ///
+    /// # Errors
+    /// If there are not as many arguments as placeholders.
+    pub fn inline_into(&self, graph: &mut Graph, args: Vec<Arg<crate::graph::NodeId>>) -> Result<Option<Arg<crate::graph::NodeId>>> {
+        let placeholders = self.graph.placeholders();
+        if placeholders.len() != args.len() {
+            let message = format!("the graph takes {} inputs, found {}", placeholders.len(), args.len());
+            return Err(Error::argument(message));
+        }
+        let mut map: NodeMap = placeholders.into_iter().zip(args).collect();
+        graph.graph_copy(&self.graph, &mut map)
+    }
+}
+
+/// What [`GraphModule::forward`] takes: a tensor, a reference to one, or a tuple of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the input of a captured model",
+    note = "a tensor, a reference to one, a slice of tensors, or a tuple of tensors and references can"
+)]
+pub trait Inputs {
+    /// The positional arguments.
+    fn into_args(self) -> Vec<Arg<Tensor>>;
+}
+
+/// One input of a captured model.
+pub trait InputArg {
+    /// The argument.
+    fn into_input(self) -> Arg<Tensor>;
+}
+
+impl InputArg for Tensor {
+    fn into_input(self) -> Arg<Tensor> {
+        Arg::Value(self)
+    }
+}
+
+impl InputArg for &Tensor {
+    fn into_input(self) -> Arg<Tensor> {
+        Arg::Value(self.clone())
+    }
+}
+
+impl<T: InputArg> InputArg for Option<T> {
+    fn into_input(self) -> Arg<Tensor> {
+        self.map_or(Arg::None, T::into_input)
+    }
+}
+
+impl InputArg for Vec<Tensor> {
+    fn into_input(self) -> Arg<Tensor> {
+        self.to_arg()
+    }
+}
+
+impl InputArg for &[Tensor] {
+    fn into_input(self) -> Arg<Tensor> {
+        Arg::List(self.iter().cloned().map(Arg::Value).collect())
+    }
+}
+
+impl InputArg for Arg<Tensor> {
+    fn into_input(self) -> Arg<Tensor> {
+        self
+    }
+}
+
+impl<T: InputArg> Inputs for T {
+    fn into_args(self) -> Vec<Arg<Tensor>> {
+        vec![self.into_input()]
+    }
+}
+
+macro_rules! inputs {
+    ($(($($T:ident $i:tt),*);)+) => { $(
+        impl<$($T: InputArg),*> Inputs for ($($T,)*) {
+            fn into_args(self) -> Vec<Arg<Tensor>> {
+                vec![$(self.$i.into_input()),*]
+            }
+        }
+    )+ };
+}
+inputs! {
+    ();
+    (A 0);
+    (A 0, B 1);
+    (A 0, B 1, C 2);
+    (A 0, B 1, C 2, D 3);
+    (A 0, B 1, C 2, D 3, E 4);
+    (A 0, B 1, C 2, D 3, E 4, F 5);
+}
+
+impl Visit for GraphModule {
+    fn visit<'a>(&'a self, path: &str, visitor: &mut dyn Visitor<'a>) {
+        if !visitor.module(path, self) {
+            return;
+        }
+        let join = |name: &str| crate::module::join(path, name);
+        for (name, module) in &self.state.modules {
+            module.visit(&join(name), visitor);
+        }
+        for (name, parameter) in &self.state.parameters {
+            visitor.state(&join(name), Entry::Parameter(parameter));
+        }
+        for (name, buffer) in &self.state.buffers {
+            visitor.state(&join(name), Entry::Buffer(buffer));
+        }
+    }
+}
+
+/// The signature of all captured models: their placeholders are known only at run time.
+static SIGNATURE: Signature = Signature { name: "GraphModule::forward", inputs: &[], statics: &[] };
+
+impl Module for GraphModule {
+    fn type_name(&self) -> &'static str {
+        "GraphModule"
+    }
+
+    fn signature(&self) -> &'static Signature {
+        &SIGNATURE
+    }
+
+    fn call_tensor(&self, args: Vec<Arg<Tensor>>, _: &Kwargs<Tensor>) -> Result<Arg<Tensor>> {
+        self.run(args)
+    }
+
+    fn call_proxy(&self, args: Vec<Arg<Proxy>>, _: &Kwargs<Proxy>) -> Result<Arg<Proxy>> {
+        self.replay(args)
+    }
+
+    fn call_meta(&self, args: Vec<Arg<Meta>>, _: &Kwargs<Meta>) -> Result<Arg<Meta>> {
+        self.replay(args)
+    }
+
+    fn share(&self) -> Arc<dyn Module> {
+        Arc::new(self.clone())
+    }
+}
+
+/// The module's printed form: the generated code.
+impl fmt::Display for GraphModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.code())
+    }
+}
+
+impl fmt::Debug for GraphModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({} nodes)", self.class, self.graph.len())
+    }
+}
+
+/// An error about a path that a node refers to and that nothing is at.
+pub(crate) fn no_such(op: Opcode, path: &str) -> Error {
+    let what = if op == Opcode::CallModule { "module" } else { "parameter or buffer" };
+    Error::new(ErrorKind::NotFound, format!("there is no {what} at `{path}`"))
+}

@@ -1,0 +1,98 @@
+//! What a graph refers to by path.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::graph::{Graph, Opcode, Owner};
+use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries};
+use crate::tensor::Tensor;
+
+/// Modules, parameters and buffers by path.
+#[derive(Clone, Default)]
+pub struct State {
+    /// The modules that the graph calls.
+    pub modules: IndexMap<String, Arc<dyn Module>>,
+    /// The parameters that the graph reads itself.
+    pub parameters: IndexMap<String, Parameter>,
+    /// The buffers that the graph reads itself.
+    pub buffers: IndexMap<String, Buffer>,
+}
+
+impl State {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Everything below a module, shared with it.
+    pub fn of(root: &dyn Module) -> Self {
+        let mut state = Self::new();
+        for (path, entry) in entries(root) {
+            match entry {
+                Entry::Module(module) => drop(state.modules.insert(path, module.share())),
+                Entry::Parameter(parameter) => drop(state.parameters.insert(path, parameter.clone())),
+                Entry::Buffer(buffer) => drop(state.buffers.insert(path, buffer.clone())),
+                Entry::Training(_) => {}
+            }
+        }
+        state
+    }
+
+    /// The tensor of the parameter or buffer at `path`.
+    pub fn tensor(&self, path: &str) -> Option<Tensor> {
+        let parameter = self.parameters.get(path).map(Parameter::tensor);
+        parameter.or_else(|| self.buffers.get(path).map(Buffer::tensor))
+    }
+
+    /// Keeps what the graph refers to.
+    pub fn retain_used(&mut self, graph: &Graph) {
+        let paths = |op| -> HashSet<&str> {
+            graph.nodes().filter(|(_, node)| node.op() == op).map(|(_, node)| node.target().name()).collect()
+        };
+        let (modules, attrs) = (paths(Opcode::CallModule), paths(Opcode::GetAttr));
+        self.modules.retain(|path, _| modules.contains(path.as_str()));
+        self.parameters.retain(|path, _| attrs.contains(path.as_str()));
+        self.buffers.retain(|path, _| attrs.contains(path.as_str()));
+    }
+
+    /// All parameters and buffers, those of modules too, by path.
+    pub fn state_dict(&self) -> StateDict {
+        let mut dict = StateDict::new();
+        for (path, module) in &self.modules {
+            for (below, entry) in entries(&**module) {
+                let tensor = match entry {
+                    Entry::Parameter(parameter) => parameter.tensor(),
+                    Entry::Buffer(buffer) => buffer.tensor(),
+                    _ => continue,
+                };
+                dict.insert(format!("{path}.{below}"), tensor);
+            }
+        }
+        dict.extend(self.parameters.iter().map(|(path, parameter)| (path.clone(), parameter.tensor())));
+        dict.extend(self.buffers.iter().map(|(path, buffer)| (path.clone(), buffer.tensor())));
+        dict
+    }
+}
+
+impl Owner for State {
+    fn has_module(&self, path: &str) -> bool {
+        self.modules.contains_key(path)
+    }
+
+    fn has_attr(&self, path: &str) -> bool {
+        self.parameters.contains_key(path) || self.buffers.contains_key(path)
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(self.modules.iter().map(|(path, module)| (path, module.repr())))
+            .entries(self.parameters.iter().map(|(path, parameter)| (path, format!("{parameter:?}"))))
+            .entries(self.buffers.iter().map(|(path, buffer)| (path, format!("{buffer:?}"))))
+            .finish()
+    }
+}

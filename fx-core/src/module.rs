@@ -1,0 +1,96 @@
+//! Modules: what owns parameters and buffers, and how their tree is walked.
+//!
+//! `#[traceable]` on a struct writes the implementations. A module is a handle: its clone shares parameters, buffers
+//! and the training flag, as a Python reference does.
+
+mod call;
+mod state;
+mod state_dict;
+mod visit;
+
+#[doc(hidden)]
+pub use call::call_dynamic;
+pub use call::{ModuleCall, Signature, Statics, Traceable};
+pub use state::{Buffer, Parameter, Training};
+pub use state_dict::{StateDict, StateDictExt};
+pub(crate) use visit::join;
+pub use visit::{Entry, Visit, Visitor, entries, module_at};
+#[doc(hidden)]
+pub use visit::{Field, HyperField};
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::arg::{Arg, Kwargs};
+use crate::error::Result;
+use crate::tensor::Tensor;
+use crate::trace::Proxy;
+use crate::value::Meta;
+
+/// A piece of a model: parameters, buffers, child modules, and a `forward`.
+///
+/// Write `#[traceable]` on a struct and on its `impl` block to implement it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a module",
+    label = "not a module",
+    note = "mark the struct and its `impl` block with `#[traceable]`"
+)]
+pub trait Module: Any + Visit + Send + Sync {
+    /// The name of its type: `Linear`.
+    fn type_name(&self) -> &'static str;
+
+    /// Whether a trace records a call of it as one node, unless the tracer decides otherwise.
+    fn is_leaf(&self) -> bool {
+        false
+    }
+
+    /// Its hyper-parameters as it is printed: `in_features=4, out_features=5, bias=True`.
+    fn extra_repr(&self) -> String {
+        String::new()
+    }
+
+    /// The Rust expression that makes a module like it, for generated code: `nn::Linear::new(4, 5)`.
+    fn constructor(&self) -> Option<String> {
+        None
+    }
+
+    /// The names of `forward`'s parameters and which of them are static.
+    fn signature(&self) -> &'static Signature;
+
+    /// Runs `forward` on tensors.
+    ///
+    /// # Errors
+    /// If it does not take these arguments, or an op in it fails.
+    fn call_tensor(&self, args: Vec<Arg<Tensor>>, kwargs: &Kwargs<Tensor>) -> Result<Arg<Tensor>>;
+
+    /// Runs `forward` on proxies, within a trace.
+    ///
+    /// # Errors
+    /// If it does not take these arguments.
+    fn call_proxy(&self, args: Vec<Arg<Proxy>>, kwargs: &Kwargs<Proxy>) -> Result<Arg<Proxy>>;
+
+    /// Runs `forward` on shapes.
+    ///
+    /// # Errors
+    /// If it does not take these arguments, or an op in it refuses the shapes.
+    fn call_meta(&self, args: Vec<Arg<Meta>>, kwargs: &Kwargs<Meta>) -> Result<Arg<Meta>>;
+
+    /// A handle of it that shares its state.
+    fn share(&self) -> Arc<dyn Module>;
+}
+
+impl dyn Module {
+    /// Sets training mode, here and in all children.
+    pub fn set_training(&self, training: bool) {
+        for entry in entries(self) {
+            if let Entry::Training(flag) = entry.1 {
+                flag.set(training);
+            }
+        }
+    }
+
+    /// How it is printed: `Linear(in_features=4, out_features=5, bias=True)`.
+    pub fn repr(&self) -> String {
+        format!("{}({})", self.type_name(), self.extra_repr())
+    }
+}

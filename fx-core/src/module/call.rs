@@ -1,0 +1,181 @@
+//! Calling modules: the one place that every `forward` passes, and what tracing needs to know of it.
+
+use std::convert::Infallible;
+
+use super::Module;
+use crate::arg::{Arg, Key, Kwargs};
+use crate::error::{Error, Result};
+use crate::ops::fallible;
+use crate::value::{Call, Callee, RefOps, ScalarOps, StaticArg, Tree, Value};
+
+/// The parameters of a `forward`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Where it is defined, `module_path!()::name`.
+    pub name: &'static str,
+    /// The parameters that are recorded, in order.
+    pub inputs: &'static [&'static str],
+    /// The parameters that are plain Rust, in order.
+    pub statics: &'static [&'static str],
+}
+
+/// A module whose `forward` can be traced; `#[traceable]` on its `impl` block implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be traced",
+    label = "has no traceable `forward`",
+    note = "mark the struct and the `impl` block that has its `forward` with `#[traceable]`"
+)]
+pub trait Traceable: Module {
+    /// The types of the static parameters of `forward`, as a tuple.
+    type Static: Statics;
+
+    /// The parameters of `forward`.
+    const SIGNATURE: Signature;
+
+    /// Runs `forward`.
+    ///
+    /// # Errors
+    /// If the arguments do not have the form that it takes.
+    fn invoke<V: Value>(&self, args: Vec<Arg<V>>, statics: Self::Static) -> Result<Arg<V>>
+    where
+        for<'a> &'a V: RefOps<V>,
+        f64: ScalarOps<V>,
+        i64: ScalarOps<V>;
+}
+
+/// Static arguments as a tuple.
+pub trait Statics: Sized {
+    /// As a graph holds them, in order.
+    fn to_immediates(&self) -> Vec<Arg<Infallible>>;
+
+    /// Read from a graph.
+    ///
+    /// # Errors
+    /// If one is missing or has another type.
+    fn from_kwargs<V>(names: &[&str], kwargs: &Kwargs<V>) -> Result<Self>;
+}
+
+fn read<T: StaticArg, V>(name: &str, kwargs: &Kwargs<V>) -> Result<T> {
+    let arg = kwargs.get(name).ok_or_else(|| Error::argument(format!("the static argument `{name}` is missing")))?;
+    let arg = arg.try_map(&mut |_| Err(Error::argument(format!("`{name}` is static and cannot be a value"))))?;
+    T::from_immediate(&arg)
+}
+
+impl Statics for () {
+    fn to_immediates(&self) -> Vec<Arg<Infallible>> {
+        Vec::new()
+    }
+
+    fn from_kwargs<V>(_: &[&str], _: &Kwargs<V>) -> Result<Self> {
+        Ok(())
+    }
+}
+
+macro_rules! statics {
+    ($($($T:ident $i:tt),+;)+) => { $(
+        impl<$($T: StaticArg),+> Statics for ($($T,)+) {
+            fn to_immediates(&self) -> Vec<Arg<Infallible>> {
+                vec![$(self.$i.to_immediate()),+]
+            }
+
+            fn from_kwargs<V>(names: &[&str], kwargs: &Kwargs<V>) -> Result<Self> {
+                Ok(($(read::<$T, V>(names[$i], kwargs)?,)+))
+            }
+        }
+    )+ };
+}
+statics! {
+    A 0;
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+    A 0, B 1, C 2, D 3, E 4;
+    A 0, B 1, C 2, D 3, E 4, F 5;
+}
+
+/// A call of a module's `forward`, before it is decided whether it is one node or traced through.
+///
+/// `#[traceable]` makes every `forward` pass here: arguments are given first, then the body runs, or not.
+pub struct ModuleCall<V> {
+    args: Vec<Arg<V>>,
+    kwargs: Kwargs<V>,
+}
+
+impl<V: Value> ModuleCall<V> {
+    /// A call without arguments so far.
+    pub fn new() -> Self {
+        Self { args: Vec::new(), kwargs: Kwargs::new() }
+    }
+
+    /// Adds an argument that is recorded.
+    #[must_use]
+    pub fn input(mut self, tree: &impl Tree<V>) -> Self {
+        if V::RECORDS {
+            self.args.push(tree.to_arg());
+        }
+        self
+    }
+
+    /// Adds an argument that is plain Rust.
+    #[must_use]
+    pub fn fixed(mut self, name: &'static str, value: &impl StaticArg) -> Self {
+        if V::RECORDS {
+            let arg = value.to_immediate().map(&mut |never| match *never {});
+            self.kwargs.insert(Key::Borrowed(name), arg);
+        }
+        self
+    }
+
+    /// Runs the module's body, or records the call.
+    #[track_caller]
+    pub fn run<R: Tree<V>>(self, module: &dyn Module, body: impl FnOnce() -> R) -> R {
+        let mut body = Some(body);
+        let mut result = None;
+        let mut forward = || match body.take() {
+            Some(body) => {
+                let output = body();
+                let arg = if V::RECORDS { output.to_arg() } else { Arg::None };
+                result = Some(output);
+                Ok(arg)
+            }
+            None => Err(Error::argument("the forward of a module runs once for each call")),
+        };
+        let mut call = Call::new(Callee::Module(module, &mut forward));
+        (call.args, call.kwargs) = (self.args, self.kwargs);
+        let applied = V::apply(call);
+        match (result, applied) {
+            // The body ran: its own result, as it is.
+            (Some(result), Ok(_)) => result,
+            (_, applied) => R::or_fail(applied.and_then(R::from_arg)),
+        }
+    }
+}
+
+impl<V: Value> Default for ModuleCall<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Runs the `forward` of a module on arguments of unknown form; the errors of its ops come out as the result.
+///
+/// # Errors
+/// If the arguments do not fit, or an op fails.
+#[doc(hidden)]
+pub fn call_dynamic<M: Traceable, V: Value>(module: &M, mut args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
+where
+    for<'a> &'a V: RefOps<V>,
+    f64: ScalarOps<V>,
+    i64: ScalarOps<V>,
+{
+    let Signature { inputs, statics, .. } = M::SIGNATURE;
+    for name in &inputs[args.len().min(inputs.len())..] {
+        args.push(kwargs.get(name).cloned().unwrap_or(Arg::None));
+    }
+    if args.len() > inputs.len() {
+        let message = format!("forward takes {} arguments ({}), found {}", inputs.len(), inputs.join(", "), args.len());
+        return Err(Error::argument(message));
+    }
+    let statics = M::Static::from_kwargs(statics, kwargs)?;
+    fallible::scope(|| module.invoke::<V>(args, statics))?
+}

@@ -1,0 +1,134 @@
+//! State: parameters, buffers, the training flag.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::tensor::Tensor;
+use crate::value::{Call, Callee, Value};
+
+/// A tensor that other handles of the same module share, and that can be replaced by one like it.
+struct Cell {
+    tensor: RwLock<Tensor>,
+    version: AtomicU64,
+}
+
+impl Cell {
+    fn new(tensor: Tensor) -> Arc<Self> {
+        Arc::new(Self { tensor: RwLock::new(tensor), version: AtomicU64::new(0) })
+    }
+
+    fn get(&self) -> Tensor {
+        self.tensor.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, tensor: Tensor) -> Result<()> {
+        let mut guard = self.tensor.write().unwrap_or_else(PoisonError::into_inner);
+        if guard.shape() != tensor.shape() {
+            let message = format!("a tensor of shape {:?} cannot replace one of {:?}", tensor.shape(), guard.shape());
+            return Err(Error::new(ErrorKind::State, message));
+        }
+        *guard = tensor.to_dtype(guard.dtype());
+        self.version.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+}
+
+macro_rules! state {
+    ($(#[$meta:meta])* $State:ident, $callee:ident, $what:literal) => {
+        $(#[$meta])*
+        #[derive(Clone)]
+        pub struct $State(Arc<Cell>);
+
+        impl $State {
+            #[doc = concat!("A ", $what, " that starts as `tensor`.")]
+            pub fn new(tensor: Tensor) -> Self {
+                Self(Cell::new(tensor))
+            }
+
+            #[doc = concat!("The ", $what, "'s tensor.")]
+            pub fn tensor(&self) -> Tensor {
+                self.0.get()
+            }
+
+            #[doc = concat!("The ", $what, " as a value: its tensor in eager code, a node in a trace.")]
+            #[track_caller]
+            pub fn value<V: Value>(&self) -> V {
+                Call::new(Callee::$callee(self)).output()
+            }
+
+            /// Replaces the tensor, for all handles, by one of the same shape, converted to the same element type.
+            ///
+            /// # Errors
+            /// If the shapes differ.
+            pub fn set(&self, tensor: Tensor) -> Result<()> {
+                self.0.set(tensor)
+            }
+
+            /// The size of each dimension: static, unlike that of a value.
+            pub fn shape(&self) -> Vec<usize> {
+                self.tensor().shape().to_vec()
+            }
+
+            /// A number that grows whenever the tensor is replaced.
+            pub fn version(&self) -> u64 {
+                self.0.version.load(Ordering::Acquire)
+            }
+
+            #[doc = concat!("The ", $what, "'s identity: equal for handles that share it.")]
+            pub fn id(&self) -> usize {
+                Arc::as_ptr(&self.0).addr()
+            }
+        }
+
+        impl fmt::Debug for $State {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let tensor = self.tensor();
+                write!(f, concat!(stringify!($State), "({}{:?})"), tensor.dtype(), tensor.shape())
+            }
+        }
+    };
+}
+
+state! {
+    /// A tensor that training changes: a weight, a bias.
+    Parameter, Parameter, "parameter"
+}
+state! {
+    /// A tensor of a module that is no parameter: running statistics, masks.
+    Buffer, Buffer, "buffer"
+}
+
+/// Whether a module is training. A field of this type is found and set by `train` and `eval`, here and in all handles.
+#[derive(Clone)]
+pub struct Training(Arc<AtomicBool>);
+
+impl Training {
+    /// Training, as modules start.
+    pub fn new() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// Whether the module is training.
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets whether the module is training.
+    pub fn set(&self, training: bool) {
+        self.0.store(training, Ordering::Relaxed);
+    }
+}
+
+impl Default for Training {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Training {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Training({})", self.get())
+    }
+}

@@ -1,0 +1,119 @@
+//! State dicts: all parameters and buffers by their paths.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+
+use super::{Entry, Module, entries};
+use crate::error::{Error, ErrorKind, Result};
+use crate::tensor::{Tensor, load_safetensors, save_safetensors};
+
+/// Tensors by qualified name, in the order of the model.
+pub type StateDict = IndexMap<String, Tensor>;
+
+/// State dicts and modes, for every module.
+pub trait StateDictExt: Module + Sized {
+    /// All parameters and buffers by their paths.
+    fn state_dict(&self) -> StateDict {
+        let tensors = entries(self).into_iter().filter_map(|(path, entry)| match entry {
+            Entry::Parameter(parameter) => Some((path, parameter.tensor())),
+            Entry::Buffer(buffer) => Some((path, buffer.tensor())),
+            _ => None,
+        });
+        tensors.collect()
+    }
+
+    /// Sets all parameters and buffers. Entries named `num_batches_tracked` may be missing or extra: PyTorch counts
+    /// them, nothing here needs them.
+    ///
+    /// # Errors
+    /// If entries are missing, extra or of another shape: one error that lists them all. Then nothing is changed.
+    fn load_state_dict(&self, state: &StateDict) -> Result<()> {
+        load(self, state)
+    }
+
+    /// Sets all parameters and buffers from a safetensors file.
+    ///
+    /// # Errors
+    /// As [`StateDictExt::load_state_dict`], and if the file cannot be read.
+    fn load_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.load_state_dict(&load_safetensors(path)?)
+    }
+
+    /// Writes all parameters and buffers to a safetensors file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    fn save_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
+        let state = self.state_dict();
+        save_safetensors(path, state.iter().map(|(name, tensor)| (name.as_str(), tensor)), None)
+    }
+
+    /// Sets training mode, here and in all children.
+    fn train(&self) {
+        (self as &dyn Module).set_training(true);
+    }
+
+    /// Sets evaluation mode, here and in all children.
+    fn eval(&self) {
+        (self as &dyn Module).set_training(false);
+    }
+
+    /// The number of elements of all parameters; those that are shared count once.
+    fn num_parameters(&self) -> usize {
+        let mut seen = std::collections::HashSet::new();
+        let parameters = entries(self).into_iter().filter_map(|(_, entry)| match entry {
+            Entry::Parameter(parameter) if seen.insert(parameter.id()) => Some(parameter.tensor().numel()),
+            _ => None,
+        });
+        parameters.sum()
+    }
+}
+
+impl<M: Module> StateDictExt for M {}
+
+fn is_counter(name: &str) -> bool {
+    name.rsplit('.').next() == Some("num_batches_tracked")
+}
+
+fn load(module: &dyn Module, state: &StateDict) -> Result<()> {
+    let wanted: IndexMap<String, Entry<'_>> = entries(module)
+        .into_iter()
+        .filter(|(_, entry)| matches!(entry, Entry::Parameter(_) | Entry::Buffer(_)))
+        .collect();
+    let mut faults = Vec::new();
+    for (name, entry) in &wanted {
+        let have = match entry {
+            Entry::Parameter(parameter) => parameter.shape(),
+            Entry::Buffer(buffer) => buffer.shape(),
+            _ => continue,
+        };
+        match state.get(name) {
+            None if is_counter(name) => {}
+            None => faults.push(format!("missing: `{name}` {have:?}")),
+            Some(tensor) if tensor.shape() != have => {
+                faults.push(format!("misshapen: `{name}` is {:?}, the model has {have:?}", tensor.shape()));
+            }
+            Some(_) => {}
+        }
+    }
+    let extra = state.iter().filter(|(name, _)| !wanted.contains_key(*name) && !is_counter(name));
+    faults.extend(extra.map(|(name, tensor)| format!("extra: `{name}` {:?}", tensor.shape())));
+    if !faults.is_empty() {
+        let message = format!(
+            "the state does not fit {}, {} entries are wrong:\n  {}",
+            module.type_name(),
+            faults.len(),
+            faults.join("\n  ")
+        );
+        return Err(Error::new(ErrorKind::State, message));
+    }
+    for (name, entry) in wanted {
+        match (entry, state.get(&name)) {
+            (Entry::Parameter(parameter), Some(tensor)) => parameter.set(tensor.clone())?,
+            (Entry::Buffer(buffer), Some(tensor)) => buffer.set(tensor.clone())?,
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! Methods that are compositions, or that give a row another form than its arguments have.

@@ -1,0 +1,502 @@
+//! Elementwise ops on tensors.
+
+use std::borrow::Cow;
+
+use crate::arg::Arg;
+use crate::error::Result;
+use crate::ops::kind::Num;
+use crate::ops::shape::{Rank, float_of, promote};
+use crate::tensor::num::Real;
+use crate::tensor::{DType, Element, Float, Scalar, Tensor, dispatch, dispatch_float, iter, view};
+
+type Number<'a> = Num<'a, Tensor>;
+
+fn part(x: &Number<'_>) -> (DType, Rank) {
+    match x {
+        Num::Tensor(x) => (x.dtype(), Rank::of(x.ndim())),
+        Num::Scalar(x) => (x.dtype(), Rank::Number),
+        Num::Size(_) => (DType::I64, Rank::Number),
+    }
+}
+
+fn scalar(x: &Number<'_>) -> Option<Scalar> {
+    match x {
+        Num::Tensor(_) => None,
+        Num::Scalar(x) => Some(*x),
+        Num::Size(x) => Some(Scalar::Int(*x)),
+    }
+}
+
+/// The operand as a tensor of `dtype`; a number has no dimensions.
+fn tensor(x: &Number<'_>, dtype: DType) -> Tensor {
+    match (x, scalar(x)) {
+        (Num::Tensor(x), _) => x.to_dtype(dtype),
+        (_, number) => Tensor::filled([], number.unwrap_or(Scalar::Int(0)), dtype),
+    }
+}
+
+/// The operands in their common element type.
+fn operands(a: &Number<'_>, b: &Number<'_>) -> (Tensor, Tensor) {
+    let dtype = promote([part(a), part(b)]);
+    (tensor(a, dtype), tensor(b, dtype))
+}
+
+/// `f` on floats in the type they compute in, `g` on integers (and booleans as 0 and 1).
+fn arithmetic(
+    a: &Tensor,
+    b: &Tensor,
+    f32: impl Fn(f32, f32) -> f32,
+    f64: impl Fn(f64, f64) -> f64,
+    int: impl Fn(i64, i64) -> i64,
+) -> Tensor {
+    match a.dtype() {
+        DType::F32 => iter::zip::<f32, f32, f32>(a, b, f32),
+        DType::F64 => iter::zip::<f64, f64, f64>(a, b, f64),
+        DType::F16 => iter::zip(a, b, |x: half::f16, y: half::f16| half::f16::narrow(f32(x.widen(), y.widen()))),
+        DType::BF16 => iter::zip(a, b, |x: half::bf16, y: half::bf16| half::bf16::narrow(f32(x.widen(), y.widen()))),
+        dtype => dispatch!(dtype, T => iter::zip::<T, T, T>(a, b, |x, y| T::from_i64(int(x.to_i64(), y.to_i64())))),
+    }
+}
+
+/// Ints of two sizes, or a tensor.
+fn numbers(a: &Number<'_>, b: &Number<'_>, int: impl Fn(i64, i64) -> i64) -> Option<Arg<Tensor>> {
+    match (scalar(a), scalar(b)) {
+        (Some(Scalar::Int(a)), Some(Scalar::Int(b))) => Some(Arg::Int(int(a, b))),
+        _ => None,
+    }
+}
+
+pub(super) fn add(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Tensor>> {
+    let (whole, part, single) = (alpha.to_i64(), alpha.to_f64(), alpha.to_f64() as f32);
+    if let Some(size) = numbers(&a, &b, |a, b| a.wrapping_add(b.wrapping_mul(whole))) {
+        return Ok(size);
+    }
+    let (x, y) = operands(&a, &b);
+    if part == 1.0 {
+        return Ok(Arg::Value(arithmetic(&x, &y, |x, y| x + y, |x, y| x + y, |x, y| x.wrapping_add(y))));
+    }
+    let int = |x: i64, y: i64| x.wrapping_add(y.wrapping_mul(whole));
+    Ok(Arg::Value(arithmetic(&x, &y, |x, y| x + single * y, |x, y| x + part * y, int)))
+}
+
+pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Tensor>> {
+    let alpha = match alpha {
+        Scalar::Float(x) => Scalar::Float(-x),
+        other => Scalar::Int(-other.to_i64()),
+    };
+    if alpha.to_f64() == -1.0 && numbers(&a, &b, |_, _| 0).is_none() {
+        let (x, y) = operands(&a, &b);
+        return Ok(Arg::Value(arithmetic(&x, &y, |x, y| x - y, |x, y| x - y, |x, y| x.wrapping_sub(y))));
+    }
+    add(a, b, alpha)
+}
+
+pub(super) fn mul(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
+    if let Some(size) = numbers(&a, &b, i64::wrapping_mul) {
+        return Ok(size);
+    }
+    let (x, y) = operands(&a, &b);
+    Ok(Arg::Value(arithmetic(&x, &y, |x, y| x * y, |x, y| x * y, i64::wrapping_mul)))
+}
+
+pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'static, str>>) -> Result<Tensor> {
+    let (x, y) = operands(&a, &b);
+    Ok(match rounding_mode.as_deref() {
+        None => {
+            let dtype = float_of(x.dtype());
+            let (x, y) = (x.to_dtype(dtype), y.to_dtype(dtype));
+            arithmetic(&x, &y, |x, y| x / y, |x, y| x / y, |x, _| x)
+        }
+        Some("trunc") => arithmetic(&x, &y, |x, y| (x / y).trunc(), |x, y| (x / y).trunc(), truncating),
+        Some(_) => floor_quotient(&x, &y),
+    })
+}
+
+fn truncating(x: i64, y: i64) -> i64 {
+    if y == 0 { 0 } else { x.wrapping_div(y) }
+}
+
+fn flooring(x: i64, y: i64) -> i64 {
+    if y == 0 {
+        return 0;
+    }
+    let quotient = x.wrapping_div(y);
+    if x.wrapping_rem(y) != 0 && (x < 0) != (y < 0) { quotient - 1 } else { quotient }
+}
+
+/// Python's floor division of floats: consistent with the remainder.
+fn floor_float<R: Real + std::ops::Rem<Output = R>>(x: R, y: R) -> R {
+    let zero = R::of(0.0);
+    if y == zero {
+        return x / y;
+    }
+    let modulo = x % y;
+    let mut quotient = (x - modulo) / y;
+    if modulo != zero && (y < zero) != (modulo < zero) {
+        quotient = quotient - R::of(1.0);
+    }
+    if quotient == zero {
+        return if (x < zero) != (y < zero) { -zero } else { zero };
+    }
+    let floored = quotient.floor();
+    if quotient - floored > R::of(0.5) { floored + R::of(1.0) } else { floored }
+}
+
+fn remainder_float<R: Real + std::ops::Rem<Output = R>>(x: R, y: R) -> R {
+    let zero = R::of(0.0);
+    let modulo = x % y;
+    if modulo != zero && (y < zero) != (modulo < zero) { modulo + y } else { modulo }
+}
+
+fn floor_quotient(x: &Tensor, y: &Tensor) -> Tensor {
+    arithmetic(x, y, floor_float, floor_float, flooring)
+}
+
+pub(super) fn floor_divide(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
+    if let Some(size) = numbers(&a, &b, flooring) {
+        return Ok(size);
+    }
+    let (x, y) = operands(&a, &b);
+    Ok(Arg::Value(floor_quotient(&x, &y)))
+}
+
+pub(super) fn remainder(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
+    let int = |x: i64, y: i64| x.wrapping_sub(flooring(x, y).wrapping_mul(y));
+    if let Some(size) = numbers(&a, &b, int) {
+        return Ok(size);
+    }
+    let (x, y) = operands(&a, &b);
+    Ok(Arg::Value(arithmetic(&x, &y, remainder_float, remainder_float, int)))
+}
+
+pub(super) fn fmod(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
+    let (x, y) = operands(&a, &b);
+    Ok(arithmetic(&x, &y, |x, y| x % y, |x, y| x % y, |x, y| if y == 0 { 0 } else { x.wrapping_rem(y) }))
+}
+
+pub(super) fn pow(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
+    let (x, y) = operands(&a, &b);
+    let int = |x: i64, y: i64| match u32::try_from(y) {
+        Ok(y) => x.wrapping_pow(y),
+        // A negative power of an integer is zero, but for 1 and -1.
+        Err(_) => match x {
+            1 => 1,
+            -1 => if y % 2 == 0 { 1 } else { -1 },
+            _ => 0,
+        },
+    };
+    if let (Some(exponent), DType::F32) = (scalar(&b), x.dtype()) {
+        // Small powers as products, as PyTorch does.
+        let exponent = exponent.to_f64();
+        if exponent == 2.0 {
+            return Ok(iter::map::<f32, f32>(&x, |x| x * x));
+        } else if exponent == 3.0 {
+            return Ok(iter::map::<f32, f32>(&x, |x| x * x * x));
+        } else if exponent == 0.5 {
+            return Ok(iter::map::<f32, f32>(&x, f32::sqrt));
+        }
+    }
+    Ok(arithmetic(&x, &y, f32::powf, f64::powf, int))
+}
+
+fn max_float<R: Real>(x: R, y: R) -> R {
+    if x.partial_cmp(&x).is_none() || x > y { x } else { y }
+}
+
+fn min_float<R: Real>(x: R, y: R) -> R {
+    if x.partial_cmp(&x).is_none() || x < y { x } else { y }
+}
+
+pub(super) fn maximum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
+    let (x, y) = operands(&a, &b);
+    Ok(arithmetic(&x, &y, max_float, max_float, i64::max))
+}
+
+pub(super) fn minimum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
+    let (x, y) = operands(&a, &b);
+    Ok(arithmetic(&x, &y, min_float, min_float, i64::min))
+}
+
+pub(super) fn atan2(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
+    let dtype = float_of(promote([part(&a), part(&b)]));
+    Ok(arithmetic(&tensor(&a, dtype), &tensor(&b, dtype), f32::atan2, f64::atan2, |x, _| x))
+}
+
+fn compare(a: &Number<'_>, b: &Number<'_>, f: impl Fn(std::cmp::Ordering) -> bool, unordered: bool) -> Result<Tensor> {
+    let (x, y) = operands(a, b);
+    Ok(dispatch!(x.dtype(), T => iter::zip::<T, T, bool>(&x, &y, |x, y| x.partial_cmp(&y).map_or(unordered, &f))))
+}
+
+macro_rules! comparisons {
+    ($($name:ident: $f:expr, $unordered:literal;)+) => { $(
+        pub(super) fn $name(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
+            compare(&a, &b, $f, $unordered)
+        }
+    )+ };
+}
+comparisons! {
+    eq: std::cmp::Ordering::is_eq, false;
+    ne: std::cmp::Ordering::is_ne, true;
+    lt: std::cmp::Ordering::is_lt, false;
+    le: std::cmp::Ordering::is_le, false;
+    gt: std::cmp::Ordering::is_gt, false;
+    ge: std::cmp::Ordering::is_ge, false;
+}
+
+macro_rules! logic {
+    ($($name:ident: $f:expr;)+) => { $(
+        pub(super) fn $name(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
+            let (x, y) = (tensor(&a, DType::Bool), tensor(&b, DType::Bool));
+            Ok(iter::zip::<bool, bool, bool>(&x, &y, $f))
+        }
+    )+ };
+}
+logic! {
+    logical_and: |x, y| x && y;
+    logical_or: |x, y| x || y;
+    logical_xor: |x, y| x != y;
+}
+
+macro_rules! bits {
+    ($($name:ident: $f:expr;)+) => { $(
+        pub(super) fn $name(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
+            let (x, y) = operands(&a, &b);
+            Ok(arithmetic(&x, &y, |x, _| x, |x, _| x, $f))
+        }
+    )+ };
+}
+bits! {
+    bitwise_and: |x, y| x & y;
+    bitwise_or: |x, y| x | y;
+    bitwise_xor: |x, y| x ^ y;
+}
+
+pub(super) fn bitwise_not(x: &Tensor) -> Result<Tensor> {
+    if x.dtype() == DType::Bool {
+        return logical_not(x);
+    }
+    Ok(dispatch!(x.dtype(), T => iter::map::<T, T>(x, |x| T::from_i64(!x.to_i64()))))
+}
+
+pub(super) fn logical_not(x: &Tensor) -> Result<Tensor> {
+    Ok(iter::map::<bool, bool>(&x.to_dtype(DType::Bool), |x| !x))
+}
+
+pub(super) fn isclose(a: Number<'_>, b: Number<'_>, rtol: f64, atol: f64, equal_nan: bool) -> Result<Tensor> {
+    let (x, y) = (tensor(&a, DType::F64), tensor(&b, DType::F64));
+    Ok(iter::zip::<f64, f64, bool>(&x, &y, |x, y| {
+        x == y || (x.is_nan() && y.is_nan() && equal_nan) || (y.is_finite() && (x - y).abs() <= atol + rtol * y.abs())
+    }))
+}
+
+/// A function of reals that can be written once for f32 and f64.
+trait Function {
+    fn of<R: Real>(x: R) -> R;
+}
+
+/// Runs a function of reals; integers become the default float type.
+fn real<F: Function>(x: &Tensor) -> Tensor {
+    let x = x.to_dtype(float_of(x.dtype()));
+    dispatch_float!(x.dtype(), T => iter::map_owned::<T>(x, |x| T::narrow(F::of(x.widen()))), x)
+}
+
+macro_rules! reals {
+    ($($name:ident: |$x:ident| $body:expr;)+) => { $(
+        pub(super) fn $name(x: &Tensor) -> Result<Tensor> {
+            struct This;
+
+            impl Function for This {
+                fn of<R: Real>($x: R) -> R {
+                    $body
+                }
+            }
+            Ok(real::<This>(x))
+        }
+    )+ };
+}
+reals! {
+    exp: |x| x.exp();
+    expm1: |x| x.exp_m1();
+    log: |x| x.ln();
+    log1p: |x| x.ln_1p();
+    log2: |x| x.log2();
+    log10: |x| x.log10();
+    sqrt: |x| x.sqrt();
+    rsqrt: |x| R::of(1.0) / x.sqrt();
+    reciprocal: |x| R::of(1.0) / x;
+    sin: |x| x.sin();
+    cos: |x| x.cos();
+    tan: |x| x.tan();
+    asin: |x| x.asin();
+    acos: |x| x.acos();
+    atan: |x| x.atan();
+    sinh: |x| x.sinh();
+    cosh: |x| x.cosh();
+    asinh: |x| x.asinh();
+    acosh: |x| x.acosh();
+    atanh: |x| x.atanh();
+    tanh: |x| x.tanh();
+    erf: |x| x.erf();
+    erfc: |x| x.erfc();
+    sigmoid: |x| R::of(1.0) / (R::of(1.0) + (-x).exp());
+    frac: |x| x - x.trunc();
+}
+
+/// Rounding leaves integers as they are.
+fn rounding<F: Function>(x: &Tensor) -> Tensor {
+    if x.dtype().is_float() { real::<F>(x) } else { x.clone() }
+}
+
+macro_rules! roundings {
+    ($($name:ident: |$x:ident| $body:expr;)+) => { $(
+        pub(super) fn $name(x: &Tensor) -> Result<Tensor> {
+            struct This;
+
+            impl Function for This {
+                fn of<R: Real>($x: R) -> R {
+                    $body
+                }
+            }
+            Ok(rounding::<This>(x))
+        }
+    )+ };
+}
+roundings! {
+    floor: |x| x.floor();
+    ceil: |x| x.ceil();
+    round: |x| x.round();
+    trunc: |x| x.trunc();
+}
+
+/// A function on floats and one on integers.
+fn numeric(x: &Tensor, float: impl Fn(f64) -> f64, int: impl Fn(i64) -> i64) -> Tensor {
+    if x.dtype().is_float() {
+        return dispatch!(x.dtype(), T => iter::map::<T, T>(x, |x| T::from_f64(float(x.to_f64()))));
+    }
+    dispatch!(x.dtype(), T => iter::map::<T, T>(x, |x| T::from_i64(int(x.to_i64()))))
+}
+
+pub(super) fn abs(x: &Tensor) -> Result<Tensor> {
+    if x.dtype() == DType::F32 {
+        return Ok(iter::map::<f32, f32>(x, f32::abs));
+    }
+    Ok(numeric(x, f64::abs, i64::wrapping_abs))
+}
+
+pub(super) fn neg(x: Number<'_>) -> Result<Arg<Tensor>> {
+    Ok(match x {
+        Num::Tensor(x) if x.dtype() == DType::F32 => Arg::Value(iter::map::<f32, f32>(x, |x| -x)),
+        Num::Tensor(x) => Arg::Value(numeric(x, |x| -x, i64::wrapping_neg)),
+        Num::Size(x) | Num::Scalar(Scalar::Int(x)) => Arg::Int(-x),
+        Num::Scalar(x) => Arg::Float(-x.to_f64()),
+    })
+}
+
+pub(super) fn sign(x: &Tensor) -> Result<Tensor> {
+    let sign = |x: f64| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 };
+    Ok(numeric(x, sign, i64::signum))
+}
+
+pub(super) fn square(x: &Tensor) -> Result<Tensor> {
+    let x = if x.dtype() == DType::Bool { x.to_dtype(DType::I64) } else { x.clone() };
+    Ok(arithmetic(&x, &x, |x, _| x * x, |x, _| x * x, |x, _| x.wrapping_mul(x)))
+}
+
+fn test(x: &Tensor, f: impl Fn(f64) -> bool) -> Result<Tensor> {
+    Ok(dispatch!(x.dtype(), T => iter::map::<T, bool>(x, |x| f(x.to_f64()))))
+}
+
+pub(super) fn isnan(x: &Tensor) -> Result<Tensor> {
+    test(x, f64::is_nan)
+}
+
+pub(super) fn isinf(x: &Tensor) -> Result<Tensor> {
+    test(x, f64::is_infinite)
+}
+
+pub(super) fn isfinite(x: &Tensor) -> Result<Tensor> {
+    test(x, f64::is_finite)
+}
+
+pub(super) fn clamp(x: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<Tensor> {
+    let dtype = [min, max].into_iter().flatten().fold(x.dtype(), |dtype, bound| bound.promote(dtype));
+    let x = x.to_dtype(dtype);
+    Ok(dispatch!(dtype, T => {
+        let (min, max) = (min.map(T::from_scalar), max.map(T::from_scalar));
+        iter::map_owned::<T>(x, |mut x| {
+            if let Some(min) = min && x < min {
+                x = min;
+            }
+            if let Some(max) = max && x > max {
+                x = max;
+            }
+            x
+        })
+    }))
+}
+
+pub(super) fn lerp(x: &Tensor, end: &Tensor, weight: Number<'_>) -> Result<Tensor> {
+    let weight = tensor(&weight, x.dtype());
+    Ok(dispatch_float!(x.dtype(), T => iter::zip3::<T, T, T, T>(x, end, &weight, |x, end, weight| {
+        let (x, end, weight) = (x.to_f64(), end.to_f64(), weight.to_f64());
+        T::from_f64(if weight.abs() < 0.5 { x + weight * (end - x) } else { end - (end - x) * (1.0 - weight) })
+    }), x.clone()))
+}
+
+pub(super) fn addcmul(x: &Tensor, a: &Tensor, b: &Tensor, value: Scalar) -> Result<Tensor> {
+    Ok(ternary(x, a, b, |x, a, b| x + value.to_f64() * a * b))
+}
+
+pub(super) fn addcdiv(x: &Tensor, a: &Tensor, b: &Tensor, value: Scalar) -> Result<Tensor> {
+    Ok(ternary(x, a, b, |x, a, b| x + value.to_f64() * a / b))
+}
+
+fn ternary(x: &Tensor, a: &Tensor, b: &Tensor, f: impl Fn(f64, f64, f64) -> f64) -> Tensor {
+    let parts = [x, a, b].map(|x| (x.dtype(), Rank::of(x.ndim())));
+    let dtype = promote(parts);
+    let (x, a, b) = (x.to_dtype(dtype), a.to_dtype(dtype), b.to_dtype(dtype));
+    dispatch!(dtype, T => iter::zip3::<T, T, T, T>(&x, &a, &b, |x, a, b| {
+        T::from_f64(f(x.to_f64(), a.to_f64(), b.to_f64()))
+    }))
+}
+
+pub(super) fn where_(condition: &Tensor, a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
+    let (x, y) = operands(&a, &b);
+    Ok(dispatch!(x.dtype(), T => iter::zip3::<bool, T, T, T>(condition, &x, &y, |c, x, y| if c { x } else { y })))
+}
+
+pub(super) fn masked_fill(x: &Tensor, mask: &Tensor, value: Number<'_>) -> Result<Tensor> {
+    let value = tensor(&value, x.dtype()).item();
+    Ok(dispatch!(x.dtype(), T => {
+        let value = T::from_scalar(value);
+        iter::zip::<T, bool, T>(x, mask, |x, mask| if mask { value } else { x })
+    }))
+}
+
+pub(super) fn nan_to_num(x: &Tensor, nan: Option<f64>, posinf: Option<f64>, neginf: Option<f64>) -> Result<Tensor> {
+    let (lowest, highest) = match x.dtype() {
+        DType::F16 => (half::f16::MIN.to_f64(), half::f16::MAX.to_f64()),
+        DType::BF16 => (half::bf16::MIN.to_f64(), half::bf16::MAX.to_f64()),
+        DType::F32 => (f64::from(f32::MIN), f64::from(f32::MAX)),
+        _ => (f64::MIN, f64::MAX),
+    };
+    let replace = |x: f64| match x {
+        x if x.is_nan() => nan.unwrap_or(0.0),
+        f64::INFINITY => posinf.unwrap_or(highest),
+        f64::NEG_INFINITY => neginf.unwrap_or(lowest),
+        x => x,
+    };
+    Ok(numeric(x, replace, |x| x))
+}
+
+pub(super) fn to(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    Ok(x.to_dtype(dtype))
+}
+
+pub(super) fn identity(x: &Tensor) -> Result<Tensor> {
+    Ok(x.clone())
+}
+
+pub(super) fn contiguous(x: &Tensor) -> Result<Tensor> {
+    Ok(view::reshape(&x.contiguous(), x.shape()))
+}

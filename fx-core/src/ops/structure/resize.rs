@@ -1,0 +1,200 @@
+//! Resampling: interpolation and pixel shuffling.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::ops::shape;
+use crate::tensor::num::Real;
+use crate::tensor::{Dims, Float, Tensor, dispatch, dispatch_float, view};
+use crate::value::{Dim, Shape, TensorMeta};
+
+type Ints = Option<SmallVec<[i64; 4]>>;
+type Floats = Option<SmallVec<[f64; 4]>>;
+
+pub(super) fn interpolate_shape(
+    x: &TensorMeta,
+    size: Ints,
+    scale: Floats,
+    mode: Cow<'static, str>,
+    align_corners: Option<bool>,
+) -> Result<TensorMeta> {
+    let spatial = x.ndim().saturating_sub(2);
+    let fits = match &*mode {
+        "nearest" | "nearest-exact" => (1..=3).contains(&spatial),
+        "linear" => spatial == 1,
+        "bilinear" => spatial == 2,
+        other => {
+            return Err(Error::argument(format!("there is no interpolation mode `{other}`"))
+                .help("the modes are nearest, nearest-exact, linear and bilinear"));
+        }
+    };
+    if !fits {
+        return Err(Error::shape(format!("{mode} interpolation does not take {x}")));
+    }
+    if align_corners.is_some() && mode.starts_with("nearest") {
+        return Err(Error::argument("`align_corners` is for linear and bilinear interpolation"));
+    }
+    if mode.contains("linear") {
+        shape::require_float(x)?;
+    }
+    let mut dims = Shape::from(&x.shape[..2]);
+    match (size, scale) {
+        (Some(size), None) if size.len() == spatial || size.len() == 1 => {
+            dims.extend((0..spatial).map(|i| Dim::Int(size[i.min(size.len() - 1)])));
+        }
+        (None, Some(scale)) if scale.len() == spatial || scale.len() == 1 => {
+            for i in 0..spatial {
+                dims.push(scaled(&x.shape[2 + i], scale[i.min(scale.len() - 1)])?);
+            }
+        }
+        (None, None) | (Some(_), Some(_)) => {
+            return Err(Error::argument("exactly one of `size` and `scale_factor` must be given"));
+        }
+        _ => return Err(Error::argument(format!("a size for each of {spatial} spatial dimensions is needed"))),
+    }
+    if dims.iter().any(|dim| dim.as_int().is_some_and(|dim| dim <= 0)) {
+        return Err(Error::shape(format!("nothing would be left: {dims:?}")));
+    }
+    Ok(TensorMeta { shape: dims, dtype: x.dtype })
+}
+
+fn scaled(size: &Dim, scale: f64) -> Result<Dim> {
+    match size.as_int() {
+        Some(size) => Ok(Dim::Int((size as f64 * scale).floor() as i64)),
+        None if scale.fract() == 0.0 => Ok(size * scale as i64),
+        None if (1.0 / scale).fract() == 0.0 => Ok(size.floor_div(&Dim::Int((1.0 / scale) as i64))),
+        None => Err(Error::shape(format!("a dimension of size {size} cannot be scaled by {scale}"))),
+    }
+}
+
+pub(super) fn interpolate(
+    x: &Tensor,
+    size: Ints,
+    scale: Floats,
+    mode: Cow<'static, str>,
+    align_corners: Option<bool>,
+) -> Result<Tensor> {
+    let meta = interpolate_shape(&TensorMeta::from(x), size.clone(), scale.clone(), mode.clone(), align_corners)?;
+    let shape = meta.concrete_shape().unwrap_or_default();
+    let align = align_corners.unwrap_or(false);
+    let mut y = x.clone();
+    for dim in 2..x.ndim() {
+        let (from, to) = (x.shape()[dim], shape[dim]);
+        let factor = scale.as_ref().map(|scale| scale[(dim - 2).min(scale.len() - 1)]);
+        let step = match factor {
+            _ if align && to > 1 => (from - 1) as f64 / (to - 1) as f64,
+            _ if align => 0.0,
+            Some(factor) => 1.0 / factor,
+            None => from as f64 / to as f64,
+        };
+        y = match &*mode {
+            "nearest" => nearest(&y, dim, to, |i| (i as f64 * step) as usize),
+            "nearest-exact" => nearest(&y, dim, to, |i| ((i as f64 + 0.5) * step) as usize),
+            _ => linear(&y, dim, to, |i| if align { i as f64 * step } else { ((i as f64 + 0.5) * step - 0.5).max(0.0) }),
+        };
+    }
+    Ok(y)
+}
+
+/// A tensor as blocks of lines along a dimension: how many blocks, the line's length, the run within a line.
+fn blocks(x: &Tensor, dim: usize) -> (usize, usize, usize) {
+    (x.shape()[..dim].iter().product(), x.shape()[dim], x.shape()[dim + 1..].iter().product())
+}
+
+fn resized(x: &Tensor, dim: usize, to: usize) -> Dims {
+    let mut shape = Dims::from_slice(x.shape());
+    shape[dim] = to;
+    shape
+}
+
+fn nearest(x: &Tensor, dim: usize, to: usize, source: impl Fn(usize) -> usize) -> Tensor {
+    let x = x.contiguous();
+    let (outer, len, inner) = blocks(&x, dim);
+    dispatch!(x.dtype(), T => {
+        let elements = x.as_slice::<T>().unwrap_or(&[]);
+        let mut out = Vec::with_capacity(outer * to * inner);
+        for block in 0..outer {
+            for i in 0..to {
+                let start = (block * len + source(i).min(len - 1)) * inner;
+                out.extend_from_slice(&elements[start..start + inner]);
+            }
+        }
+        Tensor::from_vec(resized(&x, dim, to), out)
+    })
+}
+
+fn linear(x: &Tensor, dim: usize, to: usize, source: impl Fn(usize) -> f64) -> Tensor {
+    let x = x.contiguous();
+    let (outer, len, inner) = blocks(&x, dim);
+    dispatch_float!(x.dtype(), T => {
+        type R = <T as Float>::Compute;
+        let elements = x.as_slice::<T>().unwrap_or(&[]);
+        let mut out: Vec<T> = Vec::with_capacity(outer * to * inner);
+        for block in 0..outer {
+            for i in 0..to {
+                let place = source(i);
+                let low = (place as usize).min(len - 1);
+                let high = (low + 1).min(len - 1);
+                let weight = <R as Real>::of(place - low as f64);
+                let (low, high) = ((block * len + low) * inner, (block * len + high) * inner);
+                out.extend((0..inner).map(|j| {
+                    let (a, b) = (elements[low + j].widen(), elements[high + j].widen());
+                    T::narrow(a * (<R as Real>::of(1.0) - weight) + b * weight)
+                }));
+            }
+        }
+        Tensor::from_vec(resized(&x, dim, to), out)
+    }, x.clone())
+}
+
+pub(super) fn pixel_shuffle_shape(x: &TensorMeta, factor: i64) -> Result<TensorMeta> {
+    shape::require_ndim(x, "the input", 3.., "at least 3")?;
+    let n = x.ndim();
+    if factor < 1 || !maybe_multiple(&x.shape[n - 3], factor * factor) {
+        return Err(Error::shape(format!("{} channels are no multiple of {factor} * {factor}", x.shape[n - 3])));
+    }
+    let mut dims = x.shape.clone();
+    dims[n - 3] = dims[n - 3].floor_div(&Dim::Int(factor * factor));
+    dims[n - 2] = &dims[n - 2] * factor;
+    dims[n - 1] = &dims[n - 1] * factor;
+    Ok(TensorMeta { shape: dims, dtype: x.dtype })
+}
+
+pub(super) fn pixel_unshuffle_shape(x: &TensorMeta, factor: i64) -> Result<TensorMeta> {
+    shape::require_ndim(x, "the input", 3.., "at least 3")?;
+    let n = x.ndim();
+    if factor < 1 || !maybe_multiple(&x.shape[n - 2], factor) || !maybe_multiple(&x.shape[n - 1], factor) {
+        return Err(Error::shape(format!("the height and width of {x} are no multiples of {factor}")));
+    }
+    let mut dims = x.shape.clone();
+    dims[n - 3] = &dims[n - 3] * (factor * factor);
+    dims[n - 2] = dims[n - 2].floor_div(&Dim::Int(factor));
+    dims[n - 1] = dims[n - 1].floor_div(&Dim::Int(factor));
+    Ok(TensorMeta { shape: dims, dtype: x.dtype })
+}
+
+fn maybe_multiple(dim: &Dim, factor: i64) -> bool {
+    dim.as_int().is_none_or(|dim| dim % factor == 0)
+}
+
+pub(super) fn pixel_shuffle(x: &Tensor, factor: i64) -> Result<Tensor> {
+    let (r, n) = (factor as usize, x.ndim());
+    let (lead, c, h, w) = (&x.shape()[..n - 3], x.shape()[n - 3], x.shape()[n - 2], x.shape()[n - 1]);
+    let outer: usize = lead.iter().product();
+    let split = view::reshape(x, &[outer, c / (r * r), r, r, h, w]);
+    let mut shape = Dims::from_slice(lead);
+    shape.extend([c / (r * r), h * r, w * r]);
+    Ok(view::reshape(&view::permute(&split, &[0, 1, 4, 2, 5, 3]), &shape))
+}
+
+pub(super) fn pixel_unshuffle(x: &Tensor, factor: i64) -> Result<Tensor> {
+    let (r, n) = (factor as usize, x.ndim());
+    let (lead, c, h, w) = (&x.shape()[..n - 3], x.shape()[n - 3], x.shape()[n - 2], x.shape()[n - 1]);
+    let outer: usize = lead.iter().product();
+    let split = view::reshape(x, &[outer, c, h / r, r, w / r, r]);
+    let mut shape = Dims::from_slice(lead);
+    shape.extend([c * r * r, h / r, w / r]);
+    Ok(view::reshape(&view::permute(&split, &[0, 1, 3, 5, 2, 4]), &shape))
+}

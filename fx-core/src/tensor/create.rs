@@ -1,0 +1,114 @@
+//! Making tensors out of Rust data.
+
+use std::sync::Arc;
+
+use ndarray::{Array, ArrayD, Dimension, IxDyn};
+
+use super::{DType, Dims, Element, Scalar, Tensor, dispatch, row_major};
+use crate::error::{Error, Result};
+
+impl Tensor {
+    /// A tensor of `shape` with these elements in row-major order.
+    ///
+    /// # Panics
+    /// If the number of elements is not that of the shape.
+    #[track_caller]
+    pub fn from_vec<T: Element>(shape: impl AsRef<[usize]>, elements: Vec<T>) -> Self {
+        match Self::try_from_vec(shape, elements) {
+            Ok(tensor) => tensor,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// A tensor of `shape` with these elements in row-major order.
+    ///
+    /// # Errors
+    /// If the number of elements is not that of the shape.
+    pub fn try_from_vec<T: Element>(shape: impl AsRef<[usize]>, elements: Vec<T>) -> Result<Self> {
+        let shape = shape.as_ref();
+        let numel = shape.iter().try_fold(1_usize, |numel, &dim| numel.checked_mul(dim));
+        if numel != Some(elements.len()) {
+            return Err(Error::shape(format!("{} elements do not fill the shape {shape:?}", elements.len())));
+        }
+        Ok(Self {
+            storage: T::wrap(Arc::new(elements)),
+            shape: Dims::from_slice(shape),
+            strides: row_major(shape),
+            offset: 0,
+        })
+    }
+
+    /// A tensor without dimensions.
+    pub fn scalar<T: Element>(element: T) -> Self {
+        Self::from_vec([], vec![element])
+    }
+
+    /// A tensor of `shape` with the same number everywhere.
+    #[track_caller]
+    pub fn filled(shape: impl AsRef<[usize]>, number: impl Into<Scalar>, dtype: DType) -> Self {
+        let number = number.into();
+        let numel = shape.as_ref().iter().product();
+        dispatch!(dtype, T => Tensor::from_vec(shape, vec![T::from_scalar(number); numel]))
+    }
+
+    /// The elements as an `ndarray` array, copied.
+    ///
+    /// # Panics
+    /// If the elements are not of type `T`.
+    #[track_caller]
+    pub fn to_array<T: Element>(&self) -> ArrayD<T> {
+        self.view::<T>().to_owned()
+    }
+}
+
+impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
+    fn from(array: Array<T, D>) -> Self {
+        let shape: Dims = array.shape().iter().copied().collect();
+        let array = array.into_dyn();
+        let elements = if array.is_standard_layout() {
+            let (elements, offset) = array.into_raw_vec_and_offset();
+            let start = offset.unwrap_or(0);
+            let numel = shape.iter().product::<usize>();
+            if start == 0 && elements.len() == numel { elements } else { elements[start..start + numel].to_vec() }
+        } else {
+            array.iter().copied().collect()
+        };
+        Tensor::from_vec(shape, elements)
+    }
+}
+
+impl<T: Element> TryFrom<&Tensor> for ArrayD<T> {
+    type Error = Error;
+
+    fn try_from(tensor: &Tensor) -> Result<Self> {
+        if tensor.dtype() != T::DTYPE {
+            return Err(Error::dtype(format!("expected elements of type {}, found {}", T::DTYPE, tensor.dtype())));
+        }
+        let elements = tensor.to_vec::<T>();
+        ArrayD::from_shape_vec(IxDyn(tensor.shape()), elements).map_err(|error| Error::shape(error.to_string()))
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Tensor {
+    fn from(elements: Vec<T>) -> Self {
+        Tensor::from_vec([elements.len()], elements)
+    }
+}
+
+impl<T: Element, const N: usize> From<[T; N]> for Tensor {
+    fn from(elements: [T; N]) -> Self {
+        Tensor::from_vec([N], elements.to_vec())
+    }
+}
+
+impl<T: Element, const N: usize, const M: usize> From<[[T; M]; N]> for Tensor {
+    fn from(elements: [[T; M]; N]) -> Self {
+        Tensor::from_vec([N, M], elements.concat())
+    }
+}
+
+impl<T: Element, const N: usize, const M: usize, const L: usize> From<[[[T; L]; M]; N]> for Tensor {
+    fn from(elements: [[[T; L]; M]; N]) -> Self {
+        Tensor::from_vec([N, M, L], elements.concat().concat())
+    }
+}

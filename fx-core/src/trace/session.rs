@@ -1,0 +1,369 @@
+//! The session of a trace: what is known while a `forward` runs on proxies.
+
+use std::any::TypeId;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{NodeRequest, Proxy, Tracer};
+use crate::arg::{Arg, Kwargs};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{Graph, ModuleFrame, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation, Target};
+use crate::graph_module::{GraphModule, State};
+use crate::module::{Buffer, Entry, Module, Parameter, entries};
+use crate::ops;
+use crate::tensor::Tensor;
+use crate::value::{Call, Callee, Meta};
+
+thread_local! {
+    static CURRENT: RefCell<Vec<Rc<Session>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What identifies a module: its address and its type, for a struct and its first field share an address.
+type Identity = (usize, TypeId);
+
+/// One running trace.
+pub(super) struct Session {
+    graph: RefCell<Graph>,
+    tracer: Rc<dyn Tracer>,
+    /// Whether a root owns the modules; else those that are met are installed.
+    rooted: bool,
+    modules: RefCell<HashMap<Identity, String>>,
+    attrs: RefCell<HashMap<usize, String>>,
+    state: RefCell<State>,
+    /// The node that reads each parameter, buffer or constant.
+    reads: RefCell<HashMap<String, NodeId>>,
+    constants: RefCell<HashMap<(usize, String), String>>,
+    stack: RefCell<Vec<ModuleFrame>>,
+    calls: RefCell<HashMap<String, usize>>,
+    errors: RefCell<Vec<Error>>,
+}
+
+impl Session {
+    pub(super) fn new(tracer: Rc<dyn Tracer>, root: Option<&dyn Module>) -> Rc<Self> {
+        let (mut modules, mut attrs) = (HashMap::new(), HashMap::new());
+        if let Some(root) = root {
+            modules.insert(identity(root), String::new());
+            for (path, entry) in entries(root) {
+                // What is shared is known by the first of its paths.
+                match entry {
+                    Entry::Module(module) => {
+                        modules.entry(identity(module)).or_insert(path);
+                    }
+                    Entry::Parameter(parameter) => {
+                        attrs.entry(parameter.id()).or_insert(path);
+                    }
+                    Entry::Buffer(buffer) => {
+                        attrs.entry(buffer.id()).or_insert(path);
+                    }
+                    Entry::Training(_) => {}
+                }
+            }
+        }
+        Rc::new(Self {
+            graph: RefCell::default(),
+            tracer,
+            rooted: root.is_some(),
+            modules: RefCell::new(modules),
+            attrs: RefCell::new(attrs),
+            state: RefCell::default(),
+            reads: RefCell::default(),
+            constants: RefCell::default(),
+            stack: RefCell::default(),
+            calls: RefCell::default(),
+            errors: RefCell::default(),
+        })
+    }
+
+    /// The innermost running trace of this thread.
+    pub(super) fn current() -> Option<Rc<Self>> {
+        CURRENT.with_borrow(|sessions| sessions.last().cloned())
+    }
+
+    /// Notes that the root's own `forward` is running: its call is not recorded.
+    pub(super) fn enter_root(&self, root: &dyn Module) {
+        let type_name = root.type_name().into();
+        self.stack.borrow_mut().push(ModuleFrame { path: String::new(), type_name, call: 0 });
+    }
+
+    /// Runs a function on one placeholder a name, and makes a module of what it records.
+    pub(super) fn run(
+        self: &Rc<Self>,
+        names: &[&str],
+        class: &str,
+        f: impl FnOnce(Vec<Arg<Proxy>>) -> Result<Arg<Proxy>>,
+    ) -> Result<GraphModule> {
+        let args = names.iter().map(|name| self.placeholder(name)).collect::<Result<Vec<_>>>()?;
+        let guard = Guard::enter(self);
+        let output = f(args);
+        drop(guard);
+        let result = output.and_then(|output| self.finish(output));
+        if let Err(error) = result {
+            self.note(error);
+        }
+        let mut errors = self.errors.take();
+        match errors.len() {
+            0 => GraphModule::with_state(self.graph.take(), self.state.take(), class),
+            1 => Err(errors.remove(0)),
+            count => {
+                let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+                let message = format!("{count} things in {class} cannot be captured:\n{}", texts.join("\n"));
+                Err(Error::new(ErrorKind::Trace, message))
+            }
+        }
+    }
+
+    /// Keeps an error for the end of the trace.
+    pub(super) fn note(&self, error: Error) {
+        self.errors.borrow_mut().push(error);
+    }
+
+    pub(super) fn name_of(&self, id: NodeId) -> String {
+        self.graph.borrow().get(id).map_or_else(|| id.to_string(), |node| node.name().to_owned())
+    }
+
+    /// Records a call, or runs it if it is a module that is traced through.
+    pub(super) fn record(self: &Rc<Self>, call: Call<'_, Proxy>) -> Result<Arg<Proxy>> {
+        let location = call.location;
+        match call.callee {
+            Callee::Function(function) => {
+                if let Some(constant) = self.constant_shape(function, &call.args, &call.kwargs) {
+                    return constant;
+                }
+                let target = Target::Function(function);
+                self.node(Opcode::CallFunction, target, call.args, call.kwargs, location)
+            }
+            Callee::Method(function) => {
+                if let Some(constant) = self.constant_shape(function, &call.args, &call.kwargs) {
+                    return constant;
+                }
+                let target = Target::Name(function.name().into());
+                self.node(Opcode::CallMethod, target, call.args, call.kwargs, location)
+            }
+            Callee::Module(module, forward) => {
+                let path = self.path_of(module)?;
+                if self.is_root_call(&path) {
+                    return forward();
+                }
+                if self.tracer.is_leaf_module(module, &path) {
+                    self.state.borrow_mut().modules.entry(path.clone()).or_insert_with(|| module.share());
+                    return self.node(Opcode::CallModule, path.into(), call.args, call.kwargs, location);
+                }
+                self.enter(module, path);
+                let result = forward();
+                self.stack.borrow_mut().pop();
+                result
+            }
+            Callee::Parameter(parameter) => self.read_parameter(parameter, location),
+            Callee::Buffer(buffer) => self.read_buffer(buffer, location),
+            Callee::Constant(tensor) => self.read_constant(tensor, location),
+        }
+    }
+
+    fn placeholder(self: &Rc<Self>, name: &str) -> Result<Arg<Proxy>> {
+        let request = NodeRequest {
+            op: Opcode::Placeholder,
+            target: name.into(),
+            args: Vec::new(),
+            kwargs: Kwargs::new(),
+            name: Some(name.to_owned()),
+        };
+        let id = self.tracer.create_node(&mut self.graph.borrow_mut(), request)?;
+        Ok(Arg::Value(Proxy::new(id, self)))
+    }
+
+    fn finish(&self, output: Arg<Proxy>) -> Result<()> {
+        let mut failed = false;
+        output.for_each(&mut |proxy| failed |= proxy.node().is_none());
+        if failed {
+            return Ok(());
+        }
+        let args = vec![self.node_arg(output)?];
+        let request = NodeRequest { op: Opcode::Output, target: "output".into(), args, kwargs: Kwargs::new(), name: None };
+        self.tracer.create_node(&mut self.graph.borrow_mut(), request)?;
+        Ok(())
+    }
+
+    /// Whether this is the call by which the trace itself began.
+    fn is_root_call(&self, path: &str) -> bool {
+        path.is_empty() && self.stack.borrow().len() == 1
+    }
+
+    fn enter(&self, module: &dyn Module, path: String) {
+        let mut calls = self.calls.borrow_mut();
+        let count = calls.entry(path.clone()).or_insert(0);
+        let frame = ModuleFrame { path, type_name: module.type_name().into(), call: *count };
+        *count += 1;
+        self.stack.borrow_mut().push(frame);
+    }
+
+    fn node(
+        self: &Rc<Self>,
+        op: Opcode,
+        target: Target,
+        args: Vec<Arg<Proxy>>,
+        kwargs: Kwargs<Proxy>,
+        location: &'static std::panic::Location<'static>,
+    ) -> Result<Arg<Proxy>> {
+        let args = args.into_iter().map(|arg| self.node_arg(arg)).collect::<Result<_>>()?;
+        let kwargs = kwargs
+            .into_iter()
+            .map(|(key, arg)| Ok((key, self.node_arg(arg)?)))
+            .collect::<Result<Kwargs<NodeId>>>()?;
+        let request = NodeRequest { op, target, args, kwargs, name: None };
+        let mut graph = self.graph.borrow_mut();
+        let id = self.tracer.create_node(&mut graph, request)?;
+        if let Some(meta) = graph.meta_mut(id) {
+            meta.insert(SourceLocation::from(location));
+            meta.insert(ModuleStack(self.stack.borrow().clone()));
+        }
+        Ok(Arg::Value(Proxy::new(id, self)))
+    }
+
+    fn node_arg(&self, arg: Arg<Proxy>) -> Result<NodeArg> {
+        self.tracer.create_arg(arg)?.try_map(&mut |proxy| {
+            proxy.node().ok_or_else(|| Error::new(ErrorKind::Trace, "a value is used whose own call failed"))
+        })
+    }
+
+    fn path_of(&self, module: &dyn Module) -> Result<String> {
+        if let Some(path) = self.modules.borrow().get(&identity(module)) {
+            return Ok(path.clone());
+        }
+        if self.rooted {
+            let message = format!("a {} is called that is no submodule of the traced model", module.type_name());
+            return Err(Error::new(ErrorKind::Trace, message).help("make it a field of the model"));
+        }
+        let mut modules = self.modules.borrow_mut();
+        let base = module.type_name().to_lowercase();
+        let taken = |path: &String| modules.values().any(|have| have == path);
+        let mut path = base.clone();
+        let mut count = 0;
+        while taken(&path) {
+            count += 1;
+            path = format!("{base}_{count}");
+        }
+        modules.insert(identity(module), path.clone());
+        for (below, entry) in entries(module) {
+            let below = format!("{path}.{below}");
+            match entry {
+                Entry::Module(module) => {
+                    modules.entry(identity(module)).or_insert(below);
+                }
+                Entry::Parameter(parameter) => {
+                    self.attrs.borrow_mut().entry(parameter.id()).or_insert(below);
+                }
+                Entry::Buffer(buffer) => {
+                    self.attrs.borrow_mut().entry(buffer.id()).or_insert(below);
+                }
+                Entry::Training(_) => {}
+            }
+        }
+        Ok(path)
+    }
+
+    fn read_parameter(
+        self: &Rc<Self>,
+        parameter: &Parameter,
+        location: &'static std::panic::Location<'static>,
+    ) -> Result<Arg<Proxy>> {
+        let path = self.attr_path(parameter.id(), "parameter", &parameter.shape())?;
+        self.state.borrow_mut().parameters.entry(path.clone()).or_insert_with(|| parameter.clone());
+        self.read(path, location)
+    }
+
+    fn read_buffer(
+        self: &Rc<Self>,
+        buffer: &Buffer,
+        location: &'static std::panic::Location<'static>,
+    ) -> Result<Arg<Proxy>> {
+        let path = self.attr_path(buffer.id(), "buffer", &buffer.shape())?;
+        self.state.borrow_mut().buffers.entry(path.clone()).or_insert_with(|| buffer.clone());
+        self.read(path, location)
+    }
+
+    /// A tensor that is no state of the model: it becomes a buffer of the graph, the same one for the same tensor.
+    fn read_constant(
+        self: &Rc<Self>,
+        tensor: &Tensor,
+        location: &'static std::panic::Location<'static>,
+    ) -> Result<Arg<Proxy>> {
+        let layout = format!("{}{:?}{:?}", tensor.offset(), tensor.shape(), tensor.strides());
+        let mut constants = self.constants.borrow_mut();
+        let next = format!("_tensor_constant{}", constants.len());
+        let path = constants.entry((tensor.storage_id(), layout)).or_insert(next).clone();
+        drop(constants);
+        self.state.borrow_mut().buffers.entry(path.clone()).or_insert_with(|| Buffer::new(tensor.clone()));
+        self.read(path, location)
+    }
+
+    fn attr_path(&self, id: usize, what: &str, shape: &[usize]) -> Result<String> {
+        let found = self.attrs.borrow().get(&id).cloned();
+        match found {
+            Some(path) => Ok(path),
+            None if self.rooted => {
+                let message = format!("a {what} of shape {shape:?} is used that is no {what} of the traced model");
+                Err(Error::new(ErrorKind::Trace, message).help(format!("make the {what} a field of the model")))
+            }
+            None => {
+                let mut attrs = self.attrs.borrow_mut();
+                let path = format!("_{what}{}", attrs.len());
+                attrs.insert(id, path.clone());
+                Ok(path)
+            }
+        }
+    }
+
+    /// The node that reads `path`, made once.
+    fn read(self: &Rc<Self>, path: String, location: &'static std::panic::Location<'static>) -> Result<Arg<Proxy>> {
+        if let Some(id) = self.reads.borrow().get(&path) {
+            return Ok(Arg::Value(Proxy::new(*id, self)));
+        }
+        let result = self.node(Opcode::GetAttr, path.clone().into(), Vec::new(), Kwargs::new(), location)?;
+        if let Some(id) = result.as_value().and_then(Proxy::node) {
+            self.reads.borrow_mut().insert(path, id);
+        }
+        Ok(result)
+    }
+
+    /// The size of a parameter or buffer as an integer, if the tracer wants it so.
+    fn constant_shape(
+        &self,
+        function: ops::Function,
+        args: &[Arg<Proxy>],
+        kwargs: &Kwargs<Proxy>,
+    ) -> Option<Result<Arg<Proxy>>> {
+        if !self.tracer.constant_parameter_shapes() || !(function == ops::size || function == ops::numel) {
+            return None;
+        }
+        let id = args.first()?.as_value()?.node()?;
+        let graph = self.graph.borrow();
+        let node = graph.get(id).filter(|node| node.op() == Opcode::GetAttr)?;
+        let tensor = self.state.borrow().tensor(node.target().name())?;
+        let kwargs = kwargs.try_map(&mut |_| Err(())).ok()?;
+        let size = function.infer(&[Arg::Value(Meta::from(&tensor))], &kwargs);
+        Some(size.and_then(|size| {
+            size.try_map(&mut |_| Err(Error::new(ErrorKind::Trace, "the size of a parameter is not an integer")))
+        }))
+    }
+}
+
+/// Makes a session the current one while it lives.
+struct Guard;
+
+impl Guard {
+    fn enter(session: &Rc<Session>) -> Self {
+        CURRENT.with_borrow_mut(|sessions| sessions.push(Rc::clone(session)));
+        Guard
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        CURRENT.with_borrow_mut(|sessions| sessions.pop());
+    }
+}
+
+fn identity(module: &dyn Module) -> Identity {
+    ((module as *const dyn Module).cast::<()>().addr(), std::any::Any::type_id(module))
+}

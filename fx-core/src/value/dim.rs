@@ -1,0 +1,538 @@
+//! Dimensions: integers that may be symbolic.
+//!
+//! A symbolic dimension is a sum of monomials over atoms (symbols, rounded divisions, remainders, maxima), kept in
+//! one canonical order, so that equal polynomials are equal values. Arithmetic on plain integers never allocates.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::{Add, Mul, Neg, Sub};
+use std::sync::Arc;
+
+/// The size of a dimension: an integer, or an expression over named symbols such as `N` or `H/4`.
+///
+/// Symbols stand for integers of at least 1. `/` in the printed form rounds down, as Python's `//`.
+///
+/// ```
+/// use fx_core::value::Dim;
+/// let h = Dim::symbol("H", 32);
+/// let out = (&h - 1).floor_div(&Dim::from(2)) + 1;
+/// assert_eq!(out.to_string(), "H/2");
+/// assert_eq!((Dim::symbol("N", 1) * 2 + 1).to_string(), "2*N + 1");
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dim {
+    /// A known size.
+    Int(i64),
+    /// A size that depends on symbols.
+    Expr(Arc<Expr>),
+}
+
+/// A polynomial over atoms: each product of atoms with its coefficient, none of them zero.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Expr(BTreeMap<Vec<Atom>, i64>);
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum Atom {
+    /// A name, and a number of which it is a multiple.
+    Symbol(Arc<str>, i64),
+    FloorDiv(Dim, Dim),
+    Mod(Dim, Dim),
+    Max(Dim, Dim),
+    Min(Dim, Dim),
+}
+
+impl Dim {
+    /// A symbol that stands for a positive multiple of `multiple_of`.
+    pub fn symbol(name: &str, multiple_of: i64) -> Self {
+        Self::atom(Atom::Symbol(name.into(), multiple_of.max(1)))
+    }
+
+    /// The size, if it is known.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Dim::Int(x) => Some(*x),
+            Dim::Expr(_) => None,
+        }
+    }
+
+    /// The quotient, rounded down. A division by zero gives zero.
+    #[must_use]
+    pub fn floor_div(&self, divisor: &Dim) -> Dim {
+        match (self, divisor) {
+            (Dim::Int(a), Dim::Int(b)) => Dim::Int(if *b == 0 { 0 } else { floor_div(*a, *b) }),
+            (_, Dim::Int(1)) => self.clone(),
+            (_, Dim::Int(divisor)) if *divisor > 1 => self.floor_div_int(*divisor),
+            _ if self == divisor => Dim::Int(1),
+            _ => self.divide_exactly(divisor).unwrap_or_else(|| {
+                Self::atom(Atom::FloorDiv(self.clone(), divisor.clone()))
+            }),
+        }
+    }
+
+    /// The remainder of [`Dim::floor_div`], with the sign of the divisor.
+    #[must_use]
+    pub fn modulo(&self, divisor: &Dim) -> Dim {
+        match (self, divisor) {
+            (Dim::Int(a), Dim::Int(b)) => Dim::Int(if *b == 0 { 0 } else { a - floor_div(*a, *b) * b }),
+            (_, Dim::Int(b)) if *b != 0 && self.is_multiple_of(*b) => Dim::Int(0),
+            _ if self.divide_exactly(divisor).is_some() => Dim::Int(0),
+            _ => Self::atom(Atom::Mod(self.clone(), divisor.clone())),
+        }
+    }
+
+    /// The larger of two.
+    #[must_use]
+    pub fn max(&self, other: &Dim) -> Dim {
+        match (self - other).lower_bound() {
+            Some(x) if x >= 0 => self.clone(),
+            _ => match (other - self).lower_bound() {
+                Some(x) if x >= 0 => other.clone(),
+                _ => Self::atom(Atom::Max(self.clone().min_of(other), self.clone().max_of(other))),
+            },
+        }
+    }
+
+    /// The smaller of two.
+    #[must_use]
+    pub fn min(&self, other: &Dim) -> Dim {
+        match (self - other).lower_bound() {
+            Some(x) if x >= 0 => other.clone(),
+            _ => match (other - self).lower_bound() {
+                Some(x) if x >= 0 => self.clone(),
+                _ => Self::atom(Atom::Min(self.clone().min_of(other), self.clone().max_of(other))),
+            },
+        }
+    }
+
+    /// Whether it is certainly a multiple of `divisor`.
+    pub fn is_multiple_of(&self, divisor: i64) -> bool {
+        match self {
+            Dim::Int(x) => x % divisor == 0,
+            Dim::Expr(expr) => expr.0.iter().all(|(atoms, factor)| (multiple(atoms) * factor) % divisor == 0),
+        }
+    }
+
+    /// A number that it is certainly not below.
+    pub fn lower_bound(&self) -> Option<i64> {
+        match self {
+            Dim::Int(x) => Some(*x),
+            Dim::Expr(expr) => expr.0.iter().try_fold(0_i64, |sum, (atoms, factor)| {
+                let bound = atoms.iter().try_fold(1_i64, |product, atom| atom.lower_bound()?.checked_mul(product))?;
+                let positive = atoms.is_empty() || (*factor > 0 && bound >= 0);
+                positive.then(|| sum.checked_add(factor.checked_mul(bound)?)).flatten()
+            }),
+        }
+    }
+
+    /// Whether two are certainly equal, certainly different, or neither (`None`).
+    pub fn known_eq(&self, other: &Dim) -> Option<bool> {
+        if self == other {
+            return Some(true);
+        }
+        match self - other {
+            Dim::Int(x) => Some(x == 0),
+            difference => {
+                let apart = |x: &Dim| x.lower_bound().is_some_and(|bound| bound > 0);
+                (apart(&difference) || apart(&-&difference)).then_some(false)
+            }
+        }
+    }
+
+    /// The names of its symbols.
+    pub fn symbols(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        self.visit_symbols(&mut |name| {
+            names.insert(name.to_owned());
+        });
+        names
+    }
+
+    /// The same with symbols replaced; those for which `value` gives nothing stay.
+    #[must_use]
+    pub fn substitute(&self, value: &dyn Fn(&str) -> Option<Dim>) -> Dim {
+        let Dim::Expr(expr) = self else { return self.clone() };
+        expr.0.iter().fold(Dim::Int(0), |sum, (atoms, factor)| {
+            sum + atoms.iter().fold(Dim::Int(*factor), |product, atom| product * atom.substitute(value))
+        })
+    }
+
+    fn atom(atom: Atom) -> Dim {
+        Dim::Expr(Arc::new(Expr(BTreeMap::from([(vec![atom], 1)]))))
+    }
+
+    fn min_of(self, other: &Dim) -> Dim {
+        if self <= *other { self } else { other.clone() }
+    }
+
+    fn max_of(self, other: &Dim) -> Dim {
+        if self <= *other { other.clone() } else { self }
+    }
+
+    /// The terms, none for zero.
+    fn terms(&self) -> BTreeMap<Vec<Atom>, i64> {
+        match self {
+            Dim::Int(0) => BTreeMap::new(),
+            Dim::Int(x) => BTreeMap::from([(Vec::new(), *x)]),
+            Dim::Expr(expr) => expr.0.clone(),
+        }
+    }
+
+    fn from_terms(mut terms: BTreeMap<Vec<Atom>, i64>) -> Dim {
+        terms.retain(|_, factor| *factor != 0);
+        match terms.len() {
+            0 => Dim::Int(0),
+            1 if terms.contains_key(&Vec::new()) => Dim::Int(terms[&Vec::new()]),
+            _ => Dim::Expr(Arc::new(Expr(terms))),
+        }
+    }
+
+    /// Division by an integer above 1: terms that divide leave the rounded part, a division of a division is one.
+    fn floor_div_int(&self, divisor: i64) -> Dim {
+        let (mut whole, mut rest) = (BTreeMap::new(), BTreeMap::new());
+        for (atoms, factor) in self.terms() {
+            if atoms.is_empty() {
+                let quotient = floor_div(factor, divisor);
+                whole.insert(atoms.clone(), quotient);
+                rest.insert(atoms, factor - quotient * divisor);
+            } else if factor % divisor == 0 {
+                whole.insert(atoms, factor / divisor);
+            } else {
+                rest.insert(atoms, factor);
+            }
+        }
+        let whole = Dim::from_terms(whole);
+        let rest = Dim::from_terms(rest);
+        // What is a multiple of the divisor up to a remainder below it divides exactly.
+        let Dim::Expr(expr) = &rest else { return whole };
+        let remainder = expr.0.get(&Vec::new()).copied().unwrap_or(0);
+        let symbolic = &rest - remainder;
+        let rest = if symbolic.is_multiple_of(divisor) { symbolic } else { rest };
+        if let Some((Atom::FloorDiv(inner, Dim::Int(first)), 1)) = rest.single() {
+            return whole + inner.clone().floor_div_int(first * divisor);
+        }
+        whole + Self::atom(Atom::FloorDiv(rest, Dim::Int(divisor)))
+    }
+
+    /// The atom and its coefficient, if it is one term of one atom.
+    fn single(&self) -> Option<(&Atom, i64)> {
+        match self {
+            Dim::Expr(expr) if expr.0.len() == 1 => match expr.0.first_key_value() {
+                Some((atoms, factor)) if atoms.len() == 1 => Some((&atoms[0], *factor)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The quotient, if the divisor is one term that divides every term.
+    fn divide_exactly(&self, divisor: &Dim) -> Option<Dim> {
+        let divisor = divisor.terms();
+        let (by, coefficient) = divisor.first_key_value().filter(|_| divisor.len() == 1)?;
+        let mut quotient = BTreeMap::new();
+        for (mut atoms, factor) in self.terms() {
+            for atom in by {
+                let place = atoms.iter().position(|have| have == atom)?;
+                atoms.remove(place);
+            }
+            quotient.insert(atoms, (factor % coefficient == 0).then_some(factor / coefficient)?);
+        }
+        Some(Dim::from_terms(quotient))
+    }
+
+    fn visit_symbols(&self, f: &mut dyn FnMut(&str)) {
+        let Dim::Expr(expr) = self else { return };
+        for atom in expr.0.keys().flatten() {
+            match atom {
+                Atom::Symbol(name, _) => f(name),
+                Atom::FloorDiv(a, b) | Atom::Mod(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => {
+                    a.visit_symbols(f);
+                    b.visit_symbols(f);
+                }
+            }
+        }
+    }
+}
+
+impl Atom {
+    fn lower_bound(&self) -> Option<i64> {
+        match self {
+            Atom::Symbol(_, multiple_of) => Some(*multiple_of),
+            Atom::FloorDiv(a, Dim::Int(b)) if *b > 0 => a.lower_bound().map(|a| floor_div(a, *b)),
+            Atom::Mod(_, Dim::Int(b)) if *b > 0 => Some(0),
+            Atom::Max(a, b) => a.lower_bound().max(b.lower_bound()),
+            Atom::Min(a, b) => Some(a.lower_bound()?.min(b.lower_bound()?)),
+            _ => None,
+        }
+    }
+
+    fn substitute(&self, value: &dyn Fn(&str) -> Option<Dim>) -> Dim {
+        match self {
+            Atom::Symbol(name, _) => value(name).unwrap_or_else(|| Dim::atom(self.clone())),
+            Atom::FloorDiv(a, b) => a.substitute(value).floor_div(&b.substitute(value)),
+            Atom::Mod(a, b) => a.substitute(value).modulo(&b.substitute(value)),
+            Atom::Max(a, b) => Dim::max(&a.substitute(value), &b.substitute(value)),
+            Atom::Min(a, b) => Dim::min(&a.substitute(value), &b.substitute(value)),
+        }
+    }
+}
+
+/// A number of which the product of the atoms is certainly a multiple.
+fn multiple(atoms: &[Atom]) -> i64 {
+    let of = |atom: &Atom| match atom {
+        Atom::Symbol(_, multiple_of) => *multiple_of,
+        Atom::FloorDiv(Dim::Expr(a), Dim::Int(b)) => {
+            let common = a.0.iter().fold(0, |common, (atoms, factor)| gcd(common, multiple(atoms) * factor));
+            if common % b == 0 { common / b } else { 1 }
+        }
+        _ => 1,
+    };
+    atoms.iter().map(of).fold(1, i64::saturating_mul)
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
+}
+
+fn floor_div(a: i64, b: i64) -> i64 {
+    let quotient = a.wrapping_div(b);
+    if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
+}
+
+impl From<i64> for Dim {
+    fn from(x: i64) -> Self {
+        Dim::Int(x)
+    }
+}
+
+impl From<i32> for Dim {
+    fn from(x: i32) -> Self {
+        Dim::Int(x.into())
+    }
+}
+
+impl From<usize> for Dim {
+    fn from(x: usize) -> Self {
+        Dim::Int(i64::try_from(x).unwrap_or(i64::MAX))
+    }
+}
+
+fn add(a: &Dim, b: &Dim) -> Dim {
+    if let (Dim::Int(a), Dim::Int(b)) = (a, b) {
+        return Dim::Int(a.saturating_add(*b));
+    }
+    let mut terms = a.terms();
+    for (atoms, factor) in b.terms() {
+        let sum = terms.entry(atoms).or_insert(0);
+        *sum = sum.saturating_add(factor);
+    }
+    Dim::from_terms(terms)
+}
+
+fn mul(a: &Dim, b: &Dim) -> Dim {
+    if let (Dim::Int(a), Dim::Int(b)) = (a, b) {
+        return Dim::Int(a.saturating_mul(*b));
+    }
+    let mut terms = BTreeMap::new();
+    for (left, x) in a.terms() {
+        for (right, y) in b.terms() {
+            let mut atoms: Vec<Atom> = left.iter().chain(&right).cloned().collect();
+            atoms.sort();
+            let sum = terms.entry(atoms).or_insert(0_i64);
+            *sum = sum.saturating_add(x.saturating_mul(y));
+        }
+    }
+    // H/4 * 4 is H where H is a multiple of 4.
+    let exact = terms.iter().fold(Dim::Int(0), |sum, (atoms, factor)| add(&sum, &undo_division(atoms, *factor)));
+    if exact == Dim::from_terms(terms.clone()) { Dim::from_terms(terms) } else { exact }
+}
+
+fn undo_division(atoms: &[Atom], factor: i64) -> Dim {
+    let term = |atoms: &[Atom], factor| Dim::from_terms(BTreeMap::from([(atoms.to_vec(), factor)]));
+    for (i, atom) in atoms.iter().enumerate() {
+        if let Atom::FloorDiv(inner, Dim::Int(divisor)) = atom {
+            if factor % divisor == 0 && inner.is_multiple_of(*divisor) {
+                let mut rest = atoms.to_vec();
+                rest.remove(i);
+                return mul(&term(&rest, factor / divisor), inner);
+            }
+        }
+    }
+    term(atoms, factor)
+}
+
+macro_rules! arithmetic {
+    ($($Trait:ident $method:ident |$a:ident, $b:ident| $body:expr;)+) => { $(
+        impl $Trait<&Dim> for &Dim {
+            type Output = Dim;
+
+            fn $method(self, other: &Dim) -> Dim {
+                let ($a, $b) = (self, other);
+                $body
+            }
+        }
+
+        impl $Trait<Dim> for Dim {
+            type Output = Dim;
+
+            fn $method(self, other: Dim) -> Dim {
+                (&self).$method(&other)
+            }
+        }
+
+        impl $Trait<&Dim> for Dim {
+            type Output = Dim;
+
+            fn $method(self, other: &Dim) -> Dim {
+                (&self).$method(other)
+            }
+        }
+
+        impl $Trait<Dim> for &Dim {
+            type Output = Dim;
+
+            fn $method(self, other: Dim) -> Dim {
+                self.$method(&other)
+            }
+        }
+
+        impl $Trait<i64> for Dim {
+            type Output = Dim;
+
+            fn $method(self, other: i64) -> Dim {
+                (&self).$method(&Dim::Int(other))
+            }
+        }
+
+        impl $Trait<i64> for &Dim {
+            type Output = Dim;
+
+            fn $method(self, other: i64) -> Dim {
+                self.$method(&Dim::Int(other))
+            }
+        }
+    )+ };
+}
+arithmetic! {
+    Add add |a, b| add(a, b);
+    Sub sub |a, b| add(a, &-b);
+    Mul mul |a, b| mul(a, b);
+}
+
+impl Neg for &Dim {
+    type Output = Dim;
+
+    fn neg(self) -> Dim {
+        mul(self, &Dim::Int(-1))
+    }
+}
+
+impl std::iter::Product for Dim {
+    fn product<I: Iterator<Item = Dim>>(iter: I) -> Dim {
+        iter.fold(Dim::Int(1), |product, dim| product * dim)
+    }
+}
+
+impl std::iter::Sum for Dim {
+    fn sum<I: Iterator<Item = Dim>>(iter: I) -> Dim {
+        iter.fold(Dim::Int(0), |sum, dim| sum + dim)
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Dim::Expr(expr) = self else { return write!(f, "{}", self.as_int().unwrap_or(0)) };
+        // The constant comes last.
+        let terms = expr.0.iter().filter(|(atoms, _)| !atoms.is_empty());
+        for (i, (atoms, factor)) in terms.chain(expr.0.get_key_value(&Vec::new())).enumerate() {
+            match (i, *factor < 0) {
+                (0, false) => {}
+                (0, true) => f.write_str("-")?,
+                (_, false) => f.write_str(" + ")?,
+                (_, true) => f.write_str(" - ")?,
+            }
+            let size = factor.unsigned_abs();
+            if size != 1 || atoms.is_empty() {
+                write!(f, "{size}{}", if atoms.is_empty() { "" } else { "*" })?;
+            }
+            for (j, atom) in atoms.iter().enumerate() {
+                write!(f, "{}{atom}", if j == 0 { "" } else { "*" })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Atom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let grouped = |dim: &Dim| match dim.single() {
+            Some((Atom::Symbol(..), 1)) => dim.to_string(),
+            _ if dim.as_int().is_some() => dim.to_string(),
+            _ => format!("({dim})"),
+        };
+        match self {
+            Atom::Symbol(name, _) => f.write_str(name),
+            Atom::FloorDiv(a, b) => write!(f, "{}/{}", grouped(a), grouped(b)),
+            Atom::Mod(a, b) => write!(f, "{}%{}", grouped(a), grouped(b)),
+            Atom::Max(a, b) => write!(f, "max({a}, {b})"),
+            Atom::Min(a, b) => write!(f, "min({a}, {b})"),
+        }
+    }
+}
+
+impl fmt::Debug for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(dim: &Dim, text: &str) {
+        assert_eq!(dim.to_string(), text);
+    }
+
+    #[test]
+    fn polynomials_are_canonical() {
+        let (n, h) = (Dim::symbol("N", 1), Dim::symbol("H", 1));
+        check(&((&n + 1) * (&h + 1)), "H + H*N + N + 1");
+        assert_eq!((&n + &h) * (&n - &h), &n * &n - &h * &h);
+        assert_eq!(&n - &n, Dim::Int(0));
+    }
+
+    #[test]
+    fn division_simplifies_where_it_is_exact() {
+        let (n, h) = (Dim::symbol("N", 1), Dim::symbol("H", 32));
+        let two = Dim::Int(2);
+        let half = |x: &Dim| (x - 1).floor_div(&two) + 1;
+        check(&half(&n), "(N + 1)/2");
+        check(&half(&h), "H/2");
+        check(&(0..5).fold(h.clone(), |x, _| half(&x)), "H/32");
+        assert_eq!(h.floor_div(&two) * 2, h);
+        check(&(&n * 2 + 3).floor_div(&two), "N + 1");
+        assert_eq!((&n * &h).floor_div(&n), h);
+    }
+
+    #[test]
+    fn rounding_agrees_with_integers() {
+        let n = Dim::symbol("N", 1);
+        for (a, b, c, d) in [(1, -1, 2, 1), (3, 5, 2, 3), (2, 3, 4, 2), (6, -7, 3, 5)] {
+            let expr = ((&n * a + b).floor_div(&Dim::Int(c)) + d).floor_div(&Dim::Int(3)).modulo(&Dim::Int(4));
+            for x in 1..60 {
+                let expected = floor_div(floor_div(x * a + b, c) + d, 3).rem_euclid(4);
+                assert_eq!(expr.substitute(&|_| Some(Dim::Int(x))), Dim::Int(expected), "{expr} at {x}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_certain_and_what_is_not() {
+        let (n, m) = (Dim::symbol("N", 1), Dim::symbol("M", 1));
+        assert_eq!(n.known_eq(&n), Some(true));
+        assert_eq!(n.known_eq(&(&n + 1)), Some(false));
+        assert_eq!((&n * 2 + 1).known_eq(&Dim::Int(1)), Some(false));
+        assert_eq!(n.known_eq(&m), None);
+    }
+}

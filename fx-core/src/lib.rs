@@ -25,6 +25,26 @@ pub use ops::{Function, functional};
 pub use tensor::{DType, Scalar, Tensor};
 pub use trace::{Proxy, trace, trace_with};
 pub use value::{Meta, SymInt, Value};
+pub use module::{Layer, StateDict, StateDictExt, Traceable};
+
+/// What the expansion of `#[traceable]` and `#[wrap]` refers to. Not public interface.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::arg::{Arg, Kwargs};
+    pub use crate::error::{Error, Result};
+    pub use crate::module::{
+        Field, Forward, HyperField, Layer, Module, ModuleCall, NoForward, Signature, Statics, Traceable, Visit, Visitor,
+    };
+    pub use crate::ops::fallible;
+    pub use crate::ops::function::{Attribute, Definition, Effect, Function, Operand, OperandKind, Tolerance};
+    pub use crate::tensor::Tensor;
+    pub use crate::trace::Proxy;
+    pub use crate::value::guard::{Compare, PlainCompare, TracedCompare, condition};
+    pub use crate::value::{Call, Dim, Input, Meta, RefOps, ScalarOps, StaticArg, Tree, Value};
+    pub use crate::value::unpack;
+    pub use crate::module::read_static;
+    pub use std::sync::Arc;
+}
 
 /// What a model's source needs: `use fx::prelude::*`.
 pub mod prelude {

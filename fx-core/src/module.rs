@@ -9,8 +9,8 @@ mod state_dict;
 mod visit;
 
 #[doc(hidden)]
-pub use call::call_dynamic;
-pub use call::{ModuleCall, Signature, Statics, Traceable};
+pub use call::{Forward, NoForward, read_static};
+pub use call::{Layer, ModuleCall, Signature, Statics, Traceable};
 pub use state::{Buffer, Parameter, Training};
 pub use state_dict::{StateDict, StateDictExt};
 pub(crate) use visit::join;

@@ -13,6 +13,8 @@
 mod call;
 mod dim;
 mod eager;
+#[doc(hidden)]
+pub mod guard;
 mod input;
 mod meta;
 mod operand;
@@ -29,6 +31,8 @@ pub use meta::{Meta, Shape, TensorMeta};
 pub use operand::{Operand, OptOperand, Scalarlike};
 pub use operators::{RefOps, ScalarOps};
 pub use symint::SymInt;
+#[doc(hidden)]
+pub use tree::unpack;
 pub use tree::{StaticArg, Tree};
 
 use crate::arg::Arg;

@@ -43,6 +43,21 @@ pub trait Traceable: Module {
         i64: ScalarOps<V>;
 }
 
+/// A module that takes one tensor and gives one; `#[traceable]` implements it where `forward` has that form.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layer",
+    label = "not a module whose `forward` takes one tensor and gives one",
+    note = "mark the struct and the `impl` block that has its `forward` with `#[traceable]`"
+)]
+pub trait Layer: Module {
+    /// Runs `forward`.
+    fn forward_layer<V: Value>(&self, input: V) -> V
+    where
+        for<'a> &'a V: RefOps<V>,
+        f64: ScalarOps<V>,
+        i64: ScalarOps<V>;
+}
+
 /// Static arguments as a tuple.
 pub trait Statics: Sized {
     /// As a graph holds them, in order.
@@ -55,7 +70,12 @@ pub trait Statics: Sized {
     fn from_kwargs<V>(names: &[&str], kwargs: &Kwargs<V>) -> Result<Self>;
 }
 
-fn read<T: StaticArg, V>(name: &str, kwargs: &Kwargs<V>) -> Result<T> {
+/// A static argument of a recorded call.
+///
+/// # Errors
+/// If it is missing or has another type.
+#[doc(hidden)]
+pub fn read_static<T: StaticArg, V>(name: &str, kwargs: &Kwargs<V>) -> Result<T> {
     let arg = kwargs.get(name).ok_or_else(|| Error::argument(format!("the static argument `{name}` is missing")))?;
     let arg = arg.try_map(&mut |_| Err(Error::argument(format!("`{name}` is static and cannot be a value"))))?;
     T::from_immediate(&arg)
@@ -79,7 +99,7 @@ macro_rules! statics {
             }
 
             fn from_kwargs<V>(names: &[&str], kwargs: &Kwargs<V>) -> Result<Self> {
-                Ok(($(read::<$T, V>(names[$i], kwargs)?,)+))
+                Ok(($(read_static::<$T, V>(names[$i], kwargs)?,)+))
             }
         }
     )+ };
@@ -109,9 +129,9 @@ impl<V: Value> ModuleCall<V> {
 
     /// Adds an argument that is recorded.
     #[must_use]
-    pub fn input(mut self, tree: &impl Tree<V>) -> Self {
+    pub fn input(mut self, arg: impl FnOnce() -> Arg<V>) -> Self {
         if V::RECORDS {
-            self.args.push(tree.to_arg());
+            self.args.push(arg());
         }
         self
     }
@@ -156,6 +176,44 @@ impl<V: Value> Default for ModuleCall<V> {
         Self::new()
     }
 }
+
+/// A module's `forward`, if it has a traceable one. `#[traceable]` on the struct writes `(&Forward(self)).call(..)`,
+/// and method lookup falls back to [`NoForward`].
+#[doc(hidden)]
+pub struct Forward<'a, M>(pub &'a M);
+
+impl<M: Traceable> Forward<'_, M> {
+    /// # Errors
+    /// As [`call_dynamic`].
+    pub fn call<V: Value>(&self, args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
+    where
+        for<'a> &'a V: RefOps<V>,
+        f64: ScalarOps<V>,
+        i64: ScalarOps<V>,
+    {
+        call_dynamic(self.0, args, kwargs)
+    }
+
+    pub fn signature(&self) -> &'static Signature {
+        &M::SIGNATURE
+    }
+}
+
+/// The fallback of [`Forward`].
+#[doc(hidden)]
+pub trait NoForward {
+    /// # Errors
+    /// Always.
+    fn call<V>(&self, _: Vec<Arg<V>>, _: &Kwargs<V>) -> Result<Arg<V>> {
+        Err(Error::argument("the module has no `forward`").help("mark its `impl` block with `#[traceable]`"))
+    }
+
+    fn signature(&self) -> &'static Signature {
+        &Signature { name: "", inputs: &[], statics: &[] }
+    }
+}
+
+impl<M> NoForward for Forward<'_, M> {}
 
 /// Runs the `forward` of a module on arguments of unknown form; the errors of its ops come out as the result.
 ///

@@ -11,6 +11,9 @@ use crate::module::{Buffer, Parameter};
 use crate::value::SymInt;
 
 /// The operators of `V`, for a left-hand side `Self` that is `V` or `&V`.
+///
+/// Implemented one by one by [`value_operators!`](crate::value_operators), not for everything that has the operators:
+/// while a value's type is still being inferred, the compiler must not search all operators of all crates for it.
 pub trait RefOps<V>:
     Sized
     + Neg<Output = V>
@@ -45,28 +48,6 @@ impl<T, R, V> Arithmetic<R, V> for T where
 {
 }
 
-impl<T, V> ScalarOps<V> for T where T: Sized + Arithmetic<V, V> + for<'b> Arithmetic<&'b V, V> {}
-
-impl<T, V> RefOps<V> for T where
-    T: Sized
-        + Neg<Output = V>
-        + Not<Output = V>
-        + Arithmetic<V, V>
-        + for<'b> Arithmetic<&'b V, V>
-        + for<'b> Arithmetic<&'b Parameter, V>
-        + for<'b> Arithmetic<&'b Buffer, V>
-        + Arithmetic<SymInt<V>, V>
-        + Arithmetic<f64, V>
-        + Arithmetic<i64, V>
-        + BitAnd<V, Output = V>
-        + for<'b> BitAnd<&'b V, Output = V>
-        + BitOr<V, Output = V>
-        + for<'b> BitOr<&'b V, Output = V>
-        + BitXor<V, Output = V>
-        + for<'b> BitXor<&'b V, Output = V>
-{
-}
-
 /// Implements Rust's operators for a type that implements [`Value`](crate::value::Value).
 #[macro_export]
 macro_rules! value_operators {
@@ -76,6 +57,13 @@ macro_rules! value_operators {
         $crate::value_operators!(@mask $V: BitAnd bitand bitwise_and BitAndAssign bitand_assign,
             BitOr bitor bitwise_or BitOrAssign bitor_assign, BitXor bitxor bitwise_xor BitXorAssign bitxor_assign);
         $crate::value_operators!(@unary $V: Neg neg neg, Not not bitwise_not);
+
+        impl $crate::value::RefOps<$V> for $V {}
+        impl $crate::value::RefOps<$V> for &$V {}
+        impl $crate::value::ScalarOps<$V> for f64 {}
+        impl $crate::value::ScalarOps<$V> for i64 {}
+        impl $crate::value::ScalarOps<$V> for &$crate::module::Parameter {}
+        impl $crate::value::ScalarOps<$V> for &$crate::module::Buffer {}
     };
     (@unary $V:ty: $($Trait:ident $method:ident $op:ident),+) => { $(
         impl ::core::ops::$Trait for $V {

@@ -185,7 +185,10 @@ tuples! {
 }
 
 /// The `len` elements of an argument; those of a single value are taken by `getitem`.
-pub(crate) fn unpack<V: Value>(arg: Arg<V>, len: usize) -> Result<Vec<Arg<V>>> {
+///
+/// # Errors
+/// If there are not as many.
+pub fn unpack<V: Value>(arg: Arg<V>, len: usize) -> Result<Vec<Arg<V>>> {
     match arg {
         Arg::List(items) | Arg::Tuple(items) if items.len() == len => Ok(items),
         Arg::List(items) | Arg::Tuple(items) => {

@@ -1,0 +1,61 @@
+//! What every step of an expansion needs: the path of the crate, and the faults so far.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::Path;
+
+use crate::args::Args;
+use crate::messages::Message;
+
+/// The path of the crate and the faults of one item.
+pub(crate) struct Context {
+    path: Path,
+    errors: Vec<syn::Error>,
+}
+
+impl Context {
+    pub(crate) fn new() -> Self {
+        Self { path: syn::parse_quote!(::fx), errors: Vec::new() }
+    }
+
+    /// Takes the crate's path from the attribute.
+    pub(crate) fn set_path(&mut self, args: &Args) {
+        if let Some(path) = &args.krate {
+            self.path = path.clone();
+        }
+    }
+
+    /// The module that holds what expansions refer to.
+    pub(crate) fn private(&self) -> TokenStream {
+        let path = &self.path;
+        quote!(#path::__private)
+    }
+
+    /// Notes a fault at a place.
+    pub(crate) fn refuse(&mut self, span: Span, message: &Message) {
+        let text = format!("{}\nhelp: {}", message.text, message.help);
+        self.errors.push(syn::Error::new(span, text));
+    }
+
+    /// Notes a fault at some tokens.
+    pub(crate) fn refuse_tokens(&mut self, tokens: impl ToTokens, message: &Message) {
+        let text = format!("{}\nhelp: {}", message.text, message.help);
+        self.errors.push(syn::Error::new_spanned(tokens, text));
+    }
+
+    /// The value, or nothing and its fault noted.
+    pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
+        result.map_err(|error| self.errors.push(error)).ok()
+    }
+
+    /// Whether there are faults.
+    pub(crate) fn failed(&self) -> bool {
+        !self.errors.is_empty()
+    }
+
+    /// The expansion, with the faults as compile errors.
+    pub(crate) fn finish(self, expanded: TokenStream) -> TokenStream {
+        let errors = self.errors.into_iter().map(|error| error.to_compile_error());
+        quote!(#(#errors)* #expanded)
+    }
+}

@@ -1,0 +1,175 @@
+//! The model of a traceable function: its parameters, which of them hold tensors, and how each passes.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use syn::spanned::Spanned;
+use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeReference};
+
+use crate::context::Context;
+use crate::messages;
+use crate::tensors;
+
+/// A parameter.
+pub(crate) struct Parameter {
+    /// Its name.
+    pub(crate) name: Ident,
+    /// Whether it was written `mut`.
+    pub(crate) mutable: bool,
+    /// Its type as written.
+    pub(crate) ty: Type,
+    /// How it passes.
+    pub(crate) form: Form,
+}
+
+/// How a parameter passes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `Tensor`
+    Owned,
+    /// `&Tensor`
+    Borrowed,
+    /// Anything else that mentions `Tensor`.
+    Structure,
+    /// Plain Rust.
+    Static,
+}
+
+/// Whether a function mentions `Tensor` in its signature and is no constructor.
+pub(crate) fn is_traceable(signature: &Signature) -> bool {
+    let input = |input: &FnArg| matches!(input, FnArg::Typed(input) if tensors::mentions(&input.ty));
+    let output = match &signature.output {
+        ReturnType::Type(_, ty) => {
+            if returns_self(ty) {
+                return false;
+            }
+            tensors::mentions(ty)
+        }
+        ReturnType::Default => false,
+    };
+    output || signature.inputs.iter().any(input)
+}
+
+fn returns_self(ty: &Type) -> bool {
+    match ty {
+        Type::Path(path) => path.path.segments.iter().any(|segment| {
+            segment.ident == "Self"
+                || matches!(&segment.arguments, PathArguments::AngleBracketed(arguments)
+                    if arguments.args.iter().any(|arg| matches!(arg, GenericArgument::Type(ty) if returns_self(ty))))
+        }),
+        _ => false,
+    }
+}
+
+/// The parameters of a function after `self`, its faults noted.
+pub(crate) fn parameters(context: &mut Context, signature: &Signature) -> Vec<Parameter> {
+    if let Some(token) = &signature.asyncness {
+        context.refuse(token.span(), &messages::ASYNC);
+    }
+    if let Some(token) = &signature.unsafety {
+        context.refuse(token.span(), &messages::UNSAFE);
+    }
+    if let Some(token) = &signature.constness {
+        context.refuse(token.span(), &messages::CONST);
+    }
+    if let Some(abi) = &signature.abi {
+        context.refuse_tokens(abi, &messages::EXTERN);
+    }
+    let mut parameters = Vec::new();
+    for input in &signature.inputs {
+        match input {
+            FnArg::Receiver(receiver) => {
+                if receiver.reference.is_none() {
+                    context.refuse_tokens(receiver, &messages::OWNED_SELF);
+                } else if receiver.mutability.is_some() {
+                    context.refuse_tokens(receiver, &messages::MUT_SELF);
+                }
+            }
+            FnArg::Typed(typed) => {
+                let form = form(context, &typed.ty);
+                match &*typed.pat {
+                    Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.subpat.is_none() => {
+                        parameters.push(Parameter {
+                            name: pattern.ident.clone(),
+                            mutable: pattern.mutability.is_some(),
+                            ty: (*typed.ty).clone(),
+                            form,
+                        });
+                    }
+                    Pat::Wild(_) if form == Form::Static => parameters.push(Parameter {
+                        name: Ident::new("_unused", typed.pat.span()),
+                        mutable: false,
+                        ty: (*typed.ty).clone(),
+                        form,
+                    }),
+                    other => context.refuse_tokens(other, &messages::PATTERN),
+                }
+            }
+        }
+    }
+    parameters
+}
+
+fn form(context: &mut Context, ty: &Type) -> Form {
+    if !tensors::mentions(ty) {
+        return Form::Static;
+    }
+    match ty {
+        ty if tensors::is_plain(ty) => Form::Owned,
+        Type::Reference(TypeReference { mutability: Some(_), .. }) => {
+            context.refuse_tokens(ty, &messages::MUT_TENSOR);
+            Form::Structure
+        }
+        Type::Reference(reference) if tensors::is_plain(&reference.elem) => Form::Borrowed,
+        Type::ImplTrait(_) => {
+            context.refuse_tokens(ty, &messages::IMPL_TENSOR);
+            Form::Structure
+        }
+        _ => Form::Structure,
+    }
+}
+
+/// A structure as it is read from an argument, and how that passes as the type that was written.
+pub(crate) struct Owned {
+    /// The owned type: `Vec<V>` for `&[V]`.
+    pub(crate) ty: Type,
+    /// From the owned value `value` to what the parameter takes.
+    pub(crate) pass: TokenStream,
+    /// From the parameter `value` to the owned value.
+    pub(crate) own: TokenStream,
+}
+
+/// How a structure of values passes through an argument.
+pub(crate) fn owned(ty: &Type, value: &Ident) -> Owned {
+    match ty {
+        Type::Reference(reference) => match &*reference.elem {
+            Type::Slice(slice) => {
+                let element = &slice.elem;
+                Owned {
+                    ty: syn::parse_quote!(::std::vec::Vec<#element>),
+                    pass: quote!(&#value),
+                    own: quote!(#value.to_vec()),
+                }
+            }
+            inner => Owned { ty: inner.clone(), pass: quote!(&#value), own: quote!(::core::clone::Clone::clone(#value)) },
+        },
+        ty => match optional_reference(ty) {
+            Some(inner) => Owned {
+                ty: syn::parse_quote!(::core::option::Option<#inner>),
+                pass: quote!(#value.as_ref()),
+                own: quote!(#value.cloned()),
+            },
+            None => Owned { ty: ty.clone(), pass: quote!(#value), own: quote!(::core::clone::Clone::clone(&#value)) },
+        },
+    }
+}
+
+/// `T` of `Option<&T>`.
+fn optional_reference(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "Option")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first()? {
+        GenericArgument::Type(Type::Reference(reference)) => Some(&reference.elem),
+        _ => None,
+    }
+}

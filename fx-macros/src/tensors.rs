@@ -1,0 +1,85 @@
+//! Finding `Tensor` in types and expressions, and putting the value's type parameter in its place.
+
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use syn::visit::Visit;
+use syn::visit_mut::VisitMut;
+use syn::{Macro, Path, Type};
+
+/// Whether a path means the tensor type: `Tensor`, `fx::Tensor`.
+fn is_tensor(path: &Path) -> bool {
+    let first = &path.segments[0].ident;
+    path.segments.len() <= 2 && {
+        let qualified = path.segments.len() == 2 && first == "fx";
+        (path.segments.len() == 1 && first == "Tensor") || (qualified && path.segments[1].ident == "Tensor")
+    }
+}
+
+/// Whether a path begins with the tensor type: `Tensor::zeros`.
+fn prefix(path: &Path) -> Option<usize> {
+    match &path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>()[..] {
+        [first, ..] if first == "Tensor" => Some(1),
+        [first, second, ..] if first == "fx" && second == "Tensor" => Some(2),
+        _ => None,
+    }
+}
+
+/// Whether a type mentions `Tensor`.
+pub(crate) fn mentions(ty: &Type) -> bool {
+    struct Find(bool);
+
+    impl Visit<'_> for Find {
+        fn visit_path(&mut self, path: &Path) {
+            self.0 |= prefix(path).is_some();
+            syn::visit::visit_path(self, path);
+        }
+    }
+
+    let mut find = Find(false);
+    find.visit_type(ty);
+    find.0
+}
+
+/// Whether a type is `Tensor` itself.
+pub(crate) fn is_plain(ty: &Type) -> bool {
+    matches!(ty, Type::Path(ty) if ty.qself.is_none() && is_tensor(&ty.path))
+}
+
+/// Puts a type parameter in the place of `Tensor`.
+pub(crate) struct Replace<'a>(pub(crate) &'a Ident);
+
+impl VisitMut for Replace<'_> {
+    fn visit_path_mut(&mut self, path: &mut Path) {
+        if let Some(count) = prefix(path) {
+            let span = path.segments[count - 1].ident.span();
+            let mut ident = self.0.clone();
+            ident.set_span(span);
+            let rest: Vec<_> = path.segments.iter().skip(count).cloned().collect();
+            path.leading_colon = None;
+            path.segments = std::iter::once(syn::PathSegment::from(ident)).chain(rest).collect();
+        }
+        syn::visit_mut::visit_path_mut(self, path);
+    }
+
+    fn visit_macro_mut(&mut self, mac: &mut Macro) {
+        mac.tokens = self.tokens(std::mem::take(&mut mac.tokens));
+    }
+}
+
+impl Replace<'_> {
+    fn tokens(&self, tokens: TokenStream) -> TokenStream {
+        let replace = |token| match token {
+            TokenTree::Ident(ident) if ident == "Tensor" => {
+                let mut new = self.0.clone();
+                new.set_span(ident.span());
+                TokenTree::Ident(new)
+            }
+            TokenTree::Group(group) => {
+                let mut new = Group::new(group.delimiter(), self.tokens(group.stream()));
+                new.set_span(group.span());
+                TokenTree::Group(new)
+            }
+            other => other,
+        };
+        tokens.into_iter().map(replace).collect()
+    }
+}

@@ -1,1 +1,11 @@
-//! CPU kernels of fx behind run-time dispatch: the only crate with unsafe code.
+//! The kernels of fx: where the time goes, and the only crate with `unsafe`.
+//!
+//! Every kernel has a safe interface on slices, checks its bounds once, and picks at run time the best version that
+//! the processor has. A generic version is always built; the tests hold every other one against it.
+
+pub mod gemm;
+mod simd;
+pub mod threads;
+
+pub use gemm::{Matrix, gemm};
+pub use simd::Level;

@@ -1,0 +1,90 @@
+//! Threads: how many, and a loop over parts of work that needs no synchronisation.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The number of threads asked for; 0 is as many as rayon's pool has.
+static LIMIT: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets how many threads a kernel may use at most; 0 is all of the pool.
+pub fn set_num_threads(threads: usize) {
+    LIMIT.store(threads, Ordering::Relaxed);
+}
+
+/// How many threads a kernel may use at most.
+pub fn num_threads() -> usize {
+    let pool = rayon::current_num_threads();
+    match LIMIT.load(Ordering::Relaxed) {
+        0 => pool,
+        limit => limit.min(pool),
+    }
+}
+
+/// Runs `f` on `0..count`, in parallel where `work` (in floating-point operations or bytes) makes that worth while.
+pub fn for_each(count: usize, work: usize, f: impl Fn(usize) + Sync) {
+    /// Below this much work a hand-over to another thread costs more than it brings.
+    const WORTH_WHILE: usize = 200_000;
+    let threads = num_threads().min(count);
+    if threads <= 1 || work < WORTH_WHILE {
+        (0..count).for_each(f);
+        return;
+    }
+    // Each thread takes the next part when it is done with one: parts need not be equally long.
+    let next = AtomicUsize::new(0);
+    let run = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                break;
+            }
+            f(index);
+        }
+    };
+    rayon::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|_| run());
+        }
+        run();
+    });
+}
+
+/// Runs `f` on the pieces of `data` of length `piece`, in parallel where `work` makes that worth while.
+pub fn for_each_piece<T: Send>(data: &mut [T], piece: usize, work: usize, f: impl Fn(usize, &mut [T]) + Sync) {
+    if piece == 0 || data.is_empty() {
+        return;
+    }
+    let len = data.len();
+    let base = Shared(data.as_mut_ptr());
+    for_each(len.div_ceil(piece), work, |index| {
+        let start = index * piece;
+        // SAFETY: pieces are disjoint parts of `data`, which is borrowed for all of the loop.
+        let part = unsafe { std::slice::from_raw_parts_mut(base.at(start), piece.min(len - start)) };
+        f(index, part);
+    });
+}
+
+/// A pointer that several threads may write through, each at places of its own.
+pub(crate) struct Shared<T>(pub(crate) *mut T);
+
+impl<T> Shared<T> {
+    /// The place `index` elements on.
+    pub(crate) fn at(&self, index: usize) -> *mut T {
+        self.0.wrapping_add(index)
+    }
+}
+
+// SAFETY: whoever writes through it keeps the threads' places apart.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_everything_once() {
+        for len in [0, 1, 7, 64, 1000] {
+            let mut data = vec![0_u32; len];
+            for_each_piece(&mut data, 7, usize::MAX, |index, part| part.iter_mut().for_each(|x| *x += index as u32 + 1));
+            assert!(data.iter().enumerate().all(|(i, x)| *x == (i / 7) as u32 + 1));
+        }
+    }
+}

@@ -195,9 +195,10 @@ impl PartialEq for Graph {
                 && a.target() == b.target()
                 && a.annotation() == b.annotation()
                 && a.args.len() == b.args.len()
-                && a.args.iter().zip(&b.args).all(|(x, y)| {
-                    x.map(&mut |id| ours.get(id).copied()) == y.map(&mut |id| theirs.get(id).copied())
-                })
+                && a.args
+                    .iter()
+                    .zip(&b.args)
+                    .all(|(x, y)| x.map(&mut |id| ours.get(id).copied()) == y.map(&mut |id| theirs.get(id).copied()))
                 && a.kwargs.map(&mut |id| ours.get(id).copied()) == b.kwargs.map(&mut |id| theirs.get(id).copied())
         };
         self.len == other.len && self.nodes().zip(other.nodes()).all(|(a, b)| equal(a, b))

@@ -153,7 +153,11 @@ impl GraphModule {
     ///
     /// # Errors
     /// If there are not as many arguments as placeholders.
-    pub fn inline_into(&self, graph: &mut Graph, args: Vec<Arg<crate::graph::NodeId>>) -> Result<Option<Arg<crate::graph::NodeId>>> {
+    pub fn inline_into(
+        &self,
+        graph: &mut Graph,
+        args: Vec<Arg<crate::graph::NodeId>>,
+    ) -> Result<Option<Arg<crate::graph::NodeId>>> {
         let placeholders = self.graph.placeholders();
         if placeholders.len() != args.len() {
             let message = format!("the graph takes {} inputs, found {}", placeholders.len(), args.len());

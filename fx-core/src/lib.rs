@@ -21,17 +21,18 @@ pub use graph::{Graph, NodeId, Opcode};
 pub use graph_module::GraphModule;
 pub use interpreter::Interpreter;
 pub use module::{Buffer, Module, Parameter, Training};
+pub use module::{Layer, StateDict, StateDictExt, Traceable};
 pub use ops::{Function, functional};
 pub use tensor::{DType, Scalar, Tensor};
 pub use trace::{Proxy, trace, trace_with};
 pub use value::{Meta, SymInt, Value};
-pub use module::{Layer, StateDict, StateDictExt, Traceable};
 
 /// What the expansion of `#[traceable]` and `#[wrap]` refers to. Not public interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::arg::{Arg, Kwargs};
     pub use crate::error::{Error, Result};
+    pub use crate::module::read_static;
     pub use crate::module::{
         Field, Forward, HyperField, Layer, Module, ModuleCall, NoForward, Signature, Statics, Traceable, Visit, Visitor,
     };
@@ -40,17 +41,16 @@ pub mod __private {
     pub use crate::tensor::Tensor;
     pub use crate::trace::Proxy;
     pub use crate::value::guard::{Compare, PlainCompare, TracedCompare, condition};
-    pub use crate::value::{Call, Dim, Input, Meta, RefOps, ScalarOps, StaticArg, Tree, Value};
     pub use crate::value::unpack;
-    pub use crate::module::read_static;
+    pub use crate::value::{Call, Dim, Input, Meta, RefOps, ScalarOps, StaticArg, Tree, Value};
     pub use std::sync::Arc;
 }
 
 /// What a model's source needs: `use fx::prelude::*`.
 pub mod prelude {
+    pub use crate::graph::Opcode;
     pub use crate::module::{Buffer, Module, Parameter, StateDictExt as _, Training};
-    pub use crate::ops::Elementwise as _;
+    pub use crate::ops::methods::*;
     pub use crate::tensor::{DType, Tensor};
     pub use crate::value::{SymInt, Value};
-    pub use crate::graph::Opcode;
 }

@@ -3,7 +3,7 @@
 //! [`table`] describes the form of a row and what is derived from it.
 
 pub mod cost;
-mod derived;
+pub mod derived;
 pub mod fallible;
 pub mod function;
 pub mod kind;
@@ -11,21 +11,58 @@ mod read;
 mod shape;
 pub mod table;
 
-mod elementwise;
-mod structure;
+/// Declares the families: their files, their rows, and the supertraits that they make.
+macro_rules! families {
+    ($($file:ident: $Family:ident,)+) => {
+        $(mod $file;)+
 
-#[doc(inline)]
-pub use elementwise::{targets::*, *};
+        $(#[doc(inline)] pub use $file::{targets::*, *};)+
+
+        /// All functions of the op table, as targets of nodes.
+        pub mod functions {
+            $(pub use super::$file::targets::*;)+
+        }
+
+        /// All functions of the op table, as PyTorch's `torch.nn.functional` and `torch` have them.
+        pub mod functional {
+            $(pub use super::$file::functional::*;)+
+        }
+
+        /// All families.
+        pub fn families() -> &'static [&'static Family] {
+            static FAMILIES: &[&Family] = &[$(&$file::FAMILY),+];
+            FAMILIES
+        }
+
+        /// The methods of all families: what every value has.
+        pub trait Families: $($Family +)+ derived::Derived {}
+
+        impl<V: $($Family +)+ derived::Derived> Families for V {}
+
+        /// The families' methods in scope, for a prelude.
+        pub mod methods {
+            $(pub use super::$Family as _;)+
+            pub use super::derived::Derived as _;
+        }
+    };
+}
+families! {
+    activation: Activation,
+    conv: Convolution,
+    creation: Creation,
+    elementwise: Elementwise,
+    index: Indexing,
+    linalg: LinearAlgebra,
+    loss: Loss,
+    norm: Normalization,
+    pool: Pooling,
+    reduction: Reduction,
+    rnn: Recurrent,
+    structure: Structure,
+}
+
 #[doc(inline)]
 pub use function::{Definition, Effect, Function, Tolerance};
-#[doc(inline)]
-pub use structure::{targets::*, *};
-
-/// All functions of the op table, as PyTorch's `torch.nn.functional` and `torch` have them.
-pub mod functional {
-    pub use super::elementwise::functional::*;
-    pub use super::structure::functional::*;
-}
 
 /// A family of ops.
 #[derive(Debug)]
@@ -35,14 +72,3 @@ pub struct Family {
     /// Its functions, in the order of their rows.
     pub functions: &'static [Function],
 }
-
-/// All families.
-pub fn families() -> &'static [&'static Family] {
-    static FAMILIES: [&Family; 2] = [&elementwise::FAMILY, &structure::FAMILY];
-    &FAMILIES
-}
-
-/// The methods of all families: what every value has.
-pub trait Families: Elementwise + Structure {}
-
-impl<V: Elementwise + Structure> Families for V {}

@@ -238,9 +238,11 @@ impl Tensor {
     /// Whether all elements are close: `|a - b| <= atol + rtol * |b|`; NaN is close to NaN, shapes must be equal.
     pub fn all_close(&self, other: &Tensor, rtol: f64, atol: f64) -> bool {
         self.shape == other.shape
-            && self.to_vec_as::<f64>().iter().zip(&other.to_vec_as::<f64>()).all(|(&a, &b)| {
-                a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= atol + rtol * b.abs()
-            })
+            && self
+                .to_vec_as::<f64>()
+                .iter()
+                .zip(&other.to_vec_as::<f64>())
+                .all(|(&a, &b)| a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= atol + rtol * b.abs())
     }
 
     /// The largest difference between elements in the same place; infinite if the shapes differ.

@@ -54,7 +54,10 @@ pub fn trace_by<M: Traceable>(tracer: impl Tracer + 'static, module: &M, statics
 ///
 /// # Errors
 /// As [`trace`].
-pub fn trace_fn<A: Tree<Proxy>, R: Tree<Proxy>>(names: &'static [&'static str], f: impl FnOnce(A) -> R) -> Result<GraphModule> {
+pub fn trace_fn<A: Tree<Proxy>, R: Tree<Proxy>>(
+    names: &'static [&'static str],
+    f: impl FnOnce(A) -> R,
+) -> Result<GraphModule> {
     let session = Session::new(Rc::new(DefaultTracer), None);
     session.run(names, "Function", |args| A::from_arg(Arg::Tuple(args)).map(|args| f(args).to_arg()))
 }

@@ -193,7 +193,9 @@ fn packed<T: Scalar>(
                         let panel_b = &packed_b[j * nr * depth..(j + 1) * nr * depth];
                         let (rows, cols) = (mr.min(m - i * mr), nr.min(n - j * nr));
                         // SAFETY: the tile lies within `c` (checked by the caller), and tiles are disjoint.
-                        unsafe { micro.tile(panel_a, panel_b, c.at(i * mr * stride + j * nr), stride, rows, cols, accumulate) };
+                        unsafe {
+                            micro.tile(panel_a, panel_b, c.at(i * mr * stride + j * nr), stride, rows, cols, accumulate)
+                        };
                     }
                 }
             });
@@ -269,16 +271,25 @@ mod tests {
                         let right = if layout & 2 == 0 { Matrix::rows(&b, k, n) } else { Matrix::rows(&bt, n, k).t() };
                         gemm_at(level, &mut c, n, accumulate, left, right);
                         let single = |x: &[f64]| x.iter().map(|&x| x as f32).collect::<Vec<f32>>();
-                        let (a32, b32, at32, bt32, mut c32) = (single(&a), single(&b), single(&at), single(&bt), single(&c0));
-                        let left = if layout & 1 == 0 { Matrix::rows(&a32, m, k) } else { Matrix::rows(&at32, k, m).t() };
-                        let right = if layout & 2 == 0 { Matrix::rows(&b32, k, n) } else { Matrix::rows(&bt32, n, k).t() };
+                        let (a32, b32, at32, bt32, mut c32) =
+                            (single(&a), single(&b), single(&at), single(&bt), single(&c0));
+                        let left =
+                            if layout & 1 == 0 { Matrix::rows(&a32, m, k) } else { Matrix::rows(&at32, k, m).t() };
+                        let right =
+                            if layout & 2 == 0 { Matrix::rows(&b32, k, n) } else { Matrix::rows(&bt32, n, k).t() };
                         gemm_at(level, &mut c32, n, accumulate, left, right);
                         for i in 0..m {
                             for j in 0..n {
                                 let want = product(i, j, accumulate);
                                 let (double, single) = (c[i * n + j], f64::from(c32[i * n + j]));
-                                assert!((double - want).abs() < 1e-12, "{level:?} {m}x{n}x{k} {layout} f64: {double} {want}");
-                                assert!((single - want).abs() < 1e-5, "{level:?} {m}x{n}x{k} {layout} f32: {single} {want}");
+                                assert!(
+                                    (double - want).abs() < 1e-12,
+                                    "{level:?} {m}x{n}x{k} {layout} f64: {double} {want}"
+                                );
+                                assert!(
+                                    (single - want).abs() < 1e-5,
+                                    "{level:?} {m}x{n}x{k} {layout} f32: {single} {want}"
+                                );
                             }
                         }
                     }

@@ -47,7 +47,8 @@ impl Args {
 
     /// Takes `#[traceable(..)]` off a function of an impl block.
     pub(crate) fn take(attrs: &mut Vec<Attribute>) -> syn::Result<Option<Self>> {
-        let place = attrs.iter().position(|attr| attr.path().segments.last().is_some_and(|last| last.ident == "traceable"));
+        let place =
+            attrs.iter().position(|attr| attr.path().segments.last().is_some_and(|last| last.ident == "traceable"));
         let Some(place) = place else { return Ok(None) };
         let attr = attrs.remove(place);
         match attr.meta {

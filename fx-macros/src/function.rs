@@ -134,7 +134,9 @@ fn rewrite(context: &mut Context, sig: &mut Signature, block: &mut Block, value:
     }
     sig.generics.params.push(parse_quote!(#value: #private::Value));
     let clause = sig.generics.make_where_clause();
-    clause.predicates.extend(body::bounds(context, value).into_iter().map(|bound| -> WherePredicate { parse_quote!(#bound) }));
+    clause
+        .predicates
+        .extend(body::bounds(context, value).into_iter().map(|bound| -> WherePredicate { parse_quote!(#bound) }));
     let statements = &block.stmts;
     *block = parse_quote!({ #(#prologue)* #(#statements)* });
 }

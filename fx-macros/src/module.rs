@@ -21,7 +21,9 @@ pub(crate) fn expand(context: &mut Context, args: &Args, item: ItemStruct) -> To
     if tensors {
         let state = item.fields.iter().find(|field| {
             let text = field.ty.to_token_stream().to_string();
-            ["Parameter", "Buffer"].iter().any(|name| text.split(|c: char| !c.is_alphanumeric()).any(|word| word == *name))
+            ["Parameter", "Buffer"]
+                .iter()
+                .any(|name| text.split(|c: char| !c.is_alphanumeric()).any(|word| word == *name))
         });
         if let Some(field) = state {
             context.refuse_tokens(&field.ty, &messages::MIXED_STRUCT);

@@ -150,7 +150,9 @@ pub(crate) fn owned(ty: &Type, value: &Ident) -> Owned {
                     own: quote!(#value.to_vec()),
                 }
             }
-            inner => Owned { ty: inner.clone(), pass: quote!(&#value), own: quote!(::core::clone::Clone::clone(#value)) },
+            inner => {
+                Owned { ty: inner.clone(), pass: quote!(&#value), own: quote!(::core::clone::Clone::clone(#value)) }
+            }
         },
         ty => match optional_reference(ty) {
             Some(inner) => Owned {

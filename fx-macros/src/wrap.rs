@@ -53,7 +53,9 @@ pub(crate) fn expand(context: &mut Context, item: ItemFn) -> TokenStream {
         match parameter.form {
             Form::Static => {
                 let ty = &parameter.ty;
-                records.push(quote!(.kwarg(#label, #private::StaticArg::to_immediate(&#name).map(&mut |never| match *never {}))));
+                records.push(
+                    quote!(.kwarg(#label, #private::StaticArg::to_immediate(&#name).map(&mut |never| match *never {}))),
+                );
                 reads.push(quote!(let #name: #ty = #private::read_static(#label, __kwargs)?;));
                 passes.push(quote!(#name));
                 attributes.push(label);

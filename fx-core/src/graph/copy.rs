@@ -20,7 +20,8 @@ impl Graph {
         id: NodeId,
         input: &mut impl FnMut(NodeId) -> Result<NodeArg>,
     ) -> Result<NodeId> {
-        let node = other.get(id).ok_or_else(|| Error::new(ErrorKind::Graph, format!("node {id} is not in the graph")))?;
+        let node =
+            other.get(id).ok_or_else(|| Error::new(ErrorKind::Graph, format!("node {id} is not in the graph")))?;
         let mut input = |id: &NodeId| input(*id);
         let args = node.args.iter().map(|arg| arg.try_flat_map(&mut input)).collect::<Result<_>>()?;
         let kwargs = node.kwargs.try_flat_map(&mut input)?;

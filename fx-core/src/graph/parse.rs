@@ -146,9 +146,10 @@ impl<'a> Parser<'a> {
     }
 
     fn node_named(&self, name: &str) -> Result<NodeArg> {
-        self.names.get(name).map(|id| Arg::Value(*id)).ok_or_else(|| {
-            self.located(Error::new(ErrorKind::Format, format!("%{name} is used before it is defined")))
-        })
+        self.names
+            .get(name)
+            .map(|id| Arg::Value(*id))
+            .ok_or_else(|| self.located(Error::new(ErrorKind::Format, format!("%{name} is used before it is defined"))))
     }
 
     fn sequence(&mut self, open: char, close: char, depth: usize) -> Result<Vec<NodeArg>> {
@@ -187,11 +188,8 @@ impl<'a> Parser<'a> {
             return Ok(Arg::Float(f64::NEG_INFINITY));
         }
         let text = self.word(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+'));
-        let number = if text.contains(['.', 'e']) {
-            text.parse().map(Arg::Float).ok()
-        } else {
-            text.parse().map(Arg::Int).ok()
-        };
+        let number =
+            if text.contains(['.', 'e']) { text.parse().map(Arg::Float).ok() } else { text.parse().map(Arg::Int).ok() };
         number.ok_or_else(|| self.error("a number"))
     }
 

@@ -1,1 +1,179 @@
-//! Methods that are compositions, or that give a row another form than its arguments have.
+//! Methods that are compositions of ops, and those whose rows take their arguments in more than one form.
+
+use super::functions as targets;
+use super::kind::{self, Encode, Ints};
+use crate::value::{Call, SymInt, Tree, Value};
+
+/// Methods of every value that are not rows of the table themselves.
+pub trait Derived: Sized {
+    /// The size of a dimension, as a symbolic integer; negative dimensions count from the end.
+    #[track_caller]
+    fn size(&self, dim: i64) -> SymInt<Self>
+    where
+        Self: Value,
+    {
+        Call::method(targets::size).operand(self).kwarg("dim", dim).output()
+    }
+
+    /// The sizes of all `N` dimensions: `let [n, c, h, w] = x.sizes();`
+    #[track_caller]
+    fn sizes<const N: usize>(&self) -> [SymInt<Self>; N]
+    where
+        Self: Value,
+    {
+        std::array::from_fn(|dim| self.size(dim as i64))
+    }
+
+    /// This where the condition holds, else `other`.
+    #[track_caller]
+    fn where_(&self, condition: impl Encode<kind::one, Self>, other: impl Encode<kind::num, Self>) -> Self
+    where
+        Self: Value,
+    {
+        Call::function(targets::where_).arg(condition.encode()).operand(self).arg(other.encode()).output()
+    }
+
+    /// The transposed matrix.
+    #[track_caller]
+    fn t(&self) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::transpose).operand(self).kwarg("dim0", 0_i64).kwarg("dim1", 1_i64).output()
+    }
+
+    /// The sum over these dimensions, which go away.
+    #[track_caller]
+    fn sum_dim(&self, dim: impl Ints) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::sum).operand(self).kwarg("dim", dim.into_arg()).output()
+    }
+
+    /// The mean over these dimensions, which go away.
+    #[track_caller]
+    fn mean_dim(&self, dim: impl Ints) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::mean).operand(self).kwarg("dim", dim.into_arg()).output()
+    }
+
+    /// The mean over these dimensions, which keep the size 1.
+    #[track_caller]
+    fn mean_keepdim(&self, dim: impl Ints) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::mean).operand(self).kwarg("dim", dim.into_arg()).kwarg("keepdim", true).output()
+    }
+
+    /// The largest element.
+    #[track_caller]
+    fn max(&self) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::max).operand(self).output()
+    }
+
+    /// The smallest element.
+    #[track_caller]
+    fn min(&self) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::min).operand(self).output()
+    }
+
+    /// The largest elements along a dimension, and where they are.
+    #[track_caller]
+    fn max_dim(&self, dim: i64) -> (Self, Self)
+    where
+        Self: Value,
+    {
+        Call::method(targets::max).operand(self).kwarg("dim", dim).output()
+    }
+
+    /// The smallest elements along a dimension, and where they are.
+    #[track_caller]
+    fn min_dim(&self, dim: i64) -> (Self, Self)
+    where
+        Self: Value,
+    {
+        Call::method(targets::min).operand(self).kwarg("dim", dim).output()
+    }
+
+    /// `N` parts along a dimension, as `torch.chunk`: of equal size but for the last.
+    ///
+    /// A size that does not give `N` parts (5 in 4 parts is 2, 2, 1) is an error: the number of parts is part of
+    /// the program.
+    #[track_caller]
+    fn chunk<const N: usize>(&self, dim: i64) -> [Self; N]
+    where
+        Self: Value,
+    {
+        let call = Call::method(targets::chunk).operand(self).kwarg("chunks", N as i64);
+        along(call, dim).output()
+    }
+
+    /// `N` parts of `size` elements along a dimension, the last one smaller.
+    #[track_caller]
+    fn split<const N: usize>(&self, size: i64, dim: i64) -> [Self; N]
+    where
+        Self: Value,
+    {
+        let call = Call::method(targets::split).operand(self).kwarg("split_size_or_sections", size);
+        along(call, dim).output()
+    }
+
+    /// Parts of these sizes along a dimension.
+    #[track_caller]
+    fn split_sizes(&self, sizes: &[i64], dim: i64) -> Vec<Self>
+    where
+        Self: Value,
+    {
+        let call = Call::method(targets::split).operand(self).kwarg("split_size_or_sections", sizes.into_arg());
+        parts(along(call, dim), sizes.len())
+    }
+
+    /// All `N` slices along a dimension, which goes away.
+    #[track_caller]
+    fn unbind<const N: usize>(&self, dim: i64) -> [Self; N]
+    where
+        Self: Value,
+    {
+        along(Call::method(targets::unbind).operand(self), dim).output()
+    }
+
+    /// One slice along the first dimension, which goes away: `x[index]`.
+    #[track_caller]
+    fn get(&self, index: impl Into<SymInt<Self>>) -> Self
+    where
+        Self: Value,
+    {
+        let index = index.into();
+        Call::method(targets::select).operand(self).kwarg("dim", 0_i64).kwarg("index", index.as_arg().clone()).output()
+    }
+}
+
+impl<V: Value> Derived for V {}
+
+/// Adds `dim` where it is not at its default.
+fn along<V: Value>(call: Call<'_, V>, dim: i64) -> Call<'_, V> {
+    if dim == 0 { call } else { call.kwarg("dim", dim) }
+}
+
+/// The parts of a call's result, whose number is known.
+#[track_caller]
+fn parts<V: Value>(call: Call<'_, V>, count: usize) -> Vec<V> {
+    let result = call
+        .apply()
+        .and_then(|arg| crate::value::unpack(arg, count))
+        .and_then(|items| items.into_iter().map(V::from_arg).collect::<crate::error::Result<Vec<V>>>());
+    match result {
+        Ok(parts) => parts,
+        Err(error) => vec![V::fail(error); count],
+    }
+}

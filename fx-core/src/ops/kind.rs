@@ -361,9 +361,7 @@ impl Kind for ints {
 }
 
 /// What may be written for [`ints`].
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be used where an integer or a list of integers is expected"
-)]
+#[diagnostic::on_unimplemented(message = "`{Self}` cannot be used where an integer or a list of integers is expected")]
 pub trait Ints {
     /// The argument to record: an int, or a tuple of ints.
     fn into_arg<V>(self) -> Arg<V>;

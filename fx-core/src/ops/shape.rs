@@ -14,8 +14,11 @@ pub(super) fn dim(index: i64, ndim: usize) -> Result<usize> {
     if (-count..count).contains(&index) {
         return Ok(index.rem_euclid(count) as usize);
     }
-    Err(Error::shape(format!("there is no dimension {index} in a tensor of {ndim} dimensions"))
-        .help(format!("dimensions go from {} to {}", -count, count - 1)))
+    Err(Error::shape(format!("there is no dimension {index} in a tensor of {ndim} dimensions")).help(format!(
+        "dimensions go from {} to {}",
+        -count,
+        count - 1
+    )))
 }
 
 /// The dimensions that indices name; none named is all.
@@ -113,7 +116,12 @@ pub(super) fn require_int(x: &TensorMeta, what: &str) -> Result<()> {
 }
 
 /// Checks the number of dimensions.
-pub(super) fn require_ndim(x: &TensorMeta, what: &str, ndim: impl std::ops::RangeBounds<usize>, words: &str) -> Result<()> {
+pub(super) fn require_ndim(
+    x: &TensorMeta,
+    what: &str,
+    ndim: impl std::ops::RangeBounds<usize>,
+    words: &str,
+) -> Result<()> {
     if ndim.contains(&x.ndim()) {
         return Ok(());
     }

@@ -220,15 +220,42 @@ pub fn cast<T: Element, U: Element>(x: T) -> U {
 macro_rules! dispatch {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {
-            $crate::tensor::DType::Bool => { type $T = bool; $body }
-            $crate::tensor::DType::U8 => { type $T = u8; $body }
-            $crate::tensor::DType::I8 => { type $T = i8; $body }
-            $crate::tensor::DType::I32 => { type $T = i32; $body }
-            $crate::tensor::DType::I64 => { type $T = i64; $body }
-            $crate::tensor::DType::F16 => { type $T = half::f16; $body }
-            $crate::tensor::DType::BF16 => { type $T = half::bf16; $body }
-            $crate::tensor::DType::F32 => { type $T = f32; $body }
-            $crate::tensor::DType::F64 => { type $T = f64; $body }
+            $crate::tensor::DType::Bool => {
+                type $T = bool;
+                $body
+            }
+            $crate::tensor::DType::U8 => {
+                type $T = u8;
+                $body
+            }
+            $crate::tensor::DType::I8 => {
+                type $T = i8;
+                $body
+            }
+            $crate::tensor::DType::I32 => {
+                type $T = i32;
+                $body
+            }
+            $crate::tensor::DType::I64 => {
+                type $T = i64;
+                $body
+            }
+            $crate::tensor::DType::F16 => {
+                type $T = half::f16;
+                $body
+            }
+            $crate::tensor::DType::BF16 => {
+                type $T = half::bf16;
+                $body
+            }
+            $crate::tensor::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::tensor::DType::F64 => {
+                type $T = f64;
+                $body
+            }
         }
     };
 }
@@ -237,10 +264,22 @@ macro_rules! dispatch {
 macro_rules! dispatch_float {
     ($dtype:expr, $T:ident => $body:expr, $other:expr) => {
         match $dtype {
-            $crate::tensor::DType::F16 => { type $T = half::f16; $body }
-            $crate::tensor::DType::BF16 => { type $T = half::bf16; $body }
-            $crate::tensor::DType::F32 => { type $T = f32; $body }
-            $crate::tensor::DType::F64 => { type $T = f64; $body }
+            $crate::tensor::DType::F16 => {
+                type $T = half::f16;
+                $body
+            }
+            $crate::tensor::DType::BF16 => {
+                type $T = half::bf16;
+                $body
+            }
+            $crate::tensor::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::tensor::DType::F64 => {
+                type $T = f64;
+                $body
+            }
             _ => $other,
         }
     };

@@ -179,7 +179,8 @@ impl Session {
             return Ok(());
         }
         let args = vec![self.node_arg(output)?];
-        let request = NodeRequest { op: Opcode::Output, target: "output".into(), args, kwargs: Kwargs::new(), name: None };
+        let request =
+            NodeRequest { op: Opcode::Output, target: "output".into(), args, kwargs: Kwargs::new(), name: None };
         self.tracer.create_node(&mut self.graph.borrow_mut(), request)?;
         Ok(())
     }
@@ -206,10 +207,8 @@ impl Session {
         location: &'static std::panic::Location<'static>,
     ) -> Result<Arg<Proxy>> {
         let args = args.into_iter().map(|arg| self.node_arg(arg)).collect::<Result<_>>()?;
-        let kwargs = kwargs
-            .into_iter()
-            .map(|(key, arg)| Ok((key, self.node_arg(arg)?)))
-            .collect::<Result<Kwargs<NodeId>>>()?;
+        let kwargs =
+            kwargs.into_iter().map(|(key, arg)| Ok((key, self.node_arg(arg)?))).collect::<Result<Kwargs<NodeId>>>()?;
         let request = NodeRequest { op, target, args, kwargs, name: None };
         let mut graph = self.graph.borrow_mut();
         let id = self.tracer.create_node(&mut graph, request)?;

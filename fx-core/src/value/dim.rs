@@ -63,9 +63,9 @@ impl Dim {
             (_, Dim::Int(1)) => self.clone(),
             (_, Dim::Int(divisor)) if *divisor > 1 => self.floor_div_int(*divisor),
             _ if self == divisor => Dim::Int(1),
-            _ => self.divide_exactly(divisor).unwrap_or_else(|| {
-                Self::atom(Atom::FloorDiv(self.clone(), divisor.clone()))
-            }),
+            _ => self
+                .divide_exactly(divisor)
+                .unwrap_or_else(|| Self::atom(Atom::FloorDiv(self.clone(), divisor.clone()))),
         }
     }
 

@@ -1,0 +1,8 @@
+//! Convolutions.
+
+use super::table::ops;
+
+ops! {
+    /// Convolutions.
+    pub trait Convolution;
+}

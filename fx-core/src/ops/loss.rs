@@ -1,0 +1,8 @@
+//! Losses.
+
+use super::table::ops;
+
+ops! {
+    /// Losses.
+    pub trait Loss;
+}

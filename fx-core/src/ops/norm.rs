@@ -1,0 +1,8 @@
+//! Normalisations.
+
+use super::table::ops;
+
+ops! {
+    /// Normalisations.
+    pub trait Normalization;
+}

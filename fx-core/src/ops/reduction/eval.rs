@@ -1,0 +1,265 @@
+//! Reductions on tensors.
+//!
+//! A reduction works on rows: the reduced dimensions are moved last. Floats are summed in several parts at a time,
+//! which is faster than one by one and errs less; half floats are summed in f32.
+
+use smallvec::SmallVec;
+
+use crate::arg::Arg;
+use crate::error::Result;
+use crate::ops::shape;
+use crate::tensor::num::Real;
+use crate::tensor::{DType, Element, Float, Scalar, Tensor, dispatch, dispatch_float, iter, view};
+
+type Dims = Option<SmallVec<[i64; 4]>>;
+
+/// The dimensions that are named; all if none is.
+fn named(x: &Tensor, dim: Option<&[i64]>) -> Result<SmallVec<[usize; 6]>> {
+    shape::dims(dim, x.ndim())
+}
+
+/// With the reduced dimensions back at size 1.
+fn kept(y: Tensor, x: &Tensor, dims: &[usize], keepdim: bool) -> Tensor {
+    if !keepdim {
+        return y;
+    }
+    let shape: Vec<usize> = (0..x.ndim()).map(|i| if dims.contains(&i) { 1 } else { x.shape()[i] }).collect();
+    view::reshape(&y, &shape)
+}
+
+/// The sum of a row, in 16 parts and blocks whose sums are added at the end.
+fn total<R: Real>(row: &[impl Float<Compute = R>]) -> R {
+    const BLOCK: usize = 4096;
+    let block = |row: &[_]| {
+        let mut parts = [R::of(0.0); 16];
+        let chunks = row.chunks_exact(16);
+        let rest: R = chunks.remainder().iter().map(|x: &_| Float::widen(*x)).sum();
+        for chunk in chunks {
+            for (part, x) in parts.iter_mut().zip(chunk) {
+                *part += Float::widen(*x);
+            }
+        }
+        parts.into_iter().sum::<R>() + rest
+    };
+    row.chunks(BLOCK).map(block).sum()
+}
+
+fn reduce(x: &Tensor, dims: &[usize], keepdim: bool, f: impl FnOnce(&iter::Lanes) -> Tensor) -> Tensor {
+    kept(f(&iter::lanes(x, dims)), x, dims, keepdim)
+}
+
+fn summed(dtype: DType) -> DType {
+    if dtype.is_float() { dtype } else { DType::I64 }
+}
+
+fn sum_of(x: &Tensor, dims: &[usize], keepdim: bool, scale: Option<f64>) -> Tensor {
+    let scale = scale.unwrap_or(1.0);
+    reduce(x, dims, keepdim, |rows| {
+        dispatch_float!(x.dtype(), T => rows.map::<T, T>(|row| {
+            let sum = total(row);
+            T::narrow(if scale == 1.0 { sum } else { sum / Real::of(scale) })
+        }), rows.map::<i64, i64>(|row| row.iter().fold(0, |sum: i64, x| sum.wrapping_add(*x))))
+    })
+}
+
+pub(super) fn sum(x: &Tensor, dim: Dims, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    let x = x.to_dtype(dtype.unwrap_or(summed(x.dtype())));
+    let dims = named(&x, dim.as_deref())?;
+    let wide = if x.dtype().is_float() { x.clone() } else { x.to_dtype(DType::I64) };
+    Ok(sum_of(&wide, &dims, keepdim, None).to_dtype(x.dtype()))
+}
+
+pub(super) fn mean(x: &Tensor, dim: Dims, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    let x = x.to_dtype(dtype.unwrap_or(x.dtype()));
+    let dims = named(&x, dim.as_deref())?;
+    let count: usize = dims.iter().map(|&dim| x.shape()[dim]).product();
+    Ok(sum_of(&x, &dims, keepdim, Some(count as f64)))
+}
+
+pub(super) fn prod(x: &Tensor, dim: Option<i64>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    let x = x.to_dtype(dtype.unwrap_or(summed(x.dtype())));
+    let dims = named(&x, dim.as_ref().map(std::slice::from_ref))?;
+    Ok(reduce(&x, &dims, keepdim, |rows| {
+        dispatch_float!(x.dtype(), T => rows.map::<T, T>(|row| {
+            T::narrow(row.iter().fold(Real::of(1.0), |product, x| product * x.widen()))
+        }), dispatch!(x.dtype(), T => rows.map::<T, T>(|row| {
+            T::from_i64(row.iter().fold(1, |product: i64, x| product.wrapping_mul(x.to_i64())))
+        })))
+    }))
+}
+
+/// The variance of a row, in f64: mean first, then squares of the distances to it.
+fn variance<T: Element>(row: &[T], correction: f64) -> f64 {
+    let count = row.len() as f64;
+    let mean = row.iter().map(|x| x.to_f64()).sum::<f64>() / count;
+    let squares: f64 = row.iter().map(|x| (x.to_f64() - mean).powi(2)).sum();
+    squares / (count - correction).max(0.0)
+}
+
+fn spread(x: &Tensor, dim: Dims, correction: Scalar, keepdim: bool, f: impl Fn(f64) -> f64) -> Result<Tensor> {
+    let dims = named(x, dim.as_deref())?;
+    Ok(reduce(x, &dims, keepdim, |rows| {
+        dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(f(variance(row, correction.to_f64())))))
+    }))
+}
+
+pub(super) fn var(x: &Tensor, dim: Dims, correction: Scalar, keepdim: bool) -> Result<Tensor> {
+    spread(x, dim, correction, keepdim, |x| x)
+}
+
+pub(super) fn std(x: &Tensor, dim: Dims, correction: Scalar, keepdim: bool) -> Result<Tensor> {
+    spread(x, dim, correction, keepdim, f64::sqrt)
+}
+
+/// The place of the first element that no other beats; NaN beats everything.
+fn best<T: Element>(row: &[T], beats: impl Fn(T, T) -> bool) -> usize {
+    let mut best = 0;
+    for (i, &x) in row.iter().enumerate() {
+        let nan = x.partial_cmp(&x).is_none();
+        if row[best].partial_cmp(&row[best]).is_none() {
+            break;
+        }
+        if nan || beats(x, row[best]) {
+            best = i;
+        }
+    }
+    best
+}
+
+fn choose(x: &Tensor, dims: &[usize], keepdim: bool, largest: bool) -> (Tensor, Tensor) {
+    let rows = iter::lanes(x, dims);
+    let (values, places) = dispatch!(x.dtype(), T => {
+        let place = |row: &[T]| best(row, |a: T, b: T| if largest { a > b } else { a < b });
+        (rows.map::<T, T>(|row| row[place(row)]), rows.map::<T, i64>(|row| place(row) as i64))
+    });
+    (kept(values, x, dims, keepdim), kept(places, x, dims, keepdim))
+}
+
+fn extreme(x: &Tensor, dim: Option<i64>, keepdim: bool, largest: bool) -> Result<Arg<Tensor>> {
+    let dims = named(x, dim.as_ref().map(std::slice::from_ref))?;
+    let (values, places) = choose(x, &dims, keepdim, largest);
+    Ok(match dim {
+        None => Arg::Value(values),
+        Some(_) => Arg::Tuple(vec![Arg::Value(values), Arg::Value(places)]),
+    })
+}
+
+pub(super) fn max(x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Arg<Tensor>> {
+    extreme(x, dim, keepdim, true)
+}
+
+pub(super) fn min(x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Arg<Tensor>> {
+    extreme(x, dim, keepdim, false)
+}
+
+pub(super) fn amax(x: &Tensor, dim: Dims, keepdim: bool) -> Result<Tensor> {
+    Ok(choose(x, &named(x, dim.as_deref())?, keepdim, true).0)
+}
+
+pub(super) fn amin(x: &Tensor, dim: Dims, keepdim: bool) -> Result<Tensor> {
+    Ok(choose(x, &named(x, dim.as_deref())?, keepdim, false).0)
+}
+
+pub(super) fn argmax(x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
+    Ok(choose(x, &named(x, dim.as_ref().map(std::slice::from_ref))?, keepdim, true).1)
+}
+
+pub(super) fn argmin(x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
+    Ok(choose(x, &named(x, dim.as_ref().map(std::slice::from_ref))?, keepdim, false).1)
+}
+
+fn test(x: &Tensor, dim: Dims, keepdim: bool, f: impl Fn(&[bool]) -> bool) -> Result<Tensor> {
+    let dims = named(x, dim.as_deref())?;
+    let dtype = if x.dtype() == DType::U8 { DType::U8 } else { DType::Bool };
+    Ok(reduce(&x.to_dtype(DType::Bool), &dims, keepdim, |rows| rows.map::<bool, bool>(&f)).to_dtype(dtype))
+}
+
+pub(super) fn any(x: &Tensor, dim: Dims, keepdim: bool) -> Result<Tensor> {
+    test(x, dim, keepdim, |row| row.contains(&true))
+}
+
+pub(super) fn all(x: &Tensor, dim: Dims, keepdim: bool) -> Result<Tensor> {
+    test(x, dim, keepdim, |row| !row.contains(&false))
+}
+
+pub(super) fn count_nonzero(x: &Tensor, dim: Dims) -> Result<Tensor> {
+    let dims = named(x, dim.as_deref())?;
+    let count = |row: &[bool]| row.iter().filter(|x| **x).count() as i64;
+    Ok(reduce(&x.to_dtype(DType::Bool), &dims, false, |rows| rows.map::<bool, i64>(count)))
+}
+
+/// The `p`-norm over dimensions.
+pub(crate) fn norm_rows(x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Tensor {
+    let norm = |row: &mut dyn Iterator<Item = f64>| -> f64 {
+        let row = row.map(f64::abs);
+        if p == f64::INFINITY {
+            row.fold(0.0, f64::max)
+        } else if p == f64::NEG_INFINITY {
+            row.fold(f64::INFINITY, f64::min)
+        } else if p == 0.0 {
+            row.filter(|x| *x != 0.0).count() as f64
+        } else if p == 1.0 {
+            row.sum()
+        } else if p == 2.0 {
+            row.map(|x| x * x).sum::<f64>().sqrt()
+        } else {
+            row.map(|x| x.powf(p)).sum::<f64>().powf(1.0 / p)
+        }
+    };
+    reduce(x, dims, keepdim, |rows| {
+        dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(norm(&mut row.iter().map(|x| x.to_f64())))))
+    })
+}
+
+pub(super) fn norm(x: &Tensor, p: f64, dim: Dims, keepdim: bool) -> Result<Tensor> {
+    Ok(norm_rows(x, p, &named(x, dim.as_deref())?, keepdim))
+}
+
+pub(super) fn logsumexp(x: &Tensor, dim: SmallVec<[i64; 4]>, keepdim: bool) -> Result<Tensor> {
+    let x = x.to_dtype(shape::float_of(x.dtype()));
+    let dims = named(&x, Some(&dim))?;
+    Ok(reduce(&x, &dims, keepdim, |rows| {
+        dispatch!(x.dtype(), T => rows.map::<T, T>(|row| {
+            let highest = row.iter().map(|x| x.to_f64()).fold(f64::NEG_INFINITY, f64::max);
+            let shift = if highest.is_finite() { highest } else { 0.0 };
+            T::from_f64(row.iter().map(|x| (x.to_f64() - shift).exp()).sum::<f64>().ln() + shift)
+        }))
+    }))
+}
+
+/// A running value along a dimension.
+fn scan(x: &Tensor, dim: i64, float: impl Fn(f64, f64) -> f64, int: impl Fn(i64, i64) -> i64) -> Result<Tensor> {
+    let x = x.to_dtype(summed(x.dtype()));
+    if x.ndim() == 0 {
+        return Ok(x);
+    }
+    let (dim, last) = (shape::dim(dim, x.ndim())?, x.ndim() - 1);
+    let moved = view::transpose(&x, dim, last).contiguous();
+    let len = x.shape()[dim].max(1);
+    let y = dispatch!(x.dtype(), T => {
+        let mut elements = moved.to_vec::<T>();
+        for row in elements.chunks_exact_mut(len) {
+            if T::DTYPE.is_float() {
+                let mut state = row[0].to_f64();
+                for x in &mut row[1..] {
+                    state = float(state, x.to_f64());
+                    *x = T::from_f64(state);
+                }
+            } else {
+                for i in 1..row.len() {
+                    row[i] = T::from_i64(int(row[i - 1].to_i64(), row[i].to_i64()));
+                }
+            }
+        }
+        Tensor::from_vec(moved.shape(), elements)
+    });
+    Ok(view::transpose(&y, dim, last))
+}
+
+pub(super) fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {
+    scan(x, dim, |sum, x| sum + x, i64::wrapping_add)
+}
+
+pub(super) fn cumprod(x: &Tensor, dim: i64) -> Result<Tensor> {
+    scan(x, dim, |product, x| product * x, i64::wrapping_mul)
+}

@@ -21,10 +21,10 @@ pub use graph::{Graph, NodeId, Opcode};
 pub use graph_module::GraphModule;
 pub use interpreter::Interpreter;
 pub use module::{Buffer, Module, Parameter, Training};
-pub use module::{Layer, StateDict, StateDictExt, Traceable};
+pub use module::{Layer, StateDict, StateDictExt, Traceable, TraceableFn};
 pub use ops::{Function, functional};
 pub use tensor::{DType, Scalar, Tensor};
-pub use trace::{Proxy, trace, trace_with};
+pub use trace::{Proxy, Tracer, trace, trace_by, trace_fn, trace_with};
 pub use value::{Meta, SymInt, Value};
 
 /// What the expansion of `#[traceable]` and `#[wrap]` refers to. Not public interface.
@@ -34,7 +34,8 @@ pub mod __private {
     pub use crate::error::{Error, Result};
     pub use crate::module::read_static;
     pub use crate::module::{
-        Field, Forward, HyperField, Layer, Module, ModuleCall, NoForward, Signature, Statics, Traceable, Visit, Visitor,
+        DefaultDescription, Field, Forward, HyperField, Layer, Module, ModuleCall, NoForward, Signature, Statics,
+        Traceable, TraceableFn, Visit, Visitor,
     };
     pub use crate::ops::fallible;
     pub use crate::ops::function::{Attribute, Definition, Effect, Function, Operand, OperandKind, Tolerance};

@@ -10,13 +10,13 @@ mod visit;
 
 #[doc(hidden)]
 pub use call::{Forward, NoForward, read_static};
-pub use call::{Layer, ModuleCall, Signature, Statics, Traceable};
+pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn};
 pub use state::{Buffer, Parameter, Training};
 pub use state_dict::{StateDict, StateDictExt};
 pub(crate) use visit::join;
-pub use visit::{Entry, Visit, Visitor, entries, module_at};
 #[doc(hidden)]
-pub use visit::{Field, HyperField};
+pub use visit::{DefaultDescription, Field, HyperField};
+pub use visit::{Entry, Visit, Visitor, entries, module_at};
 
 use std::any::Any;
 use std::sync::Arc;
@@ -45,12 +45,16 @@ pub trait Module: Any + Visit + Send + Sync {
     }
 
     /// Its hyper-parameters as it is printed: `in_features=4, out_features=5, bias=True`.
-    fn extra_repr(&self) -> String {
+    ///
+    /// `#[traceable]` takes it from the type's own method `extra_repr`, if there is one.
+    fn repr_arguments(&self) -> String {
         String::new()
     }
 
     /// The Rust expression that makes a module like it, for generated code: `nn::Linear::new(4, 5)`.
-    fn constructor(&self) -> Option<String> {
+    ///
+    /// `#[traceable]` takes it from the type's own method `constructor`, if there is one.
+    fn constructor_source(&self) -> Option<String> {
         None
     }
 
@@ -91,6 +95,6 @@ impl dyn Module {
 
     /// How it is printed: `Linear(in_features=4, out_features=5, bias=True)`.
     pub fn repr(&self) -> String {
-        format!("{}({})", self.type_name(), self.extra_repr())
+        format!("{}({})", self.type_name(), self.repr_arguments())
     }
 }

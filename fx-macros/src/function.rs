@@ -26,7 +26,30 @@ pub(crate) fn expand_fn(context: &mut Context, item: ItemFn) -> TokenStream {
         return original.into_token_stream();
     }
     rewrite(context, &mut item.sig, &mut item.block, &value, &parameters);
-    item.into_token_stream()
+    let handle = handle(context, &original, &value, &parameters);
+    quote!(#item #handle)
+}
+
+/// A type of the function's name, by which `trace_fn!` finds it. Functions and types have separate names.
+fn handle(context: &Context, item: &ItemFn, value: &Ident, parameters: &[Parameter]) -> TokenStream {
+    let fixed = parameters.iter().any(|p| p.form == Form::Static && matches!(p.ty, Type::Reference(_)));
+    let generic = item.sig.generics.params.iter().any(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
+    if fixed || generic {
+        return TokenStream::new();
+    }
+    let private = context.private();
+    let (vis, name) = (&item.vis, &item.sig.ident);
+    let implementation = invocation(context, value, parameters, &quote!(#name), &quote!());
+    quote! {
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, dead_code, reason = "it has the name of the function that it stands for")]
+        #vis struct #name {}
+
+        #[automatically_derived]
+        impl #private::TraceableFn for #name {
+            #implementation
+        }
+    }
 }
 
 /// An impl block.
@@ -190,6 +213,25 @@ fn traceable(
 ) -> TokenStream {
     let private = context.private();
     let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let implementation = invocation(context, value, parameters, &quote!(self.forward), &quote!(&self,));
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #private::Traceable for #self_ty #where_clause {
+            #implementation
+        }
+    }
+}
+
+/// The items of `Traceable` and `TraceableFn`: static arguments, signature, and a call with arguments of any form.
+fn invocation(
+    context: &Context,
+    value: &Ident,
+    parameters: &[Parameter],
+    callee: &TokenStream,
+    receiver: &TokenStream,
+) -> TokenStream {
+    let private = context.private();
+    let text = callee.to_string().replace("self . ", "");
     let is_static = |parameter: &&Parameter| parameter.form == Form::Static;
     let names = |filter: bool| parameters.iter().filter(move |p| is_static(p) == filter).map(|p| p.name.to_string());
     let (inputs, statics) = (names(false), names(true));
@@ -212,17 +254,15 @@ fn traceable(
     });
     let bounds = body::bounds(context, value);
     quote! {
-        #[automatically_derived]
-        impl #impl_generics #private::Traceable for #self_ty #where_clause {
             type Static = (#(#static_types,)*);
             const SIGNATURE: #private::Signature = #private::Signature {
-                name: ::core::concat!(::core::module_path!(), "::forward"),
+                name: ::core::concat!(::core::module_path!(), "::", #text),
                 inputs: &[#(#inputs),*],
                 statics: &[#(#statics),*],
             };
 
             fn invoke<#value: #private::Value>(
-                &self,
+                #receiver
                 __args: ::std::vec::Vec<#private::Arg<#value>>,
                 (#(#static_names,)*): Self::Static,
             ) -> #private::Result<#private::Arg<#value>>
@@ -231,10 +271,9 @@ fn traceable(
             {
                 let mut __args = ::core::iter::IntoIterator::into_iter(__args);
                 #(#reads)*
-                let __output = self.forward(#(#passes),*);
+                let __output = #callee(#(#passes),*);
                 ::core::result::Result::Ok(#private::Tree::to_arg(&__output))
             }
-        }
     }
 }
 

@@ -70,6 +70,18 @@ fn module(context: &Context, args: &Args, item: &ItemStruct) -> TokenStream {
                 #leaf
             }
 
+            fn repr_arguments(&self) -> ::std::string::String {
+                #[allow(unused_imports, reason = "for modules without methods of their own")]
+                use #private::DefaultDescription as _;
+                self.extra_repr()
+            }
+
+            fn constructor_source(&self) -> ::core::option::Option<::std::string::String> {
+                #[allow(unused_imports, reason = "for modules without methods of their own")]
+                use #private::DefaultDescription as _;
+                ::core::convert::Into::into(self.constructor())
+            }
+
             fn signature(&self) -> &'static #private::Signature {
                 #[allow(unused_imports, reason = "for modules without a forward")]
                 use #private::NoForward as _;

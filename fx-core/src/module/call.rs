@@ -58,6 +58,29 @@ pub trait Layer: Module {
         i64: ScalarOps<V>;
 }
 
+/// A free function that can be traced; `#[traceable]` on it declares a type of its name that implements this.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a traceable function",
+    note = "mark the function with `#[traceable]`, or capture a closure with `fx::trace_closure!(|x| ..)`"
+)]
+pub trait TraceableFn {
+    /// The types of the static parameters, as a tuple.
+    type Static: Statics;
+
+    /// The parameters.
+    const SIGNATURE: Signature;
+
+    /// Calls the function.
+    ///
+    /// # Errors
+    /// If the arguments do not have the form that it takes.
+    fn invoke<V: Value>(args: Vec<Arg<V>>, statics: Self::Static) -> Result<Arg<V>>
+    where
+        for<'a> &'a V: RefOps<V>,
+        f64: ScalarOps<V>,
+        i64: ScalarOps<V>;
+}
+
 /// Static arguments as a tuple.
 pub trait Statics: Sized {
     /// As a graph holds them, in order.

@@ -177,3 +177,18 @@ pub trait HyperField<'a> {
 impl<'a, T> HyperField<'a> for Field<'_, T> {
     fn visit_field(&self, _: &str, _: &str, _: &mut dyn Visitor<'a>) {}
 }
+
+/// The fallback for what a type does not say about itself; `#[traceable]` writes `self.extra_repr()`, and method
+/// lookup finds the type's own method before this trait's.
+#[doc(hidden)]
+pub trait DefaultDescription {
+    fn extra_repr(&self) -> String {
+        String::new()
+    }
+
+    fn constructor(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<T: ?Sized> DefaultDescription for T {}

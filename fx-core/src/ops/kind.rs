@@ -28,7 +28,7 @@ pub trait Concrete: Value + function::Describe {
     fn data(&self) -> Option<&Self::Data>;
 
     /// The size that an argument stands for.
-    fn size(arg: &Arg<Self>) -> Option<Self::Size>;
+    fn size_of(arg: &Arg<Self>) -> Option<Self::Size>;
 }
 
 impl Concrete for Tensor {
@@ -39,7 +39,7 @@ impl Concrete for Tensor {
         Some(self)
     }
 
-    fn size(arg: &Arg<Self>) -> Option<i64> {
+    fn size_of(arg: &Arg<Self>) -> Option<i64> {
         int_of(arg)
     }
 }
@@ -52,7 +52,7 @@ impl Concrete for Meta {
         self.as_tensor()
     }
 
-    fn size(arg: &Arg<Self>) -> Option<Dim> {
+    fn size_of(arg: &Arg<Self>) -> Option<Dim> {
         match arg {
             Arg::Value(Meta::Int(dim)) => Some(dim.clone()),
             other => int_of(other).map(Dim::from),
@@ -155,7 +155,7 @@ impl OperandKind for num {
         match arg {
             Arg::Value(value) => match value.data() {
                 Some(data) => Some(Num::Tensor(data)),
-                None => C::size(arg).map(Num::Size),
+                None => C::size_of(arg).map(Num::Size),
             },
             other => scalar_of(other).map(Num::Scalar),
         }
@@ -576,7 +576,7 @@ impl Kind for size {
     const EXPECTED: &'static str = "a size";
 
     fn read<C: Concrete>(arg: &Arg<C>) -> Option<C::Size> {
-        C::size(arg)
+        C::size_of(arg)
     }
 }
 
@@ -586,8 +586,8 @@ impl Kind for sizes {
 
     fn read<C: Concrete>(arg: &Arg<C>) -> Option<SmallVec<[C::Size; 6]>> {
         match arg.as_items() {
-            Some(items) => items.iter().map(C::size).collect(),
-            None => C::size(arg).map(|x| SmallVec::from_iter([x])),
+            Some(items) => items.iter().map(C::size_of).collect(),
+            None => C::size_of(arg).map(|x| SmallVec::from_iter([x])),
         }
     }
 }
@@ -599,7 +599,7 @@ impl Kind for number {
     fn read<C: Concrete>(arg: &Arg<C>) -> Option<Number<C>> {
         match arg {
             Arg::Float(x) => Some(Number::Float(*x)),
-            other => C::size(other).map(Number::Size),
+            other => C::size_of(other).map(Number::Size),
         }
     }
 }

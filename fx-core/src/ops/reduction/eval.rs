@@ -57,7 +57,7 @@ fn sum_of(x: &Tensor, dims: &[usize], keepdim: bool, scale: Option<f64>) -> Tens
     reduce(x, dims, keepdim, |rows| {
         dispatch_float!(x.dtype(), T => rows.map::<T, T>(|row| {
             let sum = total(row);
-            T::narrow(if scale == 1.0 { sum } else { sum / Real::of(scale) })
+            T::narrow(if scale == 1.0 { sum } else { sum / <T as Float>::Compute::of(scale) })
         }), rows.map::<i64, i64>(|row| row.iter().fold(0, |sum: i64, x| sum.wrapping_add(*x))))
     })
 }

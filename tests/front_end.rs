@@ -1,6 +1,9 @@
 //! The front end: what `#[traceable]` makes of models, from struct to graph and back to numbers.
 
+mod support;
+
 use fx::prelude::*;
+use support::check;
 
 #[traceable]
 #[derive(Clone)]
@@ -41,15 +44,6 @@ impl MyModule {
         let y = self.linear.forward(x + &self.param).clamp(0.0, 1.0);
         if self.do_activation { y.relu() } else { y }
     }
-}
-
-#[track_caller]
-fn check(actual: impl ToString, expected: &str) {
-    let lines = |text: &str| {
-        text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect::<Vec<_>>()
-    };
-    let (actual, expected) = (actual.to_string(), expected);
-    assert_eq!(lines(&actual), lines(expected), "\n{actual}");
 }
 
 #[test]

@@ -158,13 +158,13 @@ impl Tensor {
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
         match self.as_slice::<T>() {
             Some(elements) => elements.to_vec(),
-            None => self.view::<T>().iter().copied().collect(),
+            None => iter::gather(self),
         }
     }
 
     /// The elements in row-major order, converted.
     pub fn to_vec_as<T: Element>(&self) -> Vec<T> {
-        dispatch!(self.dtype(), U => self.to_vec::<U>().into_iter().map(cast).collect())
+        self.to_dtype(T::DTYPE).into_vec()
     }
 
     /// The elements in row-major order, moved out if nobody shares them.
@@ -268,7 +268,7 @@ impl PartialEq for Tensor {
     fn eq(&self, other: &Self) -> bool {
         self.dtype() == other.dtype()
             && self.shape == other.shape
-            && dispatch!(self.dtype(), T => self.view::<T>() == other.view::<T>())
+            && dispatch!(self.dtype(), T => self.contiguous().as_slice::<T>() == other.contiguous().as_slice::<T>())
     }
 }
 

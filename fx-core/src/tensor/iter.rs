@@ -1,23 +1,21 @@
 //! Running a function over all elements: one, two or three tensors at a time, with broadcasting.
 //!
-//! Contiguous elements are run over as slices; a second operand that repeats (a bias along a dimension) is run over
-//! in blocks. Everything else goes through `ndarray`.
-
-use ndarray::Zip;
+//! Broadcasting is turned into runs: an outer walk, the same code for all types, finds where each run of the last
+//! dimensions begins in every operand; the inner loop, compiled for each function, goes over one run with fixed
+//! steps. Operands that are contiguous, or one number a run, have loops of their own, which vectorise.
 
 use super::{Dims, Element, Tensor, view};
 
 /// `f` of every element.
 pub fn map<T: Element, U: Element>(x: &Tensor, f: impl Fn(T) -> U) -> Tensor {
-    let elements = match x.as_slice::<T>() {
-        Some(elements) => elements.iter().map(|&x| f(x)).collect(),
-        None => x.view::<T>().iter().map(|&x| f(x)).collect(),
-    };
+    let x = x.contiguous();
+    let elements = x.as_slice::<T>().unwrap_or_default().iter().map(|&x| f(x)).collect();
     Tensor::from_vec(x.shape(), elements)
 }
 
 /// `f` of every element, written in place if nobody else has the elements.
-pub fn map_owned<T: Element>(mut x: Tensor, f: impl Fn(T) -> T) -> Tensor {
+pub fn map_owned<T: Element>(x: Tensor, f: impl Fn(T) -> T) -> Tensor {
+    let mut x = x.contiguous();
     match x.unique_slice_mut::<T>() {
         Some(elements) => {
             elements.iter_mut().for_each(|x| *x = f(*x));
@@ -33,25 +31,22 @@ pub fn map_owned<T: Element>(mut x: Tensor, f: impl Fn(T) -> T) -> Tensor {
 /// If the shapes do not broadcast.
 #[track_caller]
 pub fn zip<A: Element, B: Element, U: Element>(a: &Tensor, b: &Tensor, f: impl Fn(A, B) -> U) -> Tensor {
-    if a.shape() == b.shape() {
-        if let (Some(x), Some(y)) = (a.as_slice::<A>(), b.as_slice::<B>()) {
-            return Tensor::from_vec(a.shape(), x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect());
+    let runs = Runs::new([a, b]);
+    let (x, y) = (a.elements::<A>(), b.elements::<B>());
+    let mut out = Vec::with_capacity(runs.numel());
+    runs.for_each(|[i, j]| match runs.steps {
+        [1, 1] => out.extend(x[i..i + runs.len].iter().zip(&y[j..j + runs.len]).map(|(&x, &y)| f(x, y))),
+        [1, 0] => {
+            let y = y[j];
+            out.extend(x[i..i + runs.len].iter().map(|&x| f(x, y)));
         }
-    }
-    let shape = view::broadcast_shape(&[a.shape(), b.shape()]).expect("shapes that broadcast");
-    if let (Some(x), Some(y)) = (a.as_slice::<A>(), b.as_slice::<B>()) {
-        if a.shape() == shape.as_slice() {
-            if let Some((period, inner)) = repeat(b.shape(), &shape) {
-                return Tensor::from_vec(&shape, blocks(x, y, period, inner, &f));
-            }
-        } else if b.shape() == shape.as_slice() {
-            if let Some((period, inner)) = repeat(a.shape(), &shape) {
-                return Tensor::from_vec(&shape, blocks(y, x, period, inner, &|y, x| f(x, y)));
-            }
+        [0, 1] => {
+            let x = x[i];
+            out.extend(y[j..j + runs.len].iter().map(|&y| f(x, y)));
         }
-    }
-    let (a, b) = (view::expand(a, &shape), view::expand(b, &shape));
-    Zip::from(a.view::<A>()).and(b.view::<B>()).map_collect(|&x, &y| f(x, y)).into()
+        [s, t] => out.extend((0..runs.len).map(|k| f(x[i + k * s], y[j + k * t]))),
+    });
+    Tensor::from_vec(&runs.shape, out)
 }
 
 /// `f` of the elements of three tensors in the same place after broadcasting.
@@ -65,60 +60,109 @@ pub fn zip3<A: Element, B: Element, C: Element, U: Element>(
     c: &Tensor,
     f: impl Fn(A, B, C) -> U,
 ) -> Tensor {
-    let shape = view::broadcast_shape(&[a.shape(), b.shape(), c.shape()]).expect("shapes that broadcast");
-    let (a, b, c) = (view::expand(a, &shape), view::expand(b, &shape), view::expand(c, &shape));
-    Zip::from(a.view::<A>()).and(b.view::<B>()).and(c.view::<C>()).map_collect(|&x, &y, &z| f(x, y, z)).into()
+    let runs = Runs::new([a, b, c]);
+    let (x, y, z) = (a.elements::<A>(), b.elements::<B>(), c.elements::<C>());
+    let mut out = Vec::with_capacity(runs.numel());
+    let [s, t, u] = runs.steps;
+    runs.for_each(|[i, j, k]| out.extend((0..runs.len).map(|n| f(x[i + n * s], y[j + n * t], z[k + n * u]))));
+    Tensor::from_vec(&runs.shape, out)
 }
 
-/// If a small shape lies in one run of dimensions of a large one: the number of its elements and how often each is
-/// repeated in a row. `[C, 1, 1]` in `[N, C, H, W]` is `(C, H * W)`.
-fn repeat(small: &[usize], large: &[usize]) -> Option<(usize, usize)> {
-    let tail = &large[large.len() - small.len()..];
-    let first = small.iter().position(|&dim| dim != 1).unwrap_or(small.len());
-    let last = small.iter().rposition(|&dim| dim != 1).map_or(first, |last| last + 1);
-    (small[first..last] == tail[first..last])
-        .then(|| (small[first..last].iter().product(), tail[last..].iter().product()))
+/// The runs of `N` operands that broadcast.
+struct Runs<const N: usize> {
+    /// The shape of the result.
+    shape: Dims,
+    /// The elements of a run.
+    len: usize,
+    /// How far apart the elements of a run are, in each operand.
+    steps: [usize; N],
+    /// The outer dimensions: their sizes, and the strides of each operand.
+    outer: Dims,
+    strides: [Dims; N],
+    /// Where each operand begins.
+    start: [usize; N],
 }
 
-fn blocks<A: Element, B: Element, U: Element>(
-    x: &[A],
-    y: &[B],
-    period: usize,
-    inner: usize,
-    f: &impl Fn(A, B) -> U,
-) -> Vec<U> {
-    let mut out = Vec::with_capacity(x.len());
-    if period == 0 || inner == 0 {
-        return out;
-    }
-    if period == 1 {
-        out.extend(x.iter().map(|&x| f(x, y[0])));
-    } else if inner == 1 {
-        for row in x.chunks_exact(period) {
-            out.extend(row.iter().zip(y).map(|(&x, &y)| f(x, y)));
+impl<const N: usize> Runs<N> {
+    #[track_caller]
+    fn new(operands: [&Tensor; N]) -> Self {
+        let shape = if operands.iter().all(|x| x.shape == operands[0].shape) {
+            operands[0].shape.clone()
+        } else {
+            view::broadcast_shape(&operands.map(Tensor::shape)).expect("shapes that broadcast")
+        };
+        let mut strides = operands.map(|x| view::expand(x, &shape).strides);
+        let mut outer = shape.clone();
+        // Dimensions that continue each other in all operands are one.
+        let mut dim = outer.len();
+        while dim > 1 {
+            dim -= 1;
+            let joins = outer[dim] == 1 || strides.iter().all(|strides| strides[dim - 1] == strides[dim] * outer[dim]);
+            if outer[dim - 1] == 1 {
+                outer.remove(dim - 1);
+                strides.iter_mut().for_each(|strides| drop(strides.remove(dim - 1)));
+            } else if joins {
+                let size = outer.remove(dim);
+                outer[dim - 1] *= size;
+                strides.iter_mut().for_each(|strides| {
+                    let step = strides.remove(dim);
+                    if size != 1 {
+                        strides[dim - 1] = step;
+                    }
+                });
+            }
         }
-    } else {
-        for (row, &y) in x.chunks_exact(inner).zip(y.iter().cycle()) {
-            out.extend(row.iter().map(|&x| f(x, y)));
+        let len = outer.pop().unwrap_or(1);
+        let steps = std::array::from_fn(|n| strides[n].pop().unwrap_or(1));
+        Self { shape, len, steps, outer, strides, start: operands.map(|x| x.offset) }
+    }
+
+    fn numel(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Calls `f` with the place of every run in each operand, in row-major order.
+    fn for_each(&self, mut f: impl FnMut([usize; N])) {
+        if self.numel() == 0 {
+            return;
+        }
+        let mut index = Dims::from_elem(0, self.outer.len());
+        let mut place = self.start;
+        loop {
+            f(place);
+            let mut dim = self.outer.len();
+            loop {
+                if dim == 0 {
+                    return;
+                }
+                dim -= 1;
+                index[dim] += 1;
+                for n in 0..N {
+                    place[n] += self.strides[n][dim];
+                }
+                if index[dim] < self.outer[dim] {
+                    break;
+                }
+                for n in 0..N {
+                    place[n] -= self.strides[n][dim] * self.outer[dim];
+                }
+                index[dim] = 0;
+            }
         }
     }
-    out
 }
 
 /// The elements in row-major order, copied.
 pub(super) fn gather<T: Element>(x: &Tensor) -> Vec<T> {
-    let view = x.view::<T>();
-    let mut out = Vec::with_capacity(x.numel());
-    if x.ndim() == 0 || x.strides()[x.ndim() - 1] == 1 {
-        for row in view.rows() {
-            match row.as_slice() {
-                Some(row) => out.extend_from_slice(row),
-                None => out.extend(row.iter().copied()),
-            }
-        }
-    } else {
-        out.extend(view.iter().copied());
-    }
+    let runs = Runs::new([x]);
+    let elements = x.elements::<T>();
+    let mut out = Vec::with_capacity(runs.numel());
+    let [step] = runs.steps;
+    runs.for_each(|[i]| match step {
+        1 => out.extend_from_slice(&elements[i..i + runs.len]),
+        0 => out.resize(out.len() + runs.len, elements[i]),
+        step => out.extend(elements[i..].iter().step_by(step).take(runs.len)),
+    });
     out
 }
 
@@ -151,5 +195,40 @@ impl Lanes {
         let elements = self.rows.as_slice::<T>().expect("invariant: rows are contiguous");
         let out = (0..count).map(|row| f(&elements[row * self.len..(row + 1) * self.len])).collect();
         Tensor::from_vec(&self.shape, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All layouts of two operands against the definition by index.
+    #[test]
+    fn runs_follow_the_strides() {
+        let x = Tensor::from_vec([2, 3, 4, 5], (0..120).collect::<Vec<i64>>());
+        let views = [
+            x.clone(),
+            view::transpose(&x, 1, 3),
+            view::permute(&x, &[3, 2, 1, 0]),
+            view::slice(&x, 3, 0, 5, 2),
+            view::narrow(&x, 1, 1, 1),
+            view::narrow(&x, 0, 1, 1),
+            view::expand(&view::narrow(&x, 2, 3, 1), &[2, 3, 4, 5]),
+            view::select(&view::select(&x, 0, 1), 0, 2),
+            view::narrow(&x, 2, 0, 0),
+        ];
+        for a in &views {
+            assert_eq!(gather::<i64>(a), a.view::<i64>().iter().copied().collect::<Vec<_>>());
+            for b in &views {
+                let Some(shape) = view::broadcast_shape(&[a.shape(), b.shape()]) else { continue };
+                let sum = zip::<i64, i64, i64>(a, b, |x, y| 1000 * x + y);
+                let (p, q) = (view::expand(a, &shape), view::expand(b, &shape));
+                let expected: Vec<i64> =
+                    p.view::<i64>().iter().zip(q.view::<i64>()).map(|(x, y)| 1000 * x + y).collect();
+                assert_eq!(sum.to_vec::<i64>(), expected, "{:?} {:?}", a.shape(), b.shape());
+                let triple = zip3::<i64, i64, i64, i64>(a, b, a, |x, y, z| 1000 * x + y + z - x);
+                assert_eq!(triple.to_vec::<i64>(), expected);
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ops::reduction::norm_rows;
 use crate::ops::shape;
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Element, Float, Tensor, dispatch, dispatch_float, iter, random, view};
+use crate::tensor::{DType, Element, Tensor, dispatch, iter, random, view};
 
 /// Runs a function, written once for f32 and f64, over the elements.
 macro_rules! real {
@@ -18,8 +18,19 @@ macro_rules! real {
             $body
         }
         let x: &Tensor = $x;
-        dispatch_float!(x.dtype(), T => iter::map::<T, T>(x, |x| T::narrow(function(x.widen() $(, $p)*))), x.clone())
+        match x.dtype() {
+            DType::F64 => iter::map::<f64, f64>(x, |x| function(x $(, $p)*)),
+            dtype => iter::map_owned::<f32>(x.to_dtype(DType::F32), |x| function(x $(, $p)*)).to_dtype(dtype),
+        }
     }};
+}
+
+/// A function of two floats; half floats are computed in f32.
+fn both(a: &Tensor, b: &Tensor, f32: impl Fn(f32, f32) -> f32, f64: impl Fn(f64, f64) -> f64) -> Tensor {
+    match a.dtype() {
+        DType::F64 => iter::zip::<f64, f64, f64>(a, b, f64),
+        dtype => iter::zip::<f32, f32, f32>(&a.to_dtype(DType::F32), &b.to_dtype(DType::F32), f32).to_dtype(dtype),
+    }
 }
 
 fn sigmoid<R: Real>(x: R) -> R {
@@ -85,9 +96,7 @@ pub(super) fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         dims[1] = weight.numel();
         view::reshape(weight, &dims)
     };
-    Ok(dispatch_float!(x.dtype(), T => iter::zip::<T, T, T>(x, &weight, |x, weight| {
-        if x > T::from_i64(0) { x } else { T::narrow(weight.widen() * x.widen()) }
-    }), x.clone()))
+    Ok(both(x, &weight, |x, weight| if x > 0.0 { x } else { weight * x }, |x, weight| if x > 0.0 { x } else { weight * x }))
 }
 
 pub(super) fn gelu(x: &Tensor, approximate: Cow<'static, str>) -> Result<Tensor> {
@@ -153,9 +162,7 @@ pub(super) fn glu(x: &Tensor, dim: i64) -> Result<Tensor> {
     let dim = shape::dim(dim, x.ndim())?;
     let half = x.shape()[dim] / 2;
     let (a, b) = (view::narrow(x, dim, 0, half), view::narrow(x, dim, half, half));
-    Ok(dispatch_float!(x.dtype(), T => iter::zip::<T, T, T>(&a, &b, |a, b| {
-        T::narrow(a.widen() * sigmoid(b.widen()))
-    }), a.clone()))
+    Ok(both(&a, &b, |a, b| a * sigmoid(b), |a, b| a * sigmoid(b)))
 }
 
 /// Rewrites every row along a dimension, in the type that the elements compute in.
@@ -226,9 +233,7 @@ pub(crate) fn log_softmax(x: &Tensor, dim: i64) -> Result<Tensor> {
 pub(super) fn normalize(x: &Tensor, p: f64, dim: SmallVec<[i64; 4]>, eps: f64) -> Result<Tensor> {
     let dims = shape::dims(Some(&dim), x.ndim())?;
     let norm = norm_rows(x, p, &dims, true);
-    Ok(dispatch_float!(x.dtype(), T => iter::zip::<T, T, T>(x, &norm, |x, norm| {
-        T::from_f64(x.to_f64() / norm.to_f64().max(eps))
-    }), x.clone()))
+    Ok(both(x, &norm, |x, norm| x / norm.max(eps as f32), |x, norm| x / norm.max(eps)))
 }
 
 pub(super) fn dropout(x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
@@ -251,7 +256,7 @@ fn masked(x: &Tensor, p: f64, training: bool, mask: Vec<usize>) -> Result<Tensor
         (0..numel).map(|_| if generator.uniform() < p { 0.0 } else { scale }).collect()
     });
     let mask = Tensor::from_vec(mask, factors);
-    Ok(dispatch_float!(x.dtype(), T => iter::zip::<T, f64, T>(x, &mask, |x, factor| {
-        if factor == 0.0 { T::from_i64(0) } else { T::from_f64(x.to_f64() * factor) }
-    }), x.clone()))
+    let mask = mask.to_dtype(x.dtype());
+    let drop32 = |x: f32, factor: f32| if factor == 0.0 { 0.0 } else { x * factor };
+    Ok(both(x, &mask, drop32, |x, factor| if factor == 0.0 { 0.0 } else { x * factor }))
 }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::ops::kind::Num;
 use crate::ops::shape::{Rank, float_of, promote};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Element, Float, Scalar, Tensor, dispatch, dispatch_float, iter, view};
+use crate::tensor::{DType, Element, Scalar, Tensor, dispatch, iter, view};
 
 type Number<'a> = Num<'a, Tensor>;
 
@@ -41,7 +41,7 @@ fn operands(a: &Number<'_>, b: &Number<'_>) -> (Tensor, Tensor) {
     (tensor(a, dtype), tensor(b, dtype))
 }
 
-/// `f` on floats in the type they compute in, `g` on integers (and booleans as 0 and 1).
+/// `f32` or `f64` on floats, half floats in f32; `int` on integers, and on booleans as 0 and 1.
 fn arithmetic(
     a: &Tensor,
     b: &Tensor,
@@ -49,12 +49,22 @@ fn arithmetic(
     f64: impl Fn(f64, f64) -> f64,
     int: impl Fn(i64, i64) -> i64,
 ) -> Tensor {
-    match a.dtype() {
-        DType::F32 => iter::zip::<f32, f32, f32>(a, b, f32),
+    let dtype = a.dtype();
+    match compute_type(dtype) {
+        DType::F32 => iter::zip::<f32, f32, f32>(&a.to_dtype(DType::F32), &b.to_dtype(DType::F32), f32),
         DType::F64 => iter::zip::<f64, f64, f64>(a, b, f64),
-        DType::F16 => iter::zip(a, b, |x: half::f16, y: half::f16| half::f16::narrow(f32(x.widen(), y.widen()))),
-        DType::BF16 => iter::zip(a, b, |x: half::bf16, y: half::bf16| half::bf16::narrow(f32(x.widen(), y.widen()))),
-        dtype => dispatch!(dtype, T => iter::zip::<T, T, T>(a, b, |x, y| T::from_i64(int(x.to_i64(), y.to_i64())))),
+        _ => iter::zip::<i64, i64, i64>(&a.to_dtype(DType::I64), &b.to_dtype(DType::I64), int),
+    }
+    .to_dtype(dtype)
+}
+
+/// The type in which values of a type are computed: f32, f64 or i64. Every other type fits into one of them, and
+/// rounding or wrapping at the end gives what computing in the type itself would.
+pub(in crate::ops) fn compute_type(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 | DType::F32 => DType::F32,
+        DType::F64 => DType::F64,
+        _ => DType::I64,
     }
 }
 
@@ -223,8 +233,14 @@ pub(super) fn atan2(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
 }
 
 fn compare(a: &Number<'_>, b: &Number<'_>, f: impl Fn(std::cmp::Ordering) -> bool, unordered: bool) -> Result<Tensor> {
+    let dtype = compute_type(promote([part(a), part(b)]));
     let (x, y) = operands(a, b);
-    Ok(dispatch!(x.dtype(), T => iter::zip::<T, T, bool>(&x, &y, |x, y| x.partial_cmp(&y).map_or(unordered, &f))))
+    let (x, y) = (x.to_dtype(dtype), y.to_dtype(dtype));
+    Ok(match dtype {
+        DType::F32 => iter::zip::<f32, f32, bool>(&x, &y, |x, y| x.partial_cmp(&y).map_or(unordered, &f)),
+        DType::F64 => iter::zip::<f64, f64, bool>(&x, &y, |x, y| x.partial_cmp(&y).map_or(unordered, &f)),
+        _ => iter::zip::<i64, i64, bool>(&x, &y, |x, y| f(x.cmp(&y))),
+    })
 }
 
 macro_rules! comparisons {
@@ -275,7 +291,7 @@ pub(super) fn bitwise_not(x: &Tensor) -> Result<Tensor> {
     if x.dtype() == DType::Bool {
         return logical_not(x);
     }
-    Ok(dispatch!(x.dtype(), T => iter::map::<T, T>(x, |x| T::from_i64(!x.to_i64()))))
+    Ok(numeric(x, |x| x, |x| !x))
 }
 
 pub(super) fn logical_not(x: &Tensor) -> Result<Tensor> {
@@ -296,8 +312,11 @@ trait Function {
 
 /// Runs a function of reals; integers become the default float type.
 fn real<F: Function>(x: &Tensor) -> Tensor {
-    let x = x.to_dtype(float_of(x.dtype()));
-    dispatch_float!(x.dtype(), T => iter::map_owned::<T>(x, |x| T::narrow(F::of(x.widen()))), x)
+    let dtype = float_of(x.dtype());
+    match dtype {
+        DType::F64 => iter::map::<f64, f64>(x, F::of),
+        _ => iter::map_owned::<f32>(x.to_dtype(DType::F32), F::of).to_dtype(dtype),
+    }
 }
 
 macro_rules! reals {
@@ -371,9 +390,9 @@ roundings! {
 /// A function on floats and one on integers.
 fn numeric(x: &Tensor, float: impl Fn(f64) -> f64, int: impl Fn(i64) -> i64) -> Tensor {
     if x.dtype().is_float() {
-        return dispatch!(x.dtype(), T => iter::map::<T, T>(x, |x| T::from_f64(float(x.to_f64()))));
+        return iter::map_owned::<f64>(x.to_dtype(DType::F64), float).to_dtype(x.dtype());
     }
-    dispatch!(x.dtype(), T => iter::map::<T, T>(x, |x| T::from_i64(int(x.to_i64()))))
+    iter::map_owned::<i64>(x.to_dtype(DType::I64), int).to_dtype(x.dtype())
 }
 
 pub(super) fn abs(x: &Tensor) -> Result<Tensor> {
@@ -403,7 +422,7 @@ pub(super) fn square(x: &Tensor) -> Result<Tensor> {
 }
 
 fn test(x: &Tensor, f: impl Fn(f64) -> bool) -> Result<Tensor> {
-    Ok(dispatch!(x.dtype(), T => iter::map::<T, bool>(x, |x| f(x.to_f64()))))
+    Ok(iter::map::<f64, bool>(&x.to_dtype(DType::F64), f))
 }
 
 pub(super) fn isnan(x: &Tensor) -> Result<Tensor> {
@@ -437,10 +456,10 @@ pub(super) fn clamp(x: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Res
 
 pub(super) fn lerp(x: &Tensor, end: &Tensor, weight: Number<'_>) -> Result<Tensor> {
     let weight = tensor(&weight, x.dtype());
-    Ok(dispatch_float!(x.dtype(), T => iter::zip3::<T, T, T, T>(x, end, &weight, |x, end, weight| {
-        let (x, end, weight) = (x.to_f64(), end.to_f64(), weight.to_f64());
-        T::from_f64(if weight.abs() < 0.5 { x + weight * (end - x) } else { end - (end - x) * (1.0 - weight) })
-    }), x.clone()))
+    let lerp = |x: f64, end: f64, weight: f64| {
+        if weight.abs() < 0.5 { x + weight * (end - x) } else { end - (end - x) * (1.0 - weight) }
+    };
+    Ok(ternary(x, end, &weight, lerp))
 }
 
 pub(super) fn addcmul(x: &Tensor, a: &Tensor, b: &Tensor, value: Scalar) -> Result<Tensor> {
@@ -452,12 +471,9 @@ pub(super) fn addcdiv(x: &Tensor, a: &Tensor, b: &Tensor, value: Scalar) -> Resu
 }
 
 fn ternary(x: &Tensor, a: &Tensor, b: &Tensor, f: impl Fn(f64, f64, f64) -> f64) -> Tensor {
-    let parts = [x, a, b].map(|x| (x.dtype(), Rank::of(x.ndim())));
-    let dtype = promote(parts);
-    let (x, a, b) = (x.to_dtype(dtype), a.to_dtype(dtype), b.to_dtype(dtype));
-    dispatch!(dtype, T => iter::zip3::<T, T, T, T>(&x, &a, &b, |x, a, b| {
-        T::from_f64(f(x.to_f64(), a.to_f64(), b.to_f64()))
-    }))
+    let dtype = promote([x, a, b].map(|x| (x.dtype(), Rank::of(x.ndim()))));
+    let [x, a, b] = [x, a, b].map(|x| x.to_dtype(DType::F64));
+    iter::zip3::<f64, f64, f64, f64>(&x, &a, &b, f).to_dtype(dtype)
 }
 
 pub(super) fn where_(condition: &Tensor, a: Number<'_>, b: Number<'_>) -> Result<Tensor> {

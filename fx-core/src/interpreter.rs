@@ -321,7 +321,11 @@ impl<V: Interpretable> Run<'_, V> {
         }
     }
 
-    fn placeholder(&mut self, node: &Node) -> Result<Arg<V>> {
+    /// The next argument, or the default.
+    ///
+    /// # Errors
+    /// If there is neither.
+    pub fn placeholder(&mut self, node: &Node) -> Result<Arg<V>> {
         match (self.args.next(), node.args().first()) {
             (Some(arg), _) => Ok(arg),
             (None, Some(default)) => self.fetch(default),
@@ -329,7 +333,11 @@ impl<V: Interpretable> Run<'_, V> {
         }
     }
 
-    fn get_attr(&self, node: &Node) -> Result<Arg<V>> {
+    /// The parameter or buffer at the path of a node.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn get_attr(&self, node: &Node) -> Result<Arg<V>> {
         let path = node.target().name();
         let state = self.module.state();
         if let Some(parameter) = state.parameters.get(path) {
@@ -341,15 +349,27 @@ impl<V: Interpretable> Run<'_, V> {
         }
     }
 
-    fn call_function(&self, _: &Node, function: Function, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
+    /// Calls a function.
+    ///
+    /// # Errors
+    /// If it does not take the arguments.
+    pub fn call_function(&self, _: &Node, function: Function, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
         V::apply(Call { args, kwargs, ..Call::function(function) })
     }
 
-    fn call_method(&self, _: &Node, method: Function, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
+    /// Calls a method.
+    ///
+    /// # Errors
+    /// If it does not take the arguments.
+    pub fn call_method(&self, _: &Node, method: Function, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
         V::apply(Call { args, kwargs, ..Call::method(method) })
     }
 
-    fn call_module(&self, _: &Node, module: &dyn Module, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
+    /// Calls a module.
+    ///
+    /// # Errors
+    /// If it does not take the arguments.
+    pub fn call_module(&self, _: &Node, module: &dyn Module, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
         V::call_module(module, args, kwargs)
     }
 }

@@ -24,7 +24,7 @@ impl Graph {
         let node =
             other.get(id).ok_or_else(|| Error::new(ErrorKind::Graph, format!("node {id} is not in the graph")))?;
         let mut input = |id: &NodeId| input(*id);
-        let args = node.args.iter().map(|arg| arg.try_flat_map(&mut input)).collect::<Result<_>>()?;
+        let args = node.args.iter().map(|arg| arg.try_flat_map(&mut input)).collect::<Result<Vec<_>>>()?;
         let kwargs = node.kwargs.try_flat_map(&mut input)?;
         self.check_inputs(&args, &kwargs)?;
         let copy = self.create_node(node.op, node.target.clone(), args, kwargs, Some(&node.name));

@@ -122,7 +122,7 @@ impl Lint<'_> {
             Opcode::Output if node.args().len() != 1 || found > 1 => "one argument",
             _ => return,
         };
-        self.add(id, format!("a {} has {rule}, found {found}", node.op()));
+        self.add(id, format!("{} nodes have {rule}, found {found}", node.op()));
     }
 
     fn arguments(&mut self, id: NodeId, node: &Node, defined: &HashSet<NodeId>) {
@@ -177,3 +177,6 @@ impl fmt::Display for Violation {
         write!(f, "{}\n  in {}", self.message, self.line)
     }
 }
+
+#[cfg(test)]
+mod tests;

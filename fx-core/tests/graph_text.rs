@@ -92,7 +92,9 @@ fn all_arguments_read_back() {
     node(&mut graph, Arg::Tuple(vec![Arg::Slice(Box::new([x.into(), Arg::None, 2.into()])), Arg::Ellipsis]));
     let kwargs = [("dtype", DType::BF16.into()), ("odd key", Arg::Dict(Kwargs::new()))].into_iter().collect();
     let last = graph.call(Opcode::CallMethod, "sum", [x], kwargs);
-    graph.output(Arg::Dict([("a", last.into()), ("b", Arg::Tuple(vec!["x".into()]))].into_iter().collect()));
+    graph.output(Arg::Dict(
+        [("a", last.into()), ("b", Arg::Tuple(vec!["x".into(), DType::F32.into()]))].into_iter().collect(),
+    ));
     let expected = r"graph():
     %x : Option<Tensor> [num_users=6] = placeholder[target=x](default=3)
     %relu : [num_users=0] = call_method[target=relu](args = (%x, [None, True, False, -9223372036854775808]), kwargs = {})
@@ -101,7 +103,7 @@ fn all_arguments_read_back() {
     %relu_3 : [num_users=0] = call_method[target=relu](args = (%x, [mean, 'it\'s', 'a\nb\u{7}é\\', '', 'inf']), kwargs = {})
     %relu_4 : [num_users=0] = call_method[target=relu](args = (%x, (slice(%x, None, 2), Ellipsis)), kwargs = {})
     %sum_1 : [num_users=1] = call_method[target=sum](args = (%x,), kwargs = {dtype: torch.bfloat16, 'odd key': {}})
-    return {a: sum_1, b: ('x',)}"
+    return {a: sum_1, b: ('x', torch.float32)}"
         .replace("sum_1", "sum");
     round_trip(&graph, &expected);
 }

@@ -203,11 +203,11 @@ impl<'a> Parser<'a> {
             "Ellipsis" => Arg::Ellipsis,
             "nan" => Arg::Float(f64::NAN),
             "inf" => Arg::Float(f64::INFINITY),
-            // In the output line nodes stand without their sign.
-            word if self.line.trim_start().starts_with("return ") => self.node_named(word)?,
             word if word.starts_with("torch.") => {
                 Arg::DType(word.parse::<DType>().map_err(|error| self.located(error))?)
             }
+            // In the output line nodes stand without their sign.
+            word if self.line.trim_start().starts_with("return ") => self.node_named(word)?,
             word => Arg::Str(Cow::Owned(word.to_owned())),
         })
     }

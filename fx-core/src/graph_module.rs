@@ -184,11 +184,7 @@ impl GraphModule {
     ///
     /// # Errors
     /// If there are too few or too many arguments, or one is not of `graph`; then `graph` may hold part of the copy.
-    pub fn inline_into(
-        &self,
-        graph: &mut Graph,
-        args: Vec<Arg<crate::graph::NodeId>>,
-    ) -> Result<Option<Arg<crate::graph::NodeId>>> {
+    pub fn inline_into(&self, graph: &mut Graph, args: Vec<Arg<NodeId>>) -> Result<Option<Arg<NodeId>>> {
         crate::interpreter::Inputs::new(&self.graph, |_| true).check(args.len())?;
         let mut map = NodeMap::new();
         let mut args = args.into_iter();

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{NodeArg, Opcode};
 use crate::graph_module::GraphModule;
 use crate::interpreter::{Hooks, Interpreter};
-use crate::module::{Module, Traceable, TraceableFn};
+use crate::module::{Traceable, TraceableFn};
 use crate::value::Tree;
 pub(crate) use session::run_for;
 use session::{Session, input};

@@ -7,7 +7,6 @@ use fx_core::graph_module::State;
 use fx_core::interpreter::{Hooks, Interpretable, NoHooks, Run};
 use fx_core::module::{Forward, ModuleCall, Signature, Visit, Visitor};
 use fx_core::ops::{self, Function};
-use fx_core::prelude::*;
 use fx_core::trace::transform;
 use fx_core::value::{Call, RefOps, ScalarOps, Tree};
 use fx_core::{

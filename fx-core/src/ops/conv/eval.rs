@@ -141,3 +141,76 @@ impl Layer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::view;
+
+    fn numbers(shape: &[usize], seed: u32) -> Tensor {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f64::from(state >> 8) / f64::from(1 << 24) - 0.5
+        };
+        Tensor::from_vec(shape, (0..shape.iter().product()).map(|_| next()).collect())
+    }
+
+    /// The definition of a convolution with stride 2, padding 1 and dilation 1, one sum after the other.
+    fn definition(x: &Tensor, weight: &Tensor, groups: usize) -> Tensor {
+        let (x, w) = (x.view::<f64>(), weight.view::<f64>());
+        let (filters, channels) = (w.shape()[0], w.shape()[1]);
+        let sizes = [2, 3].map(|dim| (x.shape()[dim] + 2 - w.shape()[dim]) / 2 + 1);
+        let mut out = Vec::new();
+        for n in 0..x.shape()[0] {
+            for f in 0..filters {
+                for i in 0..sizes[0] {
+                    for j in 0..sizes[1] {
+                        let mut sum = 0.0;
+                        for ((c, a, b), weight) in (0..channels)
+                            .flat_map(|c| (0..w.shape()[2]).map(move |a| (c, a)))
+                            .flat_map(|(c, a)| (0..w.shape()[3]).map(move |b| (c, a, b)))
+                            .map(|(c, a, b)| ((c, a, b), w[[f, c, a, b]]))
+                        {
+                            let channel = f / (filters / groups) * channels + c;
+                            let place = [n, channel, (2 * i + a).wrapping_sub(1), (2 * j + b).wrapping_sub(1)];
+                            sum += x.get(place).map_or(0.0, |x| x * weight);
+                        }
+                        out.push(sum);
+                    }
+                }
+            }
+        }
+        Tensor::from_vec([x.shape()[0], filters, sizes[0], sizes[1]], out)
+    }
+
+    #[test]
+    fn a_convolution_is_its_definition() {
+        for (groups, channels, filters) in [(1, 3, 5), (2, 4, 6), (4, 4, 8)] {
+            let x = numbers(&[2, channels, 7, 6], 1);
+            let weight = numbers(&[filters, channels / groups, 3, 2], 2);
+            let y = conv(&x, &weight, None, [2; 2], Padding::Explicit([1; 2]), [1; 2], groups as i64).unwrap();
+            assert!(y.all_close(&definition(&x, &weight, groups), 1e-12, 1e-12));
+        }
+    }
+
+    #[test]
+    fn one_dimension_is_two_of_height_one() {
+        let (x, weight, bias) = (numbers(&[2, 3, 9], 3), numbers(&[4, 3, 3], 4), numbers(&[4], 5));
+        let line = conv(&x, &weight, Some(&bias), [2], Padding::Explicit([1]), [2], 1).unwrap();
+        let (x, weight) = (view::unsqueeze(&x, 2), view::unsqueeze(&weight, 2));
+        let flat = conv(&x, &weight, Some(&bias), [1, 2], Padding::Explicit([0, 1]), [1, 2], 1).unwrap();
+        assert_eq!(line, view::squeeze(&flat, 2));
+    }
+
+    #[test]
+    fn groups_are_separate_convolutions() {
+        let (x, weight) = (numbers(&[1, 4, 5, 5], 6), numbers(&[6, 2, 3, 3], 7));
+        let both = conv(&x, &weight, None, [1; 2], Padding::Same, [1; 2], 2).unwrap();
+        for group in 0..2 {
+            let (x, weight) = (view::narrow(&x, 1, 2 * group, 2), view::narrow(&weight, 0, 3 * group, 3));
+            let one = conv(&x, &weight, None, [1; 2], Padding::Same, [1; 2], 1).unwrap();
+            assert!(one.all_close(&view::narrow(&both, 1, 3 * group, 3), 1e-12, 1e-12));
+        }
+    }
+}

@@ -250,3 +250,37 @@ pub(super) fn einsum(operands: Vec<&Tensor>, equation: Cow<'static, str>) -> Res
     }
     Ok(result.summed(|label| output.contains(&label)).ordered(&output))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(shape: &[usize]) -> Tensor {
+        let numel: usize = shape.iter().product();
+        Tensor::from_vec(shape, (0..numel).map(|i| ((i * 7 + 3) % 11) as i64 - 5).collect())
+    }
+
+    #[test]
+    fn three_operands_are_summed_as_loops_would() {
+        let (a, b, c) = (numbers(&[2, 3, 4]), numbers(&[4, 3]), numbers(&[2, 5]));
+        let (x, y, z) = (a.view::<i64>(), b.view::<i64>(), c.view::<i64>());
+        let mut want = Vec::new();
+        for k in 0..3 {
+            for m in 0..5 {
+                let terms = (0..2).flat_map(|i| (0..4).map(move |j| (i, j)));
+                want.push(terms.map(|(i, j)| x[[i, k, j]] * y[[j, k]] * z[[i, m]]).sum::<i64>());
+            }
+        }
+        let got = einsum(vec![&a, &b, &c], "ikj, jk, im -> km".into()).unwrap();
+        assert_eq!(got, Tensor::from_vec([3, 5], want));
+    }
+
+    #[test]
+    fn repeated_letters_are_diagonals() {
+        let x = numbers(&[3, 2, 3]);
+        let y = einsum(vec![&x], "iji->ij".into()).unwrap();
+        let view = x.view::<i64>();
+        let want = (0..3).flat_map(|i| (0..2).map(move |j| (i, j))).map(|(i, j)| view[[i, j, i]]).collect();
+        assert_eq!(y, Tensor::from_vec([3, 2], want));
+    }
+}

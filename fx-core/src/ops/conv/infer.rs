@@ -120,8 +120,9 @@ pub(super) fn conv_transpose<const N: usize>(
         let span = (&weight.shape[2 + i] - 1) * dilation[i] as i64;
         let size =
             (&x.shape[channels + 1 + i] - 1) * stride[i] as i64 - 2 * padding[i] as i64 + span + extra as i64 + 1;
-        if size.as_int().is_some_and(|size| size < 1) {
-            return Err(Error::shape(format!("nothing would be left of dimension {i}: its size would be {size}")));
+        if size.as_int().is_some_and(|size| size < 0) {
+            return Err(Error::shape(format!("nothing is left of dimension {i}: its size would be {size}"))
+                .help("take less padding"));
         }
         shape.push(size);
     }

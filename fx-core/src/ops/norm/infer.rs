@@ -113,7 +113,7 @@ pub(super) fn instance_norm(
     _: f64,
 ) -> Result<TensorMeta> {
     require_float(x)?;
-    require_ndim(x, "the input", 3.., "at least 3")?;
+    require_ndim(x, "the input", 2.., "at least 2")?;
     let operands = [(mean, "running_mean"), (var, "running_var"), (weight, "weight"), (bias, "bias")];
     per_channel(&operands, &x.shape[1])?;
     if !use_input_stats {

@@ -285,10 +285,10 @@ pub(super) fn lp(
     let area = (kernel[0] * kernel[1]) as f64;
     let powers = in_floats!(dtype, T => iter::map::<T, T>(&x.to_dtype(wide(dtype)), |x| x.powf(T::of(norm_type))));
     let means = avg(&powers, kernel, stride, [0; 2], ceil_mode, true, None)?;
-    // As PyTorch: of the means, which a window at the edge is short of elements for, the sum of a whole window.
-    let norms = in_floats!(dtype, T => iter::map::<T, T>(&means, |mean| {
-        let sum = mean * T::of(area);
-        if sum > 0.0 || sum != sum { sum.powf(T::of(1.0 / norm_type)) } else { T::of(0.0).powf(T::of(1.0 / norm_type)) }
-    }));
+    // As PyTorch: the mean times the size of a whole window, also where a window at the edge is short of elements.
+    let exponent = 1.0 / norm_type;
+    let norms = in_floats!(dtype, T => {
+        iter::map::<T, T>(&means, |mean| (mean * T::of(area)).powf(T::of(exponent)))
+    });
     Ok(norms.to_dtype(dtype))
 }

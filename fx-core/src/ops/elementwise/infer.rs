@@ -161,18 +161,10 @@ pub(super) fn masked_fill(x: &TensorMeta, mask: &TensorMeta, value: Number<'_>) 
         return Err(Error::dtype(format!("the mask must be bool, found {mask}"))
             .help("make one with a comparison, such as `x > 0.0`"));
     }
-    let value = Side::from(&value);
-    if !value.shape().is_empty() {
+    if !Side::from(&value).shape().is_empty() {
         return Err(Error::shape("the value must be a number or a tensor without dimensions"));
     }
-    let dtype = match value {
-        Side::Number(value) => value.promote(x.dtype),
-        Side::Tensor(value) => elementwise(&x.into(), &value.into())?.dtype,
-    };
-    if dtype != x.dtype {
-        return Err(Error::dtype(format!("a value of type {dtype} cannot fill a tensor of {}", x.dtype)));
-    }
-    Ok(TensorMeta { shape: shape::broadcast(&x.shape, &mask.shape)?, dtype })
+    Ok(TensorMeta { shape: shape::broadcast(&x.shape, &mask.shape)?, dtype: x.dtype })
 }
 
 pub(super) fn nan_to_num(x: &TensorMeta, _: Option<f64>, _: Option<f64>, _: Option<f64>) -> Result<TensorMeta> {

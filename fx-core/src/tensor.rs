@@ -145,9 +145,11 @@ impl Tensor {
     #[track_caller]
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
         let elements = self.elements::<T>();
-        let elements = if self.numel() == 0 { &[] } else { &elements[self.offset..] };
+        if self.numel() == 0 {
+            return ArrayViewD::from_shape(IxDyn(&self.shape), &[]).expect("invariant: there are no elements");
+        }
         let shape = IxDyn(&self.shape).strides(IxDyn(&self.strides));
-        ArrayViewD::from_shape(shape, elements).expect("invariant: the layout lies within the storage")
+        ArrayViewD::from_shape(shape, &elements[self.offset..]).expect("invariant: the layout lies within the storage")
     }
 
     /// The elements in row-major order, copied.

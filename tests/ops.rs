@@ -66,10 +66,13 @@ fn check(function: Function, golden: &Golden, failures: &mut Vec<Failure>) {
             note(mode, output.and_then(|output| agrees(function, sample, output)));
         }
         if !matches!(sample.expected, Expected::Error) {
-            note("abstract", unpanicked(|| function.check(&sample.args, &sample.kwargs)).and_then(|meta| {
-                let meta = meta.map_err(|error| error.to_string())?;
-                compare::meta(&meta, &sample.expected)
-            }));
+            note(
+                "abstract",
+                unpanicked(|| function.check(&sample.args, &sample.kwargs)).and_then(|meta| {
+                    let meta = meta.map_err(|error| error.to_string())?;
+                    compare::meta(&meta, &sample.expected)
+                }),
+            );
         }
     }
 }
@@ -79,9 +82,7 @@ fn agrees(function: Function, sample: &Sample, output: Result<Arg<Tensor>>) -> s
         (Expected::Error, Err(_)) => Ok(()),
         (Expected::Error, Ok(output)) => Err(format!("must be refused, gives {output:?}")),
         (_, Err(error)) => Err(error.to_string()),
-        (Expected::Output(expected), Ok(output)) => {
-            compare::output(&output, expected, function.definition().tolerance)
-        }
+        (Expected::Output(expected), Ok(output)) => compare::output(&output, expected, function.definition().tolerance),
         (Expected::Like(dtype, shape), Ok(output)) => compare::like(&output, *dtype, shape),
     }
 }

@@ -74,9 +74,7 @@ pub(crate) fn like(found: &Arg<Tensor>, dtype: DType, shape: &[usize]) -> Verdic
 pub(crate) fn meta(found: &Arg<Meta>, expected: &Expected) -> Verdict {
     match expected {
         Expected::Output(expected) => described(found, &expected.map(&mut |tensor| TensorMeta::from(tensor))),
-        Expected::Like(dtype, shape) => {
-            described(found, &Arg::Value(TensorMeta::new(shape.iter().copied(), *dtype)))
-        }
+        Expected::Like(dtype, shape) => described(found, &Arg::Value(TensorMeta::new(shape.iter().copied(), *dtype))),
         Expected::Error => Ok(()),
     }
 }

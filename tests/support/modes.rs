@@ -3,7 +3,9 @@
 use fx::graph::NodeArg;
 use fx::trace::trace_fn;
 use fx::value::Tree;
-use fx::{Arg, Error, Function, Graph, GraphModule, Interpreter, Kwargs, Module, NodeId, Opcode, Proxy, Result, Tensor};
+use fx::{
+    Arg, Error, Function, Graph, GraphModule, Interpreter, Kwargs, Module, NodeId, Opcode, Proxy, Result, Tensor,
+};
 
 use super::golden::Sample;
 

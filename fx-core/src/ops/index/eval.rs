@@ -130,7 +130,8 @@ pub(super) fn gather(x: &Tensor, index: &Tensor, dim: i64) -> Result<Tensor> {
 pub(super) fn take_along_dim(x: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
     let at = shape::dim(dim, x.ndim())?;
     let size = x.shape().get(at).copied().unwrap_or(1) as i64;
-    let wrapped = crate::tensor::iter::map::<i64, i64>(indices, |index| if index < 0 { index + size } else { index });
+    // PyTorch takes these indices modulo the size, unlike those of `gather`.
+    let wrapped = crate::tensor::iter::map::<i64, i64>(indices, |index| index.rem_euclid(size.max(1)));
     let symbolic = |x: &Tensor| x.shape().iter().map(|&dim| Dim::from(dim)).collect::<Shape>();
     let concrete = |shape: &Shape| shape.iter().map(|dim| dim.as_int().unwrap_or(0) as usize).collect::<Dims>();
     let (input, result) = infer::along(&symbolic(x), &symbolic(indices), at)?;

@@ -143,7 +143,7 @@ pub(super) fn tanhshrink(x: &Tensor) -> Result<Tensor> {
     // The tanh is rounded to the element type before it is subtracted, as in PyTorch.
     let x = &x.to_dtype(shape::float_of(x.dtype()));
     let tanh = real!(x, |x: R| x.tanh());
-    Ok(dispatch_float!(x.dtype(), T => iter::zip::<T, T, T>(x, &tanh, |x, tanh| T::narrow(x.widen() - tanh.widen())), x.clone()))
+    Ok(both(x, &tanh, |x, tanh| x - tanh, |x, tanh| x - tanh))
 }
 
 pub(super) fn softshrink(x: &Tensor, lambd: f64) -> Result<Tensor> {

@@ -32,7 +32,7 @@ ops! {
     /// The remainder with the sign of the dividend.
     method fmod(input: num, other: num;;) -> one = eval::fmod, infer::numeric, cost::pointwise;
     /// The first operand to the power of the second.
-    method pow(input: num, exponent: num;;) -> one = eval::pow, infer::numeric, cost::pointwise;
+    method pow(input: num, exponent: num;;) -> one = eval::pow, infer::pow, cost::pointwise;
     /// The larger of two; NaN if one is.
     method maximum(input: num, other: num;;) -> one = eval::maximum, infer::numeric, cost::pointwise;
     /// The smaller of two; NaN if one is.

@@ -140,7 +140,10 @@ pub(super) fn logsigmoid(x: &Tensor) -> Result<Tensor> {
 }
 
 pub(super) fn tanhshrink(x: &Tensor) -> Result<Tensor> {
-    Ok(real!(&x.to_dtype(shape::float_of(x.dtype())), |x: R| x - x.tanh()))
+    // The tanh is rounded to the element type before it is subtracted, as in PyTorch.
+    let x = &x.to_dtype(shape::float_of(x.dtype()));
+    let tanh = real!(x, |x: R| x.tanh());
+    Ok(both(x, &tanh, |x, tanh| x - tanh, |x, tanh| x - tanh))
 }
 
 pub(super) fn softshrink(x: &Tensor, lambd: f64) -> Result<Tensor> {

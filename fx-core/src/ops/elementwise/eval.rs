@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::arg::Arg;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::kind::Num;
 use crate::ops::shape::{Rank, float_of, promote};
 use crate::tensor::num::Real;
@@ -117,9 +117,19 @@ pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'stati
             let (x, y) = (x.to_dtype(dtype), y.to_dtype(dtype));
             arithmetic(&x, &y, |x, y| x / y, |x, y| x / y, |x, _| x)
         }
+        Some(_) if divides_by_zero(&y) => return Err(by_zero()),
         Some("trunc") => arithmetic(&x, &y, |x, y| (x / y).trunc(), |x, y| (x / y).trunc(), truncating),
         Some(_) => floor_quotient(&x, &y),
     })
+}
+
+/// Whether an integer divisor is zero somewhere; floats have infinities and NaN for it.
+fn divides_by_zero(y: &Tensor) -> bool {
+    !y.dtype().is_float() && dispatch!(y.dtype(), T => y.view::<T>().iter().any(|y| y.to_i64() == 0))
+}
+
+fn by_zero() -> Error {
+    Error::argument("integers cannot be divided by zero")
 }
 
 fn truncating(x: i64, y: i64) -> i64 {
@@ -163,25 +173,34 @@ fn floor_quotient(x: &Tensor, y: &Tensor) -> Tensor {
 }
 
 pub(super) fn floor_divide(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
+    let (x, y) = operands(&a, &b);
+    if divides_by_zero(&y) {
+        return Err(by_zero());
+    }
     if let Some(size) = numbers(&a, &b, flooring) {
         return Ok(size);
     }
-    let (x, y) = operands(&a, &b);
     Ok(Arg::Value(floor_quotient(&x, &y)))
 }
 
 pub(super) fn remainder(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
     let int = |x: i64, y: i64| x.wrapping_sub(flooring(x, y).wrapping_mul(y));
+    let (x, y) = operands(&a, &b);
+    if divides_by_zero(&y) {
+        return Err(by_zero());
+    }
     if let Some(size) = numbers(&a, &b, int) {
         return Ok(size);
     }
-    let (x, y) = operands(&a, &b);
     Ok(Arg::Value(arithmetic(&x, &y, remainder_float, remainder_float, int)))
 }
 
 pub(super) fn fmod(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     let (x, y) = operands(&a, &b);
-    Ok(arithmetic(&x, &y, |x, y| x % y, |x, y| x % y, |x, y| if y == 0 { 0 } else { x.wrapping_rem(y) }))
+    if divides_by_zero(&y) {
+        return Err(by_zero());
+    }
+    Ok(arithmetic(&x, &y, |x, y| x % y, |x, y| x % y, i64::wrapping_rem))
 }
 
 pub(super) fn pow(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {

@@ -85,6 +85,16 @@ pub(super) fn numeric(a: Number<'_>, b: Number<'_>) -> Result<TensorMeta> {
     elementwise(&(&a).into(), &(&b).into())
 }
 
+pub(super) fn pow(a: Number<'_>, b: Number<'_>) -> Result<TensorMeta> {
+    let meta = elementwise(&(&a).into(), &(&b).into())?;
+    match b {
+        Num::Scalar(Scalar::Int(..0)) if !meta.dtype.is_float() => {
+            Err(Error::argument("integers have no negative integer powers").help("convert the base to a float"))
+        }
+        _ => Ok(meta),
+    }
+}
+
 pub(super) fn float(a: Number<'_>, b: Number<'_>) -> Result<TensorMeta> {
     let meta = elementwise(&(&a).into(), &(&b).into())?;
     Ok(meta.with_dtype(float_of(meta.dtype)))
@@ -95,6 +105,11 @@ pub(super) fn compare(a: Number<'_>, b: Number<'_>) -> Result<TensorMeta> {
 }
 
 pub(super) fn isclose(a: Number<'_>, b: Number<'_>, _: f64, _: f64, _: bool) -> Result<TensorMeta> {
+    if let (Num::Tensor(x), Num::Tensor(y)) = (&a, &b) {
+        if x.dtype != y.dtype {
+            return Err(Error::dtype(format!("the operands must have one element type, found {x} and {y}")));
+        }
+    }
     compare(a, b)
 }
 
@@ -161,18 +176,10 @@ pub(super) fn masked_fill(x: &TensorMeta, mask: &TensorMeta, value: Number<'_>) 
         return Err(Error::dtype(format!("the mask must be bool, found {mask}"))
             .help("make one with a comparison, such as `x > 0.0`"));
     }
-    let value = Side::from(&value);
-    if !value.shape().is_empty() {
+    if !Side::from(&value).shape().is_empty() {
         return Err(Error::shape("the value must be a number or a tensor without dimensions"));
     }
-    let dtype = match value {
-        Side::Number(value) => value.promote(x.dtype),
-        Side::Tensor(value) => elementwise(&x.into(), &value.into())?.dtype,
-    };
-    if dtype != x.dtype {
-        return Err(Error::dtype(format!("a value of type {dtype} cannot fill a tensor of {}", x.dtype)));
-    }
-    Ok(TensorMeta { shape: shape::broadcast(&x.shape, &mask.shape)?, dtype })
+    Ok(TensorMeta { shape: shape::broadcast(&x.shape, &mask.shape)?, dtype: x.dtype })
 }
 
 pub(super) fn nan_to_num(x: &TensorMeta, _: Option<f64>, _: Option<f64>, _: Option<f64>) -> Result<TensorMeta> {

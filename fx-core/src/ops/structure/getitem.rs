@@ -51,6 +51,24 @@ fn parts<'a, C>(index: &'a Arg<C>, ndim: usize, is_index: impl Fn(&C) -> Option<
     Ok(result)
 }
 
+/// The index with its lists of ints as index tensors.
+fn with_lists<C: Clone>(index: &Arg<C>, tensor: impl Fn(Vec<i64>) -> C) -> Result<Arg<C>> {
+    let part = |arg: &Arg<C>| match arg {
+        Arg::List(items) => {
+            let int = |item: &Arg<C>| match item {
+                Arg::Int(x) => Ok(*x),
+                other => Err(Error::argument(format!("a list of indices holds ints, found {}", other.kind()))),
+            };
+            items.iter().map(int).collect::<Result<_>>().map(|ints| Arg::Value(tensor(ints)))
+        }
+        other => Ok(other.clone()),
+    };
+    match index {
+        Arg::Tuple(items) => items.iter().map(part).collect::<Result<_>>().map(Arg::Tuple),
+        other => part(other),
+    }
+}
+
 fn element<C: Clone>(items: &[Arg<C>], index: &Arg<C>) -> Result<Arg<C>> {
     let len = items.len() as i64;
     match index {
@@ -60,8 +78,25 @@ fn element<C: Clone>(items: &[Arg<C>], index: &Arg<C>) -> Result<Arg<C>> {
     }
 }
 
+fn elements<C: Clone>(items: &[Arg<C>], slice: &[Arg<C>; 3]) -> Result<Vec<Arg<C>>> {
+    let (start, stop, step) = bounds(items.len() as i64, int_bounds(slice)?)?;
+    Ok(items[start as usize..stop as usize].iter().step_by(step as usize).cloned().collect())
+}
+
+/// The bounds of a slice, which must be ints here.
+fn int_bounds<C>(slice: &[Arg<C>; 3]) -> Result<[Option<i64>; 3]> {
+    let number = |arg: &Arg<C>| match arg {
+        Arg::None => Ok(None),
+        Arg::Int(x) => Ok(Some(*x)),
+        other => Err(Error::argument(format!("{} cannot bound a slice", other.kind()))),
+    };
+    Ok([number(&slice[0])?, number(&slice[1])?, number(&slice[2])?])
+}
+
 fn entry<C: Clone>(arg: &Arg<C>, index: &Arg<C>) -> Option<Result<Arg<C>>> {
     match (arg, index) {
+        (Arg::List(items), Arg::Slice(slice)) => Some(elements(items, slice).map(Arg::List)),
+        (Arg::Tuple(items), Arg::Slice(slice)) => Some(elements(items, slice).map(Arg::Tuple)),
         (Arg::List(items) | Arg::Tuple(items), index) => Some(element(items, index)),
         (Arg::Dict(entries), Arg::Str(key)) => Some(
             entries.get(key).cloned().ok_or_else(|| Error::argument(format!("there is no entry `{key}`"))),
@@ -92,8 +127,9 @@ pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>) -> Result<Arg<Meta>> {
     let (mut dims, mut gathered, mut place) = (Shape::new(), None::<Shape>, None);
     let mut at = 0;
     let mut apart = false;
-    let mut last_gather = None;
-    for (i, part) in parts(index, x.ndim(), is_index)?.iter().enumerate() {
+    let mut masked = false;
+    let index = with_lists(index, |ints| Meta::tensor([ints.len()], DType::I64))?;
+    for part in parts(&index, x.ndim(), is_index)? {
         match part {
             None => {
                 dims.push(x.shape[at].clone());
@@ -115,12 +151,13 @@ pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>) -> Result<Arg<Meta>> {
             Some(Part::Gather(meta)) => {
                 let index = meta.as_tensor().ok_or_else(|| Error::argument("an index must be a tensor"))?;
                 if index.dtype == DType::Bool {
-                    return Err(Error::shape("the shape after choosing by a mask depends on the data")
-                        .help("use `where_` or `masked_fill`, which keep the shape"));
+                    mask_fits(&x.shape[at..at + index.ndim()], index)?;
+                    at += index.ndim();
+                    masked = true;
+                    continue;
                 }
                 shape::require_int(index, "an index")?;
-                apart |= last_gather.is_some_and(|last| last + 1 != i);
-                last_gather = Some(i);
+                apart |= place.is_some_and(|place| place != dims.len());
                 place.get_or_insert(dims.len());
                 gathered = Some(match gathered {
                     Some(shape) => shape::broadcast(&shape, &index.shape)?,
@@ -130,10 +167,21 @@ pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>) -> Result<Arg<Meta>> {
             }
         }
     }
+    if masked {
+        // The shape depends on the data.
+        return Ok(Arg::Value(Meta::Unknown));
+    }
     if let (Some(gathered), Some(place)) = (gathered, place) {
         dims.insert_many(if apart { 0 } else { place }, gathered);
     }
     Ok(Arg::Value(Meta::Tensor(TensorMeta { shape: dims, dtype: x.dtype })))
+}
+
+fn mask_fits(dims: &[Dim], mask: &TensorMeta) -> Result<()> {
+    if dims.iter().zip(&mask.shape).any(|(dim, masked)| dim.known_eq(masked) == Some(false)) {
+        return Err(Error::shape(format!("a mask of shape {:?} does not fit the dimensions {dims:?}", mask.shape)));
+    }
+    Ok(())
 }
 
 fn slice_len(len: &Dim, slice: &[Arg<Meta>; 3]) -> Result<Dim> {
@@ -173,7 +221,8 @@ pub(super) fn eval(input: &Arg<Tensor>, index: &Arg<Tensor>) -> Result<Arg<Tenso
     let mut y = x.clone();
     let mut at = 0;
     let mut gathers: Vec<(usize, Tensor)> = Vec::new();
-    for part in parts(index, x.ndim(), is_index)? {
+    let index = with_lists(index, Tensor::from)?;
+    for part in parts(&index, x.ndim(), is_index)? {
         match part {
             None => at += 1,
             Some(Part::New) => {
@@ -186,13 +235,7 @@ pub(super) fn eval(input: &Arg<Tensor>, index: &Arg<Tensor>) -> Result<Arg<Tenso
             }
             Some(Part::Select(other)) => return Err(Error::argument(format!("{} cannot be an index", other.kind()))),
             Some(Part::Slice(slice)) => {
-                let number = |arg: &Arg<Tensor>| match arg {
-                    Arg::None => Ok(None),
-                    Arg::Int(x) => Ok(Some(*x)),
-                    other => Err(Error::argument(format!("{} cannot bound a slice", other.kind()))),
-                };
-                let slice = [number(&slice[0])?, number(&slice[1])?, number(&slice[2])?];
-                let (start, stop, step) = bounds(y.shape()[at] as i64, slice)?;
+                let (start, stop, step) = bounds(y.shape()[at] as i64, int_bounds(slice)?)?;
                 y = view::slice(&y, at, start as usize, stop as usize, step as usize);
                 at += 1;
             }

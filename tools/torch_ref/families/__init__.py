@@ -1,0 +1,1 @@
+"""The samples of the op table, one file a family."""

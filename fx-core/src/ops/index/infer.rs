@@ -55,7 +55,7 @@ fn require_within(x: &TensorMeta, index: &TensorMeta, but: Option<usize>, what: 
     if x.ndim().max(1) != index.ndim().max(1) {
         return Err(Error::shape(format!("the index ({index}) and {what} ({x}) must have as many dimensions")));
     }
-    match (0..x.ndim()).find(|dim| Some(*dim) != but && above(&size(index, *dim), &x.shape[*dim])) {
+    match (0..index.ndim()).find(|dim| Some(*dim) != but && above(&index.shape[*dim], &size(x, *dim))) {
         None => Ok(()),
         Some(dim) => Err(Error::shape(format!("the index ({index}) is larger than {what} ({x}) in dimension {dim}"))),
     }
@@ -254,7 +254,7 @@ pub(super) fn searchsorted(sorted: &TensorMeta, values: Num<'_, Meta>, _: bool) 
 
 pub(super) fn one_hot(x: &TensorMeta, num_classes: i64) -> Result<Arg<Meta>> {
     require_index(x, false)?;
-    if num_classes < -1 || (num_classes == 0 && !is_empty(x)) {
+    if num_classes < -1 || num_classes == 0 {
         return Err(Error::argument(format!("`num_classes` must be above 0 or -1, found {num_classes}")));
     }
     if num_classes == -1 {

@@ -142,7 +142,8 @@ pub(super) fn poisson_nll_loss(
     eps: f64,
     reduction: Word,
 ) -> Result<Tensor> {
-    let loss = pointwise!(x, target, |x, y| {
+    let x = x.to_dtype(float_of(x.dtype()));
+    let loss = pointwise!(&x, target, |x, y| {
         let loss = if log_input { x.exp() - y * x } else { x - y * (x + of(x, eps)).ln() };
         if full && y > of(x, 1.0) {
             loss + y * y.ln() - y + of(x, 0.5) * (of(x, std::f64::consts::TAU) * y).ln()
@@ -160,7 +161,9 @@ pub(super) fn hinge_embedding_loss(x: &Tensor, target: &Tensor, margin: f64, red
         let margin = T::from_f64(margin).to_f64();
         iter::zip::<T, f64, T>(x, &target, |x, y| {
             let x = x.to_f64();
-            let lack = if y == 1.0 || margin - x < 0.0 { 0.0 } else { margin - x };
+            // Integers wrap, as they do in a subtraction.
+            let lack = T::from_f64(margin - x).to_f64();
+            let lack = if y == 1.0 || lack < 0.0 { 0.0 } else { lack };
             let own = if y == -1.0 { 0.0 } else { x };
             T::from_f64(lack + own)
         })

@@ -60,6 +60,9 @@ pub(super) fn smooth_l1_loss(x: &TensorMeta, y: &TensorMeta, reduction: Word, be
     if beta < 0.0 {
         return Err(Error::argument(format!("`beta` must not be below 0, found {beta}")));
     }
+    if beta == 0.0 {
+        numbers(x, y)?;
+    }
     reduced(floats(x, y)?, &reduction)
 }
 
@@ -201,13 +204,19 @@ pub(super) fn kl_div(x: &TensorMeta, target: &TensorMeta, reduction: Word, _: bo
 pub(super) fn poisson_nll_loss(
     x: &TensorMeta,
     target: &TensorMeta,
-    _: bool,
-    _: bool,
+    log_input: bool,
+    full: bool,
     _: f64,
     reduction: Word,
 ) -> Result<TensorMeta> {
-    let loss = numbers(x, target)?;
-    reduced(loss.with_dtype(float_of(loss.dtype)), &reduction)
+    // Where something is subtracted from a tensor or a tensor from something, that cannot be bool.
+    if full || x.dtype == DType::Bool {
+        shape::numbers_only(target)?;
+    }
+    if !log_input {
+        shape::numbers_only(x)?;
+    }
+    reduced(elementwise(&(&shape::float(x)?).into(), &target.into())?, &reduction)
 }
 
 pub(super) fn hinge_embedding_loss(x: &TensorMeta, target: &TensorMeta, _: f64, reduction: Word) -> Result<TensorMeta> {

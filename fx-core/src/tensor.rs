@@ -135,7 +135,10 @@ impl Tensor {
     #[track_caller]
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         let elements = self.elements::<T>();
-        self.is_contiguous().then(|| &elements[self.offset..self.offset + self.numel()])
+        match self.numel() {
+            0 => Some(&[]),
+            numel => self.is_contiguous().then(|| &elements[self.offset..self.offset + numel]),
+        }
     }
 
     /// The elements as an `ndarray` view.
@@ -191,7 +194,7 @@ impl Tensor {
 
     /// The elements for writing, if they are contiguous and nobody shares them.
     pub(crate) fn unique_slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
-        if !self.is_contiguous() {
+        if !self.is_contiguous() || self.numel() == 0 {
             return None;
         }
         let range = self.offset..self.offset + self.numel();

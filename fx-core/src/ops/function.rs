@@ -161,7 +161,9 @@ impl Function {
         if args.iter().any(mentions_unknown) || kwargs.iter().any(|(_, arg)| mentions_unknown(arg)) {
             return Ok(Arg::Value(Meta::Unknown));
         }
-        (self.0.infer)(args, kwargs).map_err(|error| error.in_op(self.0.name, || describe(args)))
+        (self.0.infer)(args, kwargs)
+            .and_then(|result| require_possible(&result).map(|()| result))
+            .map_err(|error| error.in_op(self.0.name, || describe(args)))
     }
 
     /// The shape and element type of a call's result on tensors, and with it the check of the arguments.
@@ -173,6 +175,26 @@ impl Function {
         let kwargs = kwargs.map(&mut |tensor| Meta::from(tensor));
         self.infer(&metas, &kwargs)
     }
+}
+
+/// Checks that the tensors of a result can exist: no size is below 0, and the elements fit the address space.
+fn require_possible(result: &Arg<Meta>) -> Result<()> {
+    let mut impossible = None;
+    result.for_each(&mut |meta| {
+        if let Meta::Tensor(tensor) = meta {
+            let mut sizes = tensor.shape.iter().filter_map(Dim::as_int).filter(|size| *size != 0);
+            let bytes = sizes.try_fold(tensor.dtype.size() as i64, |bytes, size| {
+                // Sizes saturate: the highest one stands for all that are too large.
+                if size < 0 { None } else { bytes.checked_mul(size).filter(|bytes| *bytes < i64::MAX) }
+            });
+            if bytes.is_none() {
+                impossible = Some(tensor.clone());
+            }
+        }
+    });
+    impossible.map_or(Ok(()), |tensor| {
+        Err(Error::shape(format!("there can be no {tensor}")).help("sizes are 0 or above, and their product fits 64 bits"))
+    })
 }
 
 fn mentions_unknown(arg: &Arg<Meta>) -> bool {

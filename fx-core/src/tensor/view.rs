@@ -86,7 +86,8 @@ pub fn slice(x: &Tensor, dim: usize, start: usize, stop: usize, step: usize) -> 
         x.offset += start * x.strides[dim];
     }
     x.shape[dim] = len;
-    x.strides[dim] *= step;
+    // Of one element or none the stride does not matter.
+    x.strides[dim] = x.strides[dim].saturating_mul(step);
     x
 }
 
@@ -146,7 +147,7 @@ pub fn diagonal(x: &Tensor, offset: i64, dim0: usize, dim1: usize) -> Tensor {
 pub fn unfold(x: &Tensor, dim: usize, size: usize, step: usize) -> Tensor {
     let mut y = x.clone();
     y.shape[dim] = (x.shape[dim] - size) / step + 1;
-    y.strides[dim] = x.strides[dim] * step;
+    y.strides[dim] = x.strides[dim].saturating_mul(step);
     y.shape.push(size);
     y.strides.push(x.strides[dim]);
     y

@@ -88,10 +88,10 @@ pub(super) fn int_count(start: &Dim, end: &Dim, step: &Dim) -> Result<Dim> {
         return Err(Error::argument("`step` must not be 0"));
     }
     let (span, stride) = if step > 0 { (end - start, step) } else { (start - end, step.saturating_neg()) };
-    if let (Some(start), Some(end), Some(span)) = (start.as_int(), end.as_int(), span.as_int()) {
-        if span < 0 {
-            return Err(away(start as f64, end as f64, step as f64));
-        }
+    if let (Some(start), Some(end), Some(span)) = (start.as_int(), end.as_int(), span.as_int())
+        && span < 0
+    {
+        return Err(away(start as f64, end as f64, step as f64));
     }
     Ok((span + (stride - 1)).floor_div(&Dim::Int(stride)))
 }

@@ -78,7 +78,7 @@ fn numbers(a: &Number<'_>, b: &Number<'_>, int: impl Fn(i64, i64) -> i64) -> Opt
 
 pub(super) fn add(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Tensor>> {
     let (whole, part, single) = (alpha.to_i64(), alpha.to_f64(), alpha.to_f64() as f32);
-    if let Some(size) = numbers(&a, &b, |a, b| a.wrapping_add(b.wrapping_mul(whole))) {
+    if let Some(size) = numbers(&a, &b, |a, b| a.saturating_add(b.saturating_mul(whole))) {
         return Ok(size);
     }
     let (x, y) = operands(&a, &b);
@@ -92,7 +92,7 @@ pub(super) fn add(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Ten
 pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Tensor>> {
     let alpha = match alpha {
         Scalar::Float(x) => Scalar::Float(-x),
-        other => Scalar::Int(-other.to_i64()),
+        other => Scalar::Int(other.to_i64().saturating_neg()),
     };
     if alpha.to_f64() == -1.0 && numbers(&a, &b, |_, _| 0).is_none() {
         let (x, y) = operands(&a, &b);
@@ -102,7 +102,7 @@ pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Ten
 }
 
 pub(super) fn mul(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
-    if let Some(size) = numbers(&a, &b, i64::wrapping_mul) {
+    if let Some(size) = numbers(&a, &b, i64::saturating_mul) {
         return Ok(size);
     }
     let (x, y) = operands(&a, &b);
@@ -425,7 +425,7 @@ pub(super) fn neg(x: Number<'_>) -> Result<Arg<Tensor>> {
     Ok(match x {
         Num::Tensor(x) if x.dtype() == DType::F32 => Arg::Value(iter::map::<f32, f32>(x, |x| -x)),
         Num::Tensor(x) => Arg::Value(numeric(x, |x| -x, i64::wrapping_neg)),
-        Num::Size(x) | Num::Scalar(Scalar::Int(x)) => Arg::Int(-x),
+        Num::Size(x) | Num::Scalar(Scalar::Int(x)) => Arg::Int(x.saturating_neg()),
         Num::Scalar(x) => Arg::Float(-x.to_f64()),
     })
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::arg::Arg;
 use crate::error::{Error, Result};
 use crate::ops::kind::Num;
-use crate::ops::shape::{self, Side, elementwise, float_of};
+use crate::ops::shape::{self, Rank, Side, elementwise, float_of, promote};
 use crate::tensor::{DType, Scalar};
 use crate::value::{Dim, Meta, TensorMeta};
 
@@ -73,11 +73,13 @@ pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'stati
 
 pub(super) fn floor_divide(a: Number<'_>, b: Number<'_>) -> Result<Arg<Meta>> {
     not_bool(elementwise(&(&a).into(), &(&b).into())?)?;
+    not_by_zero(&a, &b)?;
     arithmetic(&a, &b, |a, b| a.floor_div(&b))
 }
 
 pub(super) fn remainder(a: Number<'_>, b: Number<'_>) -> Result<Arg<Meta>> {
     not_bool(elementwise(&(&a).into(), &(&b).into())?)?;
+    not_by_zero(&a, &b)?;
     arithmetic(&a, &b, |a, b| a.modulo(&b))
 }
 
@@ -124,6 +126,14 @@ pub(super) fn bits_of(x: &TensorMeta) -> Result<TensorMeta> {
     Ok(x.clone())
 }
 
+/// A size has no quotient by 0; elements of tensors have one.
+fn not_by_zero(a: &Number<'_>, b: &Number<'_>) -> Result<()> {
+    match sizes(a, b) {
+        Some((_, Dim::Int(0))) => Err(Error::argument("a size cannot be divided by 0")),
+        _ => Ok(()),
+    }
+}
+
 fn not_bool(meta: TensorMeta) -> Result<TensorMeta> {
     shape::numbers_only(&meta)
 }
@@ -132,7 +142,7 @@ pub(super) fn neg(x: Number<'_>) -> Result<Arg<Meta>> {
     match x {
         Num::Tensor(x) => shape::numbers_only(x).map(tensor),
         Num::Size(dim) => Ok(size(-&dim)),
-        Num::Scalar(Scalar::Int(x)) => Ok(Arg::Int(-x)),
+        Num::Scalar(Scalar::Int(x)) => Ok(Arg::Int(x.saturating_neg())),
         Num::Scalar(x) => Ok(Arg::Float(-x.to_f64())),
     }
 }
@@ -159,7 +169,8 @@ pub(super) fn lerp(x: &TensorMeta, end: &TensorMeta, weight: Number<'_>) -> Resu
 }
 
 pub(super) fn addcmul(x: &TensorMeta, a: &TensorMeta, b: &TensorMeta, _: Scalar) -> Result<TensorMeta> {
-    elementwise(&x.into(), &(&elementwise(&a.into(), &b.into())?).into())
+    let shape = shape::broadcast_all([&x.shape[..], &a.shape, &b.shape])?;
+    Ok(TensorMeta { shape, dtype: promote([x, a, b].map(|x| (x.dtype, Rank::of(x.ndim())))) })
 }
 
 pub(super) fn where_(condition: &TensorMeta, a: Number<'_>, b: Number<'_>) -> Result<TensorMeta> {

@@ -28,6 +28,12 @@ pub(super) fn common(x: &Tensor, y: &Tensor) -> DType {
     promote([(x.dtype(), Rank::of(x.ndim())), (y.dtype(), Rank::of(y.ndim()))])
 }
 
+/// Both in the element type that they have after broadcasting, when their dimensions do not matter to promotion.
+fn alike(x: &Tensor, y: &Tensor) -> (Tensor, Tensor) {
+    let dtype = DType::promote(x.dtype(), y.dtype());
+    (x.to_dtype(dtype), y.to_dtype(dtype))
+}
+
 /// `f` of the elements of two tensors, in the type that floats of their common type compute in.
 macro_rules! pointwise {
     ($x:expr, $y:expr, |$a:ident, $b:ident| $body:expr) => {{
@@ -45,23 +51,24 @@ fn of<R: Real>(_: R, x: f64) -> R {
 }
 
 pub(super) fn mse_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor> {
-    Ok(reduced(pointwise!(x, y, |x, y| (x - y) * (x - y)), &reduction))
+    let (x, y) = alike(x, y);
+    Ok(reduced(pointwise!(&x, &y, |x, y| (x - y) * (x - y)), &reduction))
 }
 
 pub(super) fn l1_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor> {
-    let dtype = common(x, y);
-    if dtype.is_float() {
-        return Ok(reduced(pointwise!(x, y, |x, y| (x - y).abs()), &reduction));
+    let (x, y) = alike(x, y);
+    if x.dtype().is_float() {
+        return Ok(reduced(pointwise!(&x, &y, |x, y| (x - y).abs()), &reduction));
     }
-    let (x, y) = (x.to_dtype(dtype), y.to_dtype(dtype));
-    let loss = dispatch!(dtype, T => iter::zip::<T, T, T>(&x, &y, |x, y| {
+    let loss = dispatch!(x.dtype(), T => iter::zip::<T, T, T>(&x, &y, |x, y| {
         T::from_i64(T::from_i64(x.to_i64().wrapping_sub(y.to_i64())).to_i64().wrapping_abs())
     }));
     Ok(reduced(loss, &reduction))
 }
 
 pub(super) fn smooth_l1_loss(x: &Tensor, y: &Tensor, reduction: Word, beta: f64) -> Result<Tensor> {
-    let loss = pointwise!(x, y, |x, y| {
+    let (x, y) = alike(x, y);
+    let loss = pointwise!(&x, &y, |x, y| {
         let (z, beta) = ((x - y).abs(), of(x, beta));
         if z < beta { of(x, 0.5) * z * z / beta } else { z - of(x, 0.5) * beta }
     });
@@ -69,7 +76,8 @@ pub(super) fn smooth_l1_loss(x: &Tensor, y: &Tensor, reduction: Word, beta: f64)
 }
 
 pub(super) fn huber_loss(x: &Tensor, y: &Tensor, reduction: Word, delta: f64) -> Result<Tensor> {
-    let loss = pointwise!(x, y, |x, y| {
+    let (a, b) = alike(x, y);
+    let loss = pointwise!(&a, &b, |x, y| {
         let (z, delta) = ((x - y).abs(), of(x, delta));
         if z <= delta { of(x, 0.5) * z * z } else { delta * (z - of(x, 0.5) * delta) }
     });

@@ -30,8 +30,9 @@ fn numbers(x: &TensorMeta, y: &TensorMeta) -> Result<TensorMeta> {
     elementwise(&x.into(), &y.into())
 }
 
-fn floats(x: &TensorMeta, y: &TensorMeta) -> Result<TensorMeta> {
-    shape::floats_only(&elementwise(&x.into(), &y.into())?)
+/// Both after broadcasting, which PyTorch does first in some losses: their dimensions do not matter to promotion.
+fn broadcast(x: &TensorMeta, y: &TensorMeta) -> Result<TensorMeta> {
+    Ok(TensorMeta { shape: shape::broadcast(&x.shape, &y.shape)?, dtype: DType::promote(x.dtype, y.dtype) })
 }
 
 /// Checks that two shapes are equal, as far as that can be told.
@@ -49,11 +50,14 @@ fn require_weight(weight: Option<&TensorMeta>, loss: &TensorMeta) -> Result<()> 
 }
 
 pub(super) fn mse_loss(x: &TensorMeta, y: &TensorMeta, reduction: Word) -> Result<TensorMeta> {
-    reduced(floats(x, y)?, &reduction)
+    let loss = broadcast(x, y)?;
+    shape::require_float(&loss)?;
+    reduced(loss, &reduction)
 }
 
 pub(super) fn l1_loss(x: &TensorMeta, y: &TensorMeta, reduction: Word) -> Result<TensorMeta> {
-    reduced(numbers(x, y)?, &reduction)
+    numbers(x, y)?;
+    reduced(broadcast(x, y)?, &reduction)
 }
 
 pub(super) fn smooth_l1_loss(x: &TensorMeta, y: &TensorMeta, reduction: Word, beta: f64) -> Result<TensorMeta> {
@@ -63,7 +67,9 @@ pub(super) fn smooth_l1_loss(x: &TensorMeta, y: &TensorMeta, reduction: Word, be
     if beta == 0.0 {
         numbers(x, y)?;
     }
-    reduced(floats(x, y)?, &reduction)
+    let loss = broadcast(x, y)?;
+    shape::require_float(&loss)?;
+    reduced(loss, &reduction)
 }
 
 pub(super) fn huber_loss(x: &TensorMeta, y: &TensorMeta, reduction: Word, delta: f64) -> Result<TensorMeta> {
@@ -71,7 +77,7 @@ pub(super) fn huber_loss(x: &TensorMeta, y: &TensorMeta, reduction: Word, delta:
         return Err(Error::argument(format!("`delta` must be above 0, found {delta}")));
     }
     shape::require_float(x)?;
-    reduced(floats(x, y)?.with_dtype(x.dtype), &reduction)
+    reduced(broadcast(x, y)?.with_dtype(x.dtype), &reduction)
 }
 
 /// The dimension of the classes.
@@ -198,7 +204,7 @@ pub(super) fn binary_cross_entropy_with_logits(
 pub(super) fn kl_div(x: &TensorMeta, target: &TensorMeta, reduction: Word, _: bool) -> Result<TensorMeta> {
     shape::require_float(x)?;
     shape::require_float(target)?;
-    reduced(floats(x, target)?, if reduction == "batchmean" { "mean" } else { &reduction })
+    reduced(elementwise(&x.into(), &target.into())?, if reduction == "batchmean" { "mean" } else { &reduction })
 }
 
 pub(super) fn poisson_nll_loss(

@@ -107,6 +107,9 @@ pub(super) fn repeat(x: &Tensor, repeats: SmallVec<[i64; 6]>) -> Result<Tensor> 
         wide.extend([count, size]);
         joined.push(count * size);
     }
+    if joined.contains(&0) {
+        return Ok(Tensor::filled(&joined, 0_i64, x.dtype()));
+    }
     Ok(view::reshape(&view::expand(&view::reshape(x, &split), &wide), &joined))
 }
 
@@ -117,6 +120,7 @@ pub(super) fn tile(x: &Tensor, dims: SmallVec<[i64; 6]>) -> Result<Tensor> {
 
 pub(super) fn repeat_interleave(x: &Tensor, repeats: i64, dim: Option<i64>) -> Result<Tensor> {
     let Some(dim) = dim else { return repeat_interleave(&view::reshape(x, &[x.numel()]), repeats, Some(0)) };
+    let x = &if x.ndim() == 0 { view::reshape(x, &[1]) } else { x.clone() };
     let (dim, repeats) = (shape::dim(dim, x.ndim())?, repeats as usize);
     let mut wide = Dims::from_slice(x.shape());
     wide.insert(dim + 1, repeats);
@@ -256,8 +260,12 @@ pub(super) fn roll(x: &Tensor, shifts: SmallVec<[i64; 4]>, dims: Option<SmallVec
     dims.iter().zip(&shifts).try_fold(x.clone(), |x, (&dim, &shift)| {
         let dim = shape::dim(dim, x.ndim())?;
         let len = x.shape().get(dim).map_or(0, |&len| len as i64);
+        if len == 0 {
+            return Ok(x);
+        }
+        let shift = shift.rem_euclid(len);
         let places: Vec<_> = (0..len).map(|i| Some((i - shift).rem_euclid(len) as usize)).collect();
-        Ok(if len == 0 { x } else { take(&x, dim, &places, Scalar::Int(0)) })
+        Ok(take(&x, dim, &places, Scalar::Int(0)))
     })
 }
 

@@ -196,7 +196,7 @@ fn slice_len(len: &Dim, slice: &[Arg<Meta>; 3]) -> Result<Dim> {
     if let (Some(len), [start, stop, step]) = (len.as_int(), ints) {
         if [start, stop, step].iter().all(|bound| *bound != Some(None)) {
             let (start, stop, step) = bounds(len, [start.flatten(), stop.flatten(), step.flatten()])?;
-            return Ok(Dim::Int((stop - start + step - 1) / step));
+            return Ok(Dim::Int((stop - start - 1).div_euclid(step) + 1));
         }
     }
     let from_end = |bound: Dim| match bound.as_int() {

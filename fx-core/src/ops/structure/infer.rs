@@ -177,8 +177,8 @@ pub(super) fn repeat_interleave(x: &TensorMeta, repeats: i64, dim: Option<i64>) 
         return Err(Error::argument("a tensor cannot be repeated a negative number of times"));
     }
     let Some(dim) = dim else { return Ok(x.with_shape([x.numel() * repeats])) };
-    let mut dims = x.shape.clone();
     let dim = shape::dim(dim, x.ndim())?;
+    let mut dims = if x.ndim() == 0 { Shape::from_elem(Dim::Int(1), 1) } else { x.shape.clone() };
     dims[dim] = &dims[dim] * repeats;
     Ok(TensorMeta { shape: dims, dtype: x.dtype })
 }
@@ -191,8 +191,9 @@ pub(super) fn narrow(x: &TensorMeta, dim: i64, start: Dim, length: Dim) -> Resul
         _ => start,
     };
     if let (Some(have), Some(start), Some(length)) = (have.as_int(), start.as_int(), length.as_int()) {
-        if start < 0 || length < 0 || start + length > have {
-            return Err(Error::shape(format!("{start}..{} lies outside a dimension of size {have}", start + length)));
+        let stop = start.saturating_add(length);
+        if start < 0 || length < 0 || stop > have {
+            return Err(Error::shape(format!("{start}..{stop} lies outside a dimension of size {have}")));
         }
     }
     let mut dims = x.shape.clone();
@@ -301,11 +302,11 @@ pub(super) fn sections(have: Option<i64>, sizes: &[i64]) -> Result<Vec<i64>> {
     match (sizes, have) {
         ([size], Some(have)) if *size > 0 || have == 0 => {
             let size = (*size).max(1);
-            let count = (have + size - 1) / size;
+            let count = have.saturating_sub(1).div_euclid(size) + 1;
             Ok((0..count.max(1)).map(|i| size.min(have - i * size)).collect())
         }
         ([size], _) if *size <= 0 => Err(Error::argument("parts must have a size above 0")),
-        (sizes, Some(have)) if sizes.iter().sum::<i64>() != have || sizes.iter().any(|size| *size < 0) => {
+        (sizes, Some(have)) if sizes.iter().fold(0_i64, |sum, size| sum.saturating_add(*size)) != have || sizes.iter().any(|size| *size < 0) => {
             Err(Error::shape(format!("the parts {sizes:?} do not add up to {have}")))
         }
         _ => Ok(sizes.to_vec()),
@@ -322,6 +323,9 @@ pub(super) fn split(x: &TensorMeta, sizes: SmallVec<[i64; 4]>, dim: i64) -> Resu
 }
 
 fn parts(x: &TensorMeta, dim: usize, sizes: &[i64]) -> Result<Vec<TensorMeta>> {
+    if x.ndim() == 0 {
+        return Err(Error::shape("a tensor without dimensions cannot be split"));
+    }
     Ok(sizes
         .iter()
         .map(|&size| {
@@ -336,10 +340,13 @@ pub(super) fn chunk_sizes(have: i64, chunks: i64) -> Result<Vec<i64>> {
     if chunks <= 0 {
         return Err(Error::argument("there must be at least one chunk"));
     }
-    if have == 0 {
-        return Ok(vec![0; chunks as usize]);
+    /// More parts of nothing than this are a mistake.
+    const MANY: i64 = 1 << 16;
+    match have {
+        0 if chunks > MANY => Err(Error::argument(format!("there cannot be {chunks} chunks of nothing"))),
+        0 => Ok(vec![0; chunks as usize]),
+        _ => sections(Some(have), &[(have - 1) / chunks + 1]),
     }
-    sections(Some(have), &[(have + chunks - 1) / chunks])
 }
 
 pub(super) fn chunk(x: &TensorMeta, chunks: i64, dim: i64) -> Result<Vec<TensorMeta>> {
@@ -367,6 +374,12 @@ pub(super) fn pad(x: &TensorMeta, pad: SmallVec<[i64; 4]>, mode: Cow<'static, st
     for (i, pair) in pad.chunks_exact(2).enumerate() {
         let dim = x.ndim() - 1 - i;
         let have = x.shape[dim].as_int();
+        if mode != "constant" && have == Some(0) {
+            return Err(Error::shape(format!("there is nothing in {x} for {mode} padding to repeat")));
+        }
+        if have.is_some_and(|have| pair[0] < -have || pair[1] < -have) {
+            return Err(Error::shape(format!("padding by {pair:?} leaves less than nothing of {x}")));
+        }
         let limit = match &*mode {
             "reflect" => have.map(|have| have - 1),
             "circular" => have,
@@ -375,7 +388,7 @@ pub(super) fn pad(x: &TensorMeta, pad: SmallVec<[i64; 4]>, mode: Cow<'static, st
         if limit.is_some_and(|limit| pair[0] > limit || pair[1] > limit) {
             return Err(Error::shape(format!("{mode} padding by {pair:?} is too much for a size of {:?}", x.shape[dim])));
         }
-        dims[dim] = &x.shape[dim] + (pair[0] + pair[1]);
+        dims[dim] = &x.shape[dim] + pair[0].saturating_add(pair[1]);
         if dims[dim].as_int().is_some_and(|size| size < 0) {
             return Err(Error::shape(format!("padding by {pair:?} leaves less than nothing of {x}")));
         }

@@ -54,6 +54,9 @@ pub(super) fn interpolate_shape(
         }
         _ => return Err(Error::argument(format!("a size for each of {spatial} spatial dimensions is needed"))),
     }
+    if x.shape[2..].contains(&Dim::Int(0)) {
+        return Err(Error::shape(format!("there is nothing to resample in {x}")));
+    }
     if dims.iter().any(|dim| dim.as_int().is_some_and(|dim| dim <= 0)) {
         return Err(Error::shape(format!("nothing would be left: {dims:?}")));
     }
@@ -152,7 +155,7 @@ fn linear(x: &Tensor, dim: usize, to: usize, source: impl Fn(usize) -> f64) -> T
 pub(super) fn pixel_shuffle_shape(x: &TensorMeta, factor: i64) -> Result<TensorMeta> {
     shape::require_ndim(x, "the input", 3.., "at least 3")?;
     let n = x.ndim();
-    if factor < 1 || !maybe_multiple(&x.shape[n - 3], factor * factor) {
+    if factor < 1 || factor > i64::from(i32::MAX) || !maybe_multiple(&x.shape[n - 3], factor * factor) {
         return Err(Error::shape(format!("{} channels are no multiple of {factor} * {factor}", x.shape[n - 3])));
     }
     let mut dims = x.shape.clone();
@@ -165,11 +168,15 @@ pub(super) fn pixel_shuffle_shape(x: &TensorMeta, factor: i64) -> Result<TensorM
 pub(super) fn pixel_unshuffle_shape(x: &TensorMeta, factor: i64) -> Result<TensorMeta> {
     shape::require_ndim(x, "the input", 3.., "at least 3")?;
     let n = x.ndim();
-    if factor < 1 || !maybe_multiple(&x.shape[n - 2], factor) || !maybe_multiple(&x.shape[n - 1], factor) {
+    if factor < 1
+        || factor > i64::from(i32::MAX)
+        || !maybe_multiple(&x.shape[n - 2], factor)
+        || !maybe_multiple(&x.shape[n - 1], factor)
+    {
         return Err(Error::shape(format!("the height and width of {x} are no multiples of {factor}")));
     }
     let mut dims = x.shape.clone();
-    dims[n - 3] = &dims[n - 3] * (factor * factor);
+    dims[n - 3] = &dims[n - 3] * factor * factor;
     dims[n - 2] = dims[n - 2].floor_div(&Dim::Int(factor));
     dims[n - 1] = dims[n - 1].floor_div(&Dim::Int(factor));
     Ok(TensorMeta { shape: dims, dtype: x.dtype })

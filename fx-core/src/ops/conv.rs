@@ -13,7 +13,7 @@ use super::kind::{self, Encode, Padding};
 use super::table::{ops, out};
 use crate::value::Call;
 
-pub(crate) use window::{Plane, lift, unbatched};
+pub(crate) use window::{Plane, lift};
 
 ops! {
     /// Convolutions.

@@ -13,7 +13,6 @@ use super::table::{ops, out};
 use crate::tensor::Scalar;
 use crate::value::Call;
 
-pub(crate) use attention::softmax_row;
 pub(crate) use product::{Number, affine, in_floats, wide};
 
 ops! {

@@ -12,7 +12,7 @@ pub(crate) fn lift<const N: usize>(values: [usize; N], missing: usize) -> [usize
 }
 
 /// The input with a batch dimension, and whether it had none.
-pub(crate) fn unbatched(x: &Tensor, spatial: usize) -> (Tensor, bool) {
+pub(super) fn unbatched(x: &Tensor, spatial: usize) -> (Tensor, bool) {
     let missing = x.ndim() == spatial + 1;
     (if missing { view::unsqueeze(x, 0) } else { x.clone() }, missing)
 }

@@ -10,7 +10,7 @@ use crate::tensor::num::Real;
 use crate::tensor::{DType, Dims, Element, Tensor, dispatch, view};
 
 /// A type that the kernels compute in: `f32` or `f64`.
-pub(crate) trait Number: Element + Real + fx_kernels::gemm::Scalar {}
+pub(crate) trait Number: Element + Real + gemm::Scalar {}
 
 impl Number for f32 {}
 impl Number for f64 {}

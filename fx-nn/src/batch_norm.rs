@@ -66,7 +66,8 @@ fn update(
     let blend = |old: Tensor, new: Tensor| old * (1.0 - factor) + new * factor;
     mean.set(blend(mean.tensor(), new_mean)).ok()?;
     var.set(blend(var.tensor(), new_var)).ok()?;
-    count.set(seen).ok()
+    // PyTorch's instance norms do not count their steps.
+    if instances { Some(()) } else { count.set(seen).ok() }
 }
 
 macro_rules! statistics_norm {

@@ -26,7 +26,7 @@ struct Block {
 #[traceable]
 impl Block {
     fn new(channels: usize) -> Self {
-        let conv = || nn::Conv2d::new(channels, channels, 3).padding(1).without_bias();
+        let conv = || nn::Conv2d::new(channels, channels, 3).padding(1).bias(false);
         Self { conv1: conv(), bn1: nn::BatchNorm2d::new(channels), conv2: conv(), bn2: nn::BatchNorm2d::new(channels) }
     }
 

@@ -43,7 +43,7 @@ pub(super) fn candidate(op: Opcode, target: &Target) -> String {
 }
 
 /// Whether a name can be used in Rust as it is.
-pub(super) fn is_keyword(name: &str) -> bool {
+pub(crate) fn is_keyword(name: &str) -> bool {
     KEYWORDS.contains(&name)
 }
 

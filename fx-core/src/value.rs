@@ -31,7 +31,7 @@ pub use index::{Index, item};
 pub use input::Input;
 pub use meta::{Meta, Shape, TensorMeta};
 pub use operand::{Operand, OptOperand, Scalarlike};
-pub use operators::{RefOps, ScalarOps};
+pub use operators::{AssignOps, RefOps, ScalarOps};
 pub use symint::SymInt;
 #[doc(hidden)]
 pub use tree::unpack;
@@ -58,11 +58,13 @@ use crate::ops::Families;
 ///     }
 /// }
 ///
+/// fx_core::value_operators!(Depth);
+///
 /// use fx_core::prelude::*;
 /// let x = Depth(0);
 /// assert_eq!(x.relu().softmax(1).0, 2);
 /// ```
-pub trait Value: Families + Clone + fmt::Debug + RefOps<Self> + 'static {
+pub trait Value: Families + Clone + fmt::Debug + RefOps<Self> + AssignOps + 'static {
     /// Whether calls of modules are recorded with their arguments. Eager values need not gather them.
     const RECORDS: bool = true;
 

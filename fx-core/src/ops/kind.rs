@@ -564,6 +564,8 @@ margins!(i64, i32, usize);
 
 /// A size, perhaps symbolic.
 pub struct size;
+/// `size` or `None`.
+pub type opt_size = maybe<size>;
 /// Sizes, perhaps symbolic: a shape. One size stands for a list of one.
 pub struct sizes;
 /// A size or a number that is none.
@@ -605,6 +607,15 @@ impl Kind for number {
 }
 
 impl<V, T: Into<SymInt<V>>> Encode<size, V> for T
+where
+    V: Clone,
+{
+    fn encode(self) -> Arg<V> {
+        self.into().as_arg().clone()
+    }
+}
+
+impl<V, T: Into<SymInt<V>>> Encode<maybe<size>, V> for T
 where
     V: Clone,
 {

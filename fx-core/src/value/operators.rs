@@ -5,7 +5,9 @@
 //! of [`Value`], the others are the bounds `for<'a> &'a V: RefOps<V>, f64: ScalarOps<V>, i64: ScalarOps<V>` that
 //! `#[traceable]` writes.
 
-use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Sub};
+use std::ops::{
+    Add, AddAssign, BitAnd, BitOr, BitXor, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, RemAssign, Sub, SubAssign,
+};
 
 use crate::module::{Buffer, Parameter};
 use crate::value::SymInt;
@@ -43,6 +45,17 @@ pub trait Arithmetic<R, V>:
 /// The operators of a number, a parameter or a buffer on the left of a `V`.
 pub trait ScalarOps<V>: Sized + Arithmetic<V, V> + for<'b> Arithmetic<&'b V, V> {}
 
+/// `+= -= *= /= %=`, which are recorded as the operators without `=`: nothing is changed in place.
+pub trait AssignOps:
+    Assign<Self> + for<'b> Assign<&'b Self> + Assign<f64> + Assign<i64> + for<'b> Assign<&'b Parameter> + Sized
+{
+}
+
+/// `+= -= *= /= %=` with a right-hand side `R`.
+pub trait Assign<R>: AddAssign<R> + SubAssign<R> + MulAssign<R> + DivAssign<R> + RemAssign<R> {}
+
+impl<T, R> Assign<R> for T where T: AddAssign<R> + SubAssign<R> + MulAssign<R> + DivAssign<R> + RemAssign<R> {}
+
 impl<T, R, V> Arithmetic<R, V> for T where
     T: Add<R, Output = V> + Sub<R, Output = V> + Mul<R, Output = V> + Div<R, Output = V> + Rem<R, Output = V>
 {
@@ -58,6 +71,7 @@ macro_rules! value_operators {
             BitOr bitor bitwise_or BitOrAssign bitor_assign, BitXor bitxor bitwise_xor BitXorAssign bitxor_assign);
         $crate::value_operators!(@unary $V: Neg neg neg, Not not bitwise_not);
 
+        impl $crate::value::AssignOps for $V {}
         impl $crate::value::RefOps<$V> for $V {}
         impl $crate::value::RefOps<$V> for &$V {}
         impl $crate::value::ScalarOps<$V> for f64 {}

@@ -1,0 +1,132 @@
+//! Constants and ranges.
+
+use smallvec::SmallVec;
+
+use super::infer;
+use crate::error::{Error, Result};
+use crate::ops::kind::Number;
+use crate::tensor::num::Real;
+use crate::tensor::{DType, Dims, Element, Float, Scalar, Tensor, dispatch, dispatch_float};
+use crate::value::Dim;
+
+pub(super) type Sizes = SmallVec<[i64; 6]>;
+
+pub(super) fn dims(size: &[i64]) -> Dims {
+    size.iter().map(|&size| usize::try_from(size).unwrap_or(0)).collect()
+}
+
+/// Checks that memory for so many elements can be had: a failed allocation would end the process.
+pub(super) fn require_room<T: Element>(numel: usize) -> Result<()> {
+    Vec::<T>::new()
+        .try_reserve_exact(numel)
+        .map_err(|_| Error::shape(format!("there is no memory for {numel} elements of {}", T::DTYPE)))
+}
+
+fn filled(shape: &[usize], number: Scalar, dtype: DType) -> Result<Tensor> {
+    dispatch!(dtype, T => require_room::<T>(shape.iter().product())?);
+    Ok(Tensor::filled(shape, number, dtype))
+}
+
+pub(super) fn zeros(size: Sizes, dtype: DType) -> Result<Tensor> {
+    filled(&dims(&size), Scalar::Int(0), dtype)
+}
+
+pub(super) fn ones(size: Sizes, dtype: DType) -> Result<Tensor> {
+    filled(&dims(&size), Scalar::Int(1), dtype)
+}
+
+pub(super) fn full(size: Sizes, fill_value: Scalar, dtype: Option<DType>) -> Result<Tensor> {
+    filled(&dims(&size), fill_value, dtype.unwrap_or(fill_value.dtype()))
+}
+
+pub(super) fn zeros_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    full_like(x, Scalar::Int(0), dtype)
+}
+
+pub(super) fn ones_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    full_like(x, Scalar::Int(1), dtype)
+}
+
+pub(super) fn full_like(x: &Tensor, fill_value: Scalar, dtype: Option<DType>) -> Result<Tensor> {
+    filled(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
+}
+
+/// A number as PyTorch passes it to a kernel.
+fn scalar(x: &Number<Tensor>) -> Scalar {
+    match x {
+        Number::Size(x) => Scalar::Int(*x),
+        Number::Float(x) => Scalar::Float(*x),
+    }
+}
+
+pub(super) fn arange(
+    end: Number<Tensor>,
+    start: Number<Tensor>,
+    step: Number<Tensor>,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let (start, end, step) = (scalar(&start), scalar(&end), scalar(&step));
+    let (count, default) = match (start, end, step) {
+        (Scalar::Int(start), Scalar::Int(end), Scalar::Int(step)) => {
+            let count = infer::int_count(&Dim::Int(start), &Dim::Int(end), &Dim::Int(step))?;
+            (count.as_int().unwrap_or(0), DType::I64)
+        }
+        _ => (infer::float_count(start.to_f64(), end.to_f64(), step.to_f64())?, DType::F32),
+    };
+    let dtype = dtype.unwrap_or(default);
+    Ok(dispatch!(dtype, T => {
+        require_room::<T>(count as usize)?;
+        let elements: Vec<T> = if dtype.is_float() {
+            let (start, step) = (start.to_f64(), step.to_f64());
+            (0..count).map(|i| T::from_f64(start + i as f64 * step)).collect()
+        } else {
+            // Integers are counted as integers: a step of 0.5 stays in place, as in PyTorch.
+            let (start, step) = (start.to_i64(), step.to_i64());
+            (0..count).map(|i| T::from_i64(start.wrapping_add(i.wrapping_mul(step)))).collect()
+        };
+        Tensor::from(elements)
+    }))
+}
+
+/// Numbers at equal distances, counted from the nearer end so that both ends are exact.
+fn spaced<R: Real>(start: R, end: R, steps: i64) -> impl Iterator<Item = R> {
+    let step = if steps > 1 { (end - start) / R::of((steps - 1) as f64) } else { R::of(0.0) };
+    (0..steps).map(move |i| {
+        if i < steps / 2 || steps == 1 {
+            start + step * R::of(i as f64)
+        } else {
+            end - step * R::of((steps - 1 - i) as f64)
+        }
+    })
+}
+
+pub(super) fn linspace(start: f64, end: f64, steps: i64, dtype: DType) -> Result<Tensor> {
+    Ok(dispatch_float!(dtype, T => {
+        require_room::<T>(steps as usize)?;
+        let elements: Vec<T> = spaced(Real::of(start), Real::of(end), steps).map(T::narrow).collect();
+        Tensor::from(elements)
+    }, dispatch!(dtype, T => {
+        require_room::<T>(steps as usize)?;
+        let elements: Vec<T> = spaced(start.trunc(), end.trunc(), steps).map(T::from_f64).collect();
+        Tensor::from(elements)
+    })))
+}
+
+pub(super) fn logspace(start: f64, end: f64, steps: i64, base: f64, dtype: DType) -> Result<Tensor> {
+    let (start, end) = if dtype.is_float() { (start, end) } else { (start.trunc(), end.trunc()) };
+    Ok(dispatch!(dtype, T => {
+        require_room::<T>(steps as usize)?;
+        let elements: Vec<T> = spaced(start, end, steps).map(|x| T::from_f64(base.powf(x))).collect();
+        Tensor::from(elements)
+    }))
+}
+
+pub(super) fn eye(n: i64, m: Option<i64>, dtype: DType) -> Result<Tensor> {
+    let (rows, columns) = (n as usize, m.unwrap_or(n) as usize);
+    Ok(dispatch!(dtype, T => {
+        require_room::<T>(rows * columns)?;
+        let mut elements = vec![T::from_i64(0); rows * columns];
+        elements.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|x| *x = T::from_i64(1));
+        Tensor::from_vec([rows, columns], elements)
+    }))
+}

@@ -1,0 +1,169 @@
+//! Random tensors, drawn from the generator of the process.
+
+use super::eval::{Sizes, dims, require_room};
+use crate::error::{Error, Result};
+use crate::tensor::num::Real;
+use crate::tensor::random::{Generator, with_default};
+use crate::tensor::{DType, Element, Float, Tensor, dispatch, dispatch_float};
+
+/// The bits of a float's significand: so many random bits make it uniform in `[0, 1)` without rounding to 1.
+fn precision(dtype: DType) -> u32 {
+    match dtype {
+        DType::F16 => 11,
+        DType::BF16 => 8,
+        DType::F32 => 24,
+        _ => 53,
+    }
+}
+
+fn uniform(shape: &[usize], dtype: DType) -> Result<Tensor> {
+    let numel = shape.iter().product();
+    let bits = precision(dtype);
+    let unit = 1.0 / (1_u64 << bits) as f64;
+    Ok(dispatch_float!(dtype, T => {
+        require_room::<T>(numel)?;
+        let elements: Vec<T> = with_default(|generator| {
+            (0..numel).map(|_| T::from_f64((generator.bits() >> (64 - bits)) as f64 * unit)).collect()
+        });
+        Tensor::from_vec(shape, elements)
+    }, return Err(Error::dtype(format!("is not defined for {dtype}")))))
+}
+
+/// Two independent normal numbers of one draw (Box and Muller, 1958), in single precision.
+fn normal_pair(generator: &mut Generator) -> [f32; 2] {
+    const UNIT: f32 = 1.0 / (1_u32 << 24) as f32;
+    let bits = generator.bits();
+    // In (0, 1], so that the logarithm is finite.
+    let distance = ((bits >> 40) as f32).mul_add(UNIT, UNIT);
+    let angle = std::f32::consts::TAU * UNIT * ((bits >> 8) & 0xff_ffff) as f32;
+    let radius = (-2.0 * distance.ln()).sqrt();
+    let (sin, cos) = angle.sin_cos();
+    [radius * cos, radius * sin]
+}
+
+fn normal(shape: &[usize], dtype: DType) -> Result<Tensor> {
+    let numel: usize = shape.iter().product();
+    if dtype == DType::F64 {
+        require_room::<f64>(numel)?;
+        let elements = with_default(|generator| (0..numel).map(|_| generator.normal()).collect());
+        return Ok(Tensor::from_vec::<f64>(shape, elements));
+    }
+    require_room::<f32>(numel + 1)?;
+    let mut elements: Vec<f32> = vec![0.0; numel];
+    with_default(|generator| {
+        for pair in elements.chunks_mut(2) {
+            let [first, second] = normal_pair(generator);
+            pair[0] = first;
+            if let Some(last) = pair.get_mut(1) {
+                *last = second;
+            }
+        }
+    });
+    Ok(Tensor::from_vec(shape, elements).to_dtype(dtype))
+}
+
+pub(super) fn rand(size: Sizes, dtype: DType) -> Result<Tensor> {
+    uniform(&dims(&size), dtype)
+}
+
+pub(super) fn randn(size: Sizes, dtype: DType) -> Result<Tensor> {
+    normal(&dims(&size), dtype)
+}
+
+pub(super) fn rand_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    uniform(x.shape(), dtype.unwrap_or(x.dtype()))
+}
+
+pub(super) fn randn_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    normal(x.shape(), dtype.unwrap_or(x.dtype()))
+}
+
+pub(super) fn randint(low: i64, high: i64, size: Sizes, dtype: DType) -> Result<Tensor> {
+    let shape = dims(&size);
+    let numel = shape.iter().product();
+    Ok(dispatch!(dtype, T => {
+        require_room::<T>(numel)?;
+        let elements: Vec<T> = with_default(|generator| {
+            (0..numel).map(|_| T::from_i64(generator.integer(low, high))).collect()
+        });
+        Tensor::from_vec(&shape, elements)
+    }))
+}
+
+pub(super) fn randperm(n: i64, dtype: DType) -> Result<Tensor> {
+    Ok(dispatch!(dtype, T => {
+        require_room::<T>(n as usize)?;
+        let mut elements: Vec<T> = (0..n).map(T::from_i64).collect();
+        with_default(|generator| {
+            for last in (1..elements.len()).rev() {
+                elements.swap(last, generator.integer(0, last as i64 + 1) as usize);
+            }
+        });
+        Tensor::from(elements)
+    }))
+}
+
+pub(super) fn bernoulli(x: &Tensor) -> Result<Tensor> {
+    let probabilities = x.to_vec_as::<f64>();
+    if let Some(wrong) = probabilities.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+        return Err(Error::argument(format!("a probability lies between 0 and 1, found {wrong}")));
+    }
+    Ok(dispatch!(x.dtype(), T => {
+        let elements: Vec<T> = with_default(|generator| {
+            probabilities.iter().map(|&p| T::from_i64((generator.uniform() < p).into())).collect()
+        });
+        Tensor::from_vec(x.shape(), elements)
+    }))
+}
+
+pub(super) fn multinomial(x: &Tensor, num_samples: i64, replacement: bool) -> Result<Tensor> {
+    let categories = x.shape()[x.ndim() - 1];
+    let count = num_samples as usize;
+    let weights = x.to_vec_as::<f64>();
+    if let Some(wrong) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+        return Err(Error::argument(format!("weights must be finite and not below 0, found {wrong}")));
+    }
+    let mut shape = x.shape().to_vec();
+    shape[x.ndim() - 1] = count;
+    require_room::<i64>(shape.iter().product())?;
+    let mut places = Vec::with_capacity(shape.iter().product());
+    for row in weights.chunks_exact(categories) {
+        if row.iter().sum::<f64>() <= 0.0 {
+            return Err(Error::argument("a row of weights must have a sum above 0"));
+        }
+        with_default(|generator| {
+            if replacement {
+                draw(row, count, generator, &mut places)
+            } else {
+                race(row, count, generator, &mut places)
+            }
+        });
+    }
+    Ok(Tensor::from_vec(shape, places))
+}
+
+/// Draws with replacement: places in the running sum of the weights.
+fn draw(row: &[f64], count: usize, generator: &mut Generator, places: &mut Vec<i64>) {
+    let sums: Vec<f64> = row
+        .iter()
+        .scan(0.0, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        })
+        .collect();
+    let total = sums.last().copied().unwrap_or(0.0);
+    for _ in 0..count {
+        let target = generator.uniform() * total;
+        places.push(sums.partition_point(|sum| *sum <= target).min(row.len() - 1) as i64);
+    }
+}
+
+/// Draws without replacement: each place finishes after an exponential time, the heavier the sooner.
+fn race(row: &[f64], count: usize, generator: &mut Generator, places: &mut Vec<i64>) {
+    let mut times: Vec<(f64, i64)> = (0_i64..)
+        .zip(row)
+        .map(|(place, weight)| (-(1.0 - generator.uniform()).ln().min(-f64::MIN_POSITIVE) / weight, place))
+        .collect();
+    times.sort_by(|a, b| a.0.total_cmp(&b.0));
+    places.extend(times[..count].iter().map(|(_, place)| place));
+}

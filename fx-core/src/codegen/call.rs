@@ -266,8 +266,7 @@ fn arguments(
         texts.push(attribute(site, declared.kind, node.kwargs().get(declared.name).unwrap_or(&Arg::None))?);
     }
     let optional = definition.attributes.iter().filter(|attribute| attribute.default.is_some());
-    let given: Vec<_> =
-        optional.filter_map(|declared| Some((declared, node.kwargs().get(declared.name)?))).collect();
+    let given: Vec<_> = optional.filter_map(|declared| Some((declared, node.kwargs().get(declared.name)?))).collect();
     if given.is_empty() {
         return Some((definition.source.ident, texts.join(", ")));
     }

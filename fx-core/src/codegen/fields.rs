@@ -61,7 +61,9 @@ fn insert<'a>(fields: &mut Fields<'a>, path: &str, whole: &str, field: Field<'a>
             fields.insert(part.to_owned(), field);
             None
         }
-        (None, Some(_)) => Some(format!("there are two things at `{whole}`, or something at it and something below it")),
+        (None, Some(_)) => {
+            Some(format!("there are two things at `{whole}`, or something at it and something below it"))
+        }
         (Some(rest), None) => {
             let mut below = Fields::new();
             let problem = insert(&mut below, rest, whole, field);
@@ -69,7 +71,11 @@ fn insert<'a>(fields: &mut Fields<'a>, path: &str, whole: &str, field: Field<'a>
             problem
         }
         (Some(rest), Some(Field::Fields(below))) => insert(below, rest, whole, field),
-        (Some(_), Some(Field::Module(_) | Field::Captured(_))) if !matches!(field, Field::Module(_) | Field::Captured(_)) => None,
+        (Some(_), Some(Field::Module(_) | Field::Captured(_)))
+            if !matches!(field, Field::Module(_) | Field::Captured(_)) =>
+        {
+            None
+        }
         (Some(_), Some(_)) => Some(format!("`{whole}` lies below something that has no children here")),
     }
 }
@@ -77,7 +83,11 @@ fn insert<'a>(fields: &mut Fields<'a>, path: &str, whole: &str, field: Field<'a>
 /// The type and constructor of a module.
 pub(super) fn leaf(module: &dyn Module) -> Leaf {
     let constructor = module.constructor_source();
-    let ty = match constructor.as_deref().and_then(|text| text.split('(').next()).and_then(|path| path.rsplit_once("::")) {
+    let ty = match constructor
+        .as_deref()
+        .and_then(|text| text.split('(').next())
+        .and_then(|path| path.rsplit_once("::"))
+    {
         Some((ty, _)) => ty.to_owned(),
         None => {
             // The type lies where its `forward` is defined.

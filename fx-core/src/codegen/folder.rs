@@ -147,13 +147,18 @@ fn check_dependencies(foreign: &[String], options: &FolderOptions) -> Result<()>
             || options.dependencies.iter().any(|(name, _)| name.replace('-', "_") == root);
         if !known {
             let (what, help) = match path.contains("::") {
-                true => (format!("the graph uses `{path}`"), format!("name the crate: FolderOptions::dependency({root:?}, ..)")),
+                true => (
+                    format!("the graph uses `{path}`"),
+                    format!("name the crate: FolderOptions::dependency({root:?}, ..)"),
+                ),
                 false => (
                     format!("the module `{path}` has no source"),
                     "give its type a method `constructor`, or trace through it".to_owned(),
                 ),
             };
-            return Err(Error::new(ErrorKind::Unsupported, format!("{what}, which the crate does not depend on")).help(help));
+            return Err(
+                Error::new(ErrorKind::Unsupported, format!("{what}, which the crate does not depend on")).help(help)
+            );
         }
     }
     Ok(())

@@ -65,9 +65,7 @@ fn parameter(kind: Kind, node: &Node) -> String {
         Kind::Size => "SymInt<Tensor>".to_owned(),
         Kind::Maybe => "Option<Tensor>".to_owned(),
         Kind::Tree if !node.args().is_empty() => "Option<Tensor>".to_owned(),
-        Kind::Tree => {
-            node.meta().shape().and_then(structure).unwrap_or_else(|| "fx::Arg<Tensor>".to_owned())
-        }
+        Kind::Tree => node.meta().shape().and_then(structure).unwrap_or_else(|| "fx::Arg<Tensor>".to_owned()),
     }
 }
 

@@ -34,7 +34,8 @@ pub(super) fn kinds(module: &GraphModule) -> Kinds {
             Opcode::Placeholder => placeholder(graph, id, node),
             Opcode::GetAttr => Kind::State,
             Opcode::CallModule => {
-                let nested = module.state().modules.get(node.target().name()).and_then(|module| super::nested(&**module));
+                let nested =
+                    module.state().modules.get(node.target().name()).and_then(|module| super::nested(&**module));
                 nested.map_or_else(|| result(graph, id, node), output)
             }
             Opcode::CallFunction | Opcode::CallMethod => call(graph, &kinds, id, node),

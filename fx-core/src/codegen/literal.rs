@@ -52,8 +52,25 @@ pub(super) fn camel(text: &str) -> String {
 /// The name of the struct of a model; one that is taken by what generated code uses gets an ending.
 pub(super) fn class(name: &str) -> String {
     const TAKEN: &[&str] = &[
-        "", "Tensor", "Parameter", "Buffer", "Module", "Training", "DType", "SymInt", "Value", "Opcode", "Option", "Vec",
-        "Some", "None", "Ok", "Err", "Self", "Result", "Box",
+        "",
+        "Tensor",
+        "Parameter",
+        "Buffer",
+        "Module",
+        "Training",
+        "DType",
+        "SymInt",
+        "Value",
+        "Opcode",
+        "Option",
+        "Vec",
+        "Some",
+        "None",
+        "Ok",
+        "Err",
+        "Self",
+        "Result",
+        "Box",
     ];
     let name = camel(name);
     match name.chars().next() {
@@ -88,8 +105,10 @@ mod tests {
         for x in [0.0, -0.0, 1.0, 0.1, 1e-45, 1e300, -1.5e-7, f64::MAX, f64::MIN_POSITIVE] {
             assert_eq!(float(x).parse::<f64>().unwrap().to_bits(), x.to_bits());
         }
-        assert_eq!([f64::NAN, f64::INFINITY, -f64::INFINITY, -0.0, 1.0].map(float).join(" "),
-            "f64::NAN f64::INFINITY f64::NEG_INFINITY -0.0 1.0");
+        assert_eq!(
+            [f64::NAN, f64::INFINITY, -f64::INFINITY, -0.0, 1.0].map(float).join(" "),
+            "f64::NAN f64::INFINITY f64::NEG_INFINITY -0.0 1.0"
+        );
     }
 
     #[test]

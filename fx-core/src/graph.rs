@@ -24,6 +24,7 @@ use std::ops::Index;
 pub use copy::NodeMap;
 pub use lint::{Owner, Violation};
 pub use meta::{Metadata, ModuleFrame, ModuleStack, SourceLocation};
+pub(crate) use namer::is_keyword;
 pub use node::{Node, NodeId, Opcode, Target};
 
 use crate::arg::Arg;

@@ -6,11 +6,13 @@
 mod state;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 pub use state::State;
 
 use crate::arg::{Arg, Kwargs};
+use crate::codegen::FolderOptions;
 use crate::compile::Plan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId, NodeMap, Opcode};
@@ -132,12 +134,31 @@ impl GraphModule {
         self.state.state_dict()
     }
 
-    /// The graph as Rust source.
+    /// The graph as Rust source that compiles: a struct, its constructor and its `forward`; see
+    /// [`codegen`](crate::codegen).
     ///
-    /// # Errors
-    /// If the graph has something that there is no source for.
+    /// What there is no source for becomes a `compile_error!` that says why.
     pub fn code(&self) -> String {
         crate::codegen::code(self)
+    }
+
+    /// Writes a crate called `name` into the folder `path`: its manifest, [`GraphModule::code`] as `src/lib.rs`, and the
+    /// state as `model.safetensors`.
+    ///
+    /// # Errors
+    /// As [`GraphModule::to_folder_with`].
+    pub fn to_folder(&self, path: impl AsRef<Path>, name: &str) -> Result<()> {
+        self.to_folder_with(path, name, &FolderOptions::new())
+    }
+
+    /// As [`GraphModule::to_folder`], with options. Nothing is half-written: the crate is written beside its place and
+    /// then renamed.
+    ///
+    /// # Errors
+    /// If the graph has something that there is no source for, if the folder is there and not empty, unless it may be
+    /// replaced, or if it cannot be written.
+    pub fn to_folder_with(&self, path: impl AsRef<Path>, name: &str, options: &FolderOptions) -> Result<()> {
+        crate::codegen::to_folder(self, path.as_ref(), name, options)
     }
 
     /// Sets training mode in all leaf modules, shared with the model that was captured.
@@ -291,7 +312,7 @@ impl Visit for GraphModule {
 }
 
 /// The signature of all captured models: their placeholders are known only at run time.
-static SIGNATURE: Signature = Signature { name: "GraphModule::forward", inputs: &[], statics: &[] };
+static SIGNATURE: Signature = Signature { name: "GraphModule::forward", inputs: &[], types: &[], statics: &[] };
 
 impl Module for GraphModule {
     fn type_name(&self) -> &'static str {

@@ -38,7 +38,7 @@ pub mod __private {
         Traceable, TraceableFn, Visit, Visitor,
     };
     pub use crate::ops::fallible;
-    pub use crate::ops::function::{Attribute, Definition, Effect, Function, Operand, OperandKind, Tolerance};
+    pub use crate::ops::function::{Attribute, Definition, Effect, Function, Operand, OperandKind, Source, Tolerance};
     pub use crate::tensor::Tensor;
     pub use crate::trace::Proxy;
     pub use crate::value::guard::{Compare, PlainCompare, TracedCompare, condition};

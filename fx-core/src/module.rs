@@ -10,7 +10,7 @@ mod visit;
 
 #[doc(hidden)]
 pub use call::{Forward, NoForward, read_static};
-pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn};
+pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
 pub use state::{Buffer, Parameter, Training};
 pub use state_dict::{StateDict, StateDictExt};
 pub(crate) use visit::join;

@@ -62,7 +62,7 @@ families! {
 }
 
 #[doc(inline)]
-pub use function::{Definition, Effect, Function, Tolerance};
+pub use function::{Definition, Effect, Function, Source, Style, Tolerance};
 
 /// A family of ops.
 #[derive(Debug)]

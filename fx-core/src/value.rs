@@ -15,6 +15,7 @@ mod dim;
 mod eager;
 #[doc(hidden)]
 pub mod guard;
+mod index;
 mod input;
 mod meta;
 mod operand;
@@ -26,6 +27,7 @@ use std::fmt;
 
 pub use call::{Call, Callee};
 pub use dim::Dim;
+pub use index::{Index, item};
 pub use input::Input;
 pub use meta::{Meta, Shape, TensorMeta};
 pub use operand::{Operand, OptOperand, Scalarlike};

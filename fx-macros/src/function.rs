@@ -235,6 +235,10 @@ fn invocation(
     let is_static = |parameter: &&Parameter| parameter.form == Form::Static;
     let names = |filter: bool| parameters.iter().filter(move |p| is_static(p) == filter).map(|p| p.name.to_string());
     let (inputs, statics) = (names(false), names(true));
+    let types = parameters
+        .iter()
+        .filter(|parameter| !is_static(parameter))
+        .map(|parameter| parameter.ty.to_token_stream().to_string().replace(' ', ""));
     let static_types = parameters.iter().filter(is_static).map(|parameter| &parameter.ty);
     let static_names: Vec<_> = parameters.iter().filter(is_static).map(|parameter| &parameter.name).collect();
     let mut replace = Replace(value);
@@ -258,6 +262,7 @@ fn invocation(
             const SIGNATURE: #private::Signature = #private::Signature {
                 name: ::core::concat!(::core::module_path!(), "::", #text),
                 inputs: &[#(#inputs),*],
+                types: &[#(#types),*],
                 statics: &[#(#statics),*],
             };
 

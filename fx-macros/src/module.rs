@@ -45,7 +45,7 @@ fn module(context: &Context, args: &Args, item: &ItemStruct) -> TokenStream {
     let leaf = args.leaf;
     let (impl_generics, type_generics, where_clause) = item.generics.split_for_impl();
     let fields: Vec<&Ident> = item.fields.iter().filter_map(|field| field.ident.as_ref()).collect();
-    let names = fields.iter().map(|field| syn::ext::IdentExt::unraw(*field).to_string());
+    let names = fields.iter().map(|field| path_name(field));
     quote! {
         #item
 
@@ -122,6 +122,15 @@ fn module(context: &Context, args: &Args, item: &ItemStruct) -> TokenStream {
                 #private::Arc::new(#name { #(#fields: ::core::clone::Clone::clone(&self.#fields)),* })
             }
         }
+    }
+}
+
+/// A field's name in paths: its own, but `3` for `_3`, as PyTorch's containers name their children.
+fn path_name(field: &Ident) -> String {
+    let name = syn::ext::IdentExt::unraw(field).to_string();
+    match name.strip_prefix('_') {
+        Some(number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => number.to_owned(),
+        _ => name,
     }
 }
 

@@ -90,6 +90,7 @@ pub(crate) fn expand(context: &mut Context, item: ItemFn) -> TokenStream {
                 doc: &[],
                 operands: &[#(#private::Operand { name: #operands, kind: #private::OperandKind::Any }),*],
                 attributes: &[#(#private::Attribute { name: #attributes, kind: "static", default: ::core::option::Option::None }),*],
+                source: #private::Source::WRAPPED,
                 effect: #private::Effect::Pure,
                 tolerance: #private::Tolerance::ROUNDING,
                 eval: |__args, __kwargs| {

@@ -44,7 +44,12 @@ pub(super) fn candidate(op: Opcode, target: &Target) -> String {
 
 /// Whether a name means something else in Rust or in the text form.
 fn is_reserved(name: &str) -> bool {
-    KEYWORDS.contains(&name) || LITERALS.contains(&name)
+    is_keyword(name) || LITERALS.contains(&name)
+}
+
+/// Whether a name means something else in Rust.
+pub(crate) fn is_keyword(name: &str) -> bool {
+    KEYWORDS.contains(&name)
 }
 
 /// What stands for a constant where the text form writes nodes without their sign.

@@ -15,6 +15,8 @@ pub struct Signature {
     pub name: &'static str,
     /// The parameters that are recorded, in order.
     pub inputs: &'static [&'static str],
+    /// The types of the parameters that are recorded, as Rust text: `&Tensor`. None where they are not known.
+    pub types: &'static [&'static str],
     /// The parameters that are plain Rust, in order.
     pub statics: &'static [&'static str],
 }
@@ -232,11 +234,29 @@ pub trait NoForward {
     }
 
     fn signature(&self) -> &'static Signature {
-        &Signature { name: "", inputs: &[], statics: &[] }
+        &Signature { name: "", inputs: &[], types: &[], statics: &[] }
     }
 }
 
 impl<M> NoForward for Forward<'_, M> {}
+
+/// Runs the `forward` of a module on arguments in the form that a graph holds them; errors go to [`Value::fail`].
+///
+/// Generated code calls modules so whose parameters are no plain tensors.
+#[track_caller]
+pub fn invoke<M: Traceable, V: Value, R: Tree<V>>(
+    module: &M,
+    args: impl IntoIterator<Item = Arg<V>>,
+    kwargs: impl IntoIterator<Item = (&'static str, Arg<V>)>,
+) -> R
+where
+    for<'a> &'a V: RefOps<V>,
+    f64: ScalarOps<V>,
+    i64: ScalarOps<V>,
+{
+    let result = call_dynamic(module, args.into_iter().collect(), &kwargs.into_iter().collect());
+    R::or_fail(result.and_then(R::from_arg))
+}
 
 /// Runs the `forward` of a module on arguments of unknown form; the errors of its ops come out as the result.
 ///

@@ -2,7 +2,7 @@
 
 use super::functions as targets;
 use super::kind::{self, Encode, Ints};
-use crate::value::{Call, SymInt, Tree, Value};
+use crate::value::{Call, Index, SymInt, Tree, Value};
 
 /// Methods of every value that are not rows of the table themselves.
 pub trait Derived: Sized {
@@ -164,6 +164,17 @@ pub trait Derived: Sized {
     {
         let index = index.into();
         Call::method(targets::select).operand(self).kwarg("dim", 0_i64).kwarg("index", index.as_arg().clone()).output()
+    }
+
+    /// A part of the tensor, by Python's rules: `x.index((0, 1..-1))` is `x[0, 1:-1]`.
+    ///
+    /// Integers select, ranges narrow, tensors gather or choose; see [`Index`] for all that may stand there.
+    #[track_caller]
+    fn index(&self, index: impl Index<Self>) -> Self
+    where
+        Self: Value,
+    {
+        Call::function(targets::getitem).operand(self).arg(index.into_index()).output()
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Definition {
     pub operands: &'static [Operand],
     /// The keyword arguments.
     pub attributes: &'static [Attribute],
+    /// How a call is written in Rust.
+    pub source: Source,
     /// Whether a call may be dropped, repeated or reordered.
     pub effect: Effect,
     /// How far two correct implementations may differ.
@@ -64,6 +66,36 @@ pub struct Attribute {
     pub kind: &'static str,
     /// Its default as Rust text; without one it is required.
     pub default: Option<&'static str>,
+}
+
+/// How calls of an op are written in Rust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The name of the Rust function: the op's, with an underscore after a keyword. Empty for a wrapped function, whose
+    /// name is its path.
+    pub ident: &'static str,
+    /// What kind of function it is.
+    pub style: Style,
+    /// The function that takes options, and their struct: `conv2d_with` and `Conv2dOptions`.
+    pub options: Option<(&'static str, &'static str)>,
+}
+
+/// What kind of Rust function an op has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// A method of every value, and a function.
+    Method,
+    /// A function of a value's type, without `self`.
+    Constructor,
+    /// None that follows from the row: methods written by hand.
+    Raw,
+    /// A user's function.
+    Wrapped,
+}
+
+impl Source {
+    /// A user's function.
+    pub const WRAPPED: Source = Source { ident: "", style: Style::Wrapped, options: None };
 }
 
 /// What a call does beside giving its result.

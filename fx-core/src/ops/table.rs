@@ -91,6 +91,12 @@ macro_rules! ops {
                             name: stringify!($oattr), kind: stringify!($oak), default: Some(stringify!($default)),
                         },)*
                     ],
+                    source: $crate::ops::function::Source {
+                        ident: stringify!($name),
+                        style: $crate::ops::table::style!($style),
+                        options: $crate::ops::table::or_default!(
+                            [$(Some((stringify!($with), stringify!($Options))))?] None),
+                    },
                     effect: $crate::ops::table::or_default!(
                         [$($crate::ops::Effect::$effect)?] $crate::ops::Effect::Pure),
                     tolerance: $crate::ops::table::or_default!([$($tolerance)?] $crate::ops::Tolerance::ROUNDING),
@@ -282,6 +288,19 @@ macro_rules! options {
     };
 }
 
+/// The style of a row as data.
+macro_rules! style {
+    (method) => {
+        $crate::ops::function::Style::Method
+    };
+    (constructor) => {
+        $crate::ops::function::Style::Constructor
+    };
+    (raw) => {
+        $crate::ops::function::Style::Raw
+    };
+}
+
 macro_rules! or_default {
     ([] $default:expr) => {
         $default
@@ -299,4 +318,4 @@ pub(super) const fn trim(name: &'static str) -> &'static str {
     }
 }
 
-pub(super) use {method, ops, options, or_default};
+pub(super) use {method, ops, options, or_default, style};

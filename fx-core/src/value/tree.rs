@@ -79,6 +79,21 @@ impl<V: Value> Tree<V> for SymInt<V> {
     }
 }
 
+/// An argument is a structure of unknown form.
+impl<V: Value> Tree<V> for Arg<V> {
+    fn to_arg(&self) -> Arg<V> {
+        self.clone()
+    }
+
+    fn from_arg(arg: Arg<V>) -> Result<Self> {
+        Ok(arg)
+    }
+
+    fn fill(value: &V) -> Self {
+        Arg::Value(value.clone())
+    }
+}
+
 impl<V, T: Tree<V>> Tree<V> for Option<T> {
     fn to_arg(&self) -> Arg<V> {
         self.as_ref().map_or(Arg::None, T::to_arg)

@@ -1,0 +1,126 @@
+//! Indices: what may stand in `x.index(..)`, and elements of structures.
+
+use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
+
+use super::{Call, SymInt, Tree, Value};
+use crate::arg::Arg;
+use crate::error::Error;
+use crate::ops;
+
+/// What chooses a part of a tensor, by Python's rules.
+///
+/// An integer or a symbolic size selects, and the dimension goes away; a range narrows, with negative bounds counted
+/// from the end; a tensor of integers gathers, a mask chooses; [`Arg::None`] adds a dimension; [`Arg::Ellipsis`] stands
+/// for the dimensions between. A tuple has one of them for each dimension.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an index",
+    note = "i64, symbolic sizes, ranges of i64, tensors, `Arg::None`, `Arg::Ellipsis`, and tuples of them can"
+)]
+pub trait Index<V> {
+    /// The argument to record.
+    fn into_index(self) -> Arg<V>;
+}
+
+impl<V: Value> Index<V> for V {
+    fn into_index(self) -> Arg<V> {
+        Arg::Value(self)
+    }
+}
+
+impl<V: Value> Index<V> for &V {
+    fn into_index(self) -> Arg<V> {
+        Arg::Value(self.clone())
+    }
+}
+
+impl<V> Index<V> for Arg<V> {
+    fn into_index(self) -> Arg<V> {
+        self
+    }
+}
+
+impl<V> Index<V> for i64 {
+    fn into_index(self) -> Arg<V> {
+        Arg::Int(self)
+    }
+}
+
+impl<V: Value> Index<V> for SymInt<V> {
+    fn into_index(self) -> Arg<V> {
+        self.as_arg().clone()
+    }
+}
+
+impl<V: Value> Index<V> for &SymInt<V> {
+    fn into_index(self) -> Arg<V> {
+        self.as_arg().clone()
+    }
+}
+
+fn slice<V>(start: Option<i64>, stop: Option<i64>) -> Arg<V> {
+    Arg::Slice(Box::new([start.into(), stop.into(), Arg::None]))
+}
+
+impl<V> Index<V> for RangeFull {
+    fn into_index(self) -> Arg<V> {
+        slice(None, None)
+    }
+}
+
+impl<V> Index<V> for Range<i64> {
+    fn into_index(self) -> Arg<V> {
+        slice(Some(self.start), Some(self.end))
+    }
+}
+
+impl<V> Index<V> for RangeFrom<i64> {
+    fn into_index(self) -> Arg<V> {
+        slice(Some(self.start), None)
+    }
+}
+
+impl<V> Index<V> for RangeTo<i64> {
+    fn into_index(self) -> Arg<V> {
+        slice(None, Some(self.end))
+    }
+}
+
+macro_rules! tuples {
+    ($($($T:ident $i:tt),+;)+) => { $(
+        impl<V: Value, $($T: Index<V>),+> Index<V> for ($($T,)+) {
+            fn into_index(self) -> Arg<V> {
+                Arg::Tuple(vec![$(self.$i.into_index()),+])
+            }
+        }
+    )+ };
+}
+tuples! {
+    A 0;
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+    A 0, B 1, C 2, D 3, E 4;
+    A 0, B 1, C 2, D 3, E 4, F 5;
+}
+
+/// The element `key` (a position, or the name of an entry) of a structure: of a tuple, a list, a map, a struct of
+/// tensors; of a single value, what `getitem` gives. Errors go to [`Value::fail`].
+#[track_caller]
+pub fn item<V: Value, R: Tree<V>>(structure: &impl Tree<V>, key: impl Into<Arg<V>>) -> R {
+    let element = match (structure.to_arg(), key.into()) {
+        (Arg::Value(value), key) => Call::function(ops::getitem).arg(Arg::Value(value)).arg(key).apply(),
+        (Arg::List(items) | Arg::Tuple(items), Arg::Int(index)) => {
+            let len = items.len() as i64;
+            let place = if index < 0 { index + len } else { index };
+            let element = usize::try_from(place).ok().and_then(|place| items.into_iter().nth(place));
+            element.ok_or_else(|| Error::argument(format!("there is no element {index} among {len}")))
+        }
+        (Arg::Dict(entries), Arg::Str(key)) => {
+            entries.get(&key).cloned().ok_or_else(|| Error::argument(format!("there is no entry `{key}`")))
+        }
+        (structure, key) => {
+            Err(Error::argument(format!("{} has no element that is chosen by {}", structure.kind(), key.kind())))
+        }
+    };
+    R::or_fail(element.and_then(R::from_arg))
+}

@@ -29,6 +29,10 @@ messages! {
         "the arguments are `leaf`, `skip` and `crate = ::path`";
     REPEATED_ARGUMENT: "the argument is given twice",
         "remove one of them";
+    FIELD_ARGUMENT: "unknown argument of the attribute on a field",
+        "write `#[traceable(name = \"..\")]`: the field's name in paths and state dicts";
+    FIELD_NAME: "the name of a field in paths is not empty and has no dot",
+        "make a module for each part of a path";
     CRATE_PATH: "`crate` takes a path from the root",
         "write `crate = ::name`";
     SKIP_HERE: "`skip` is for functions of an `impl` block",

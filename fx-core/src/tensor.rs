@@ -254,6 +254,16 @@ impl Tensor {
         a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
     }
 
+    /// The storage from the first element on: what the strides are steps in. Empty if there are no elements.
+    ///
+    /// # Panics
+    /// If the elements are not of type `T`.
+    #[track_caller]
+    pub(crate) fn strided<T: Element>(&self) -> &[T] {
+        let elements = self.elements::<T>();
+        if self.numel() == 0 { &[] } else { &elements[self.offset..] }
+    }
+
     #[track_caller]
     fn elements<T: Element>(&self) -> &[T] {
         match T::unwrap(&self.storage) {

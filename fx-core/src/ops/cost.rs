@@ -37,6 +37,19 @@ pub fn addmm(args: &[Arg<Meta>], kwargs: &Kwargs<Meta>, output: &Arg<Meta>) -> D
     matmul(&args[1..], kwargs, output)
 }
 
+/// One operation for each element of the result and of a window.
+pub fn pooling(_: &[Arg<Meta>], kwargs: &Kwargs<Meta>, output: &Arg<Meta>) -> Dim {
+    let window = kwargs.get("kernel_size").and_then(Arg::as_items).unwrap_or(&[]);
+    let window = window.iter().map(|size| if let Arg::Int(size) = size { Dim::Int(*size) } else { Dim::Int(1) });
+    elements(output) * window.product::<Dim>()
+}
+
+/// A multiply-add for each element of the weight and each row of inputs, and one to sum over the second input.
+pub fn bilinear(args: &[Arg<Meta>], _: &Kwargs<Meta>, output: &Arg<Meta>) -> Dim {
+    let inner = tensor(args, 2).map_or(Dim::Int(0), |weight| &weight.shape[1] * &weight.shape[2] + &weight.shape[2]);
+    elements(output) * inner * 2
+}
+
 /// A multiply-add for each element of the result and of a filter.
 pub fn conv(args: &[Arg<Meta>], _: &Kwargs<Meta>, output: &Arg<Meta>) -> Dim {
     let filter = tensor(args, 1).map_or(Dim::Int(0), |weight| weight.shape[1..].iter().cloned().product());

@@ -1,0 +1,143 @@
+//! Convolutions as matrix products: the weight times the matrix of the image's columns.
+//!
+//! A group with one input channel has nothing to multiply out and is computed as sums of shifted rows.
+
+use fx_kernels::threads::{for_each_piece, num_threads};
+use fx_kernels::{Matrix, gemm};
+
+use super::window::{Plane, lift, result_shape, unbatched};
+use crate::error::Result;
+use crate::ops::kind::Padding;
+use crate::ops::linalg::{Number, in_floats, wide};
+use crate::tensor::Tensor;
+
+pub(super) fn conv<const N: usize>(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    stride: [usize; N],
+    padding: Padding<N>,
+    dilation: [usize; N],
+    groups: i64,
+) -> Result<Tensor> {
+    let dtype = x.dtype();
+    let (x, unbatched) = unbatched(x, N);
+    let kernel: [usize; N] = std::array::from_fn(|i| weight.shape()[2 + i]);
+    let input: [usize; N] = std::array::from_fn(|i| x.shape()[2 + i]);
+    // Of an odd amount of padding the larger part is after the input.
+    let around: [usize; N] = match padding {
+        Padding::Explicit(amounts) => amounts.map(|amount| 2 * amount),
+        Padding::Same => std::array::from_fn(|i| dilation[i] * (kernel[i] - 1)),
+        Padding::Valid => [0; N],
+    };
+    let output: [usize; N] =
+        std::array::from_fn(|i| (input[i] + around[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1);
+    let plane = Plane {
+        input: lift(input, 1),
+        output: lift(output, 1),
+        kernel: lift(kernel, 1),
+        stride: lift(stride, 1),
+        dilation: lift(dilation, 1),
+        before: lift(around.map(|amount| amount / 2), 0),
+    };
+    let outputs = weight.shape()[0];
+    let shape = result_shape(x.shape()[0], outputs, &output, unbatched);
+    let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
+    let (x, weight, bias) = (convert(&x), convert(weight), bias.map(convert));
+    let layer = Layer { plane, groups: groups as usize, inputs: x.shape()[1], outputs };
+    Ok(in_floats!(dtype, T => {
+        let slice = |x: &Tensor| x.to_vec::<T>();
+        let bias = bias.as_ref().map(slice);
+        let (x, weight) = (x.as_slice::<T>().unwrap_or(&[]), weight.as_slice::<T>().unwrap_or(&[]));
+        Tensor::from_vec(shape, layer.run::<T>(x, weight, bias.as_deref()))
+    })
+    .to_dtype(dtype))
+}
+
+/// The sizes of a convolution.
+struct Layer {
+    plane: Plane,
+    groups: usize,
+    inputs: usize,
+    outputs: usize,
+}
+
+impl Layer {
+    fn run<T: Number>(&self, x: &[T], weight: &[T], bias: Option<&[T]>) -> Vec<T> {
+        let image = self.inputs * self.plane.inputs();
+        let batch = x.len().checked_div(image).unwrap_or(0);
+        let area = self.plane.outputs();
+        let mut out = vec![T::default(); batch * self.outputs * area];
+        if area == 0 {
+            return out;
+        }
+        if let Some(bias) = bias {
+            for (plane, &bias) in out.chunks_exact_mut(area).zip(bias.iter().cycle()) {
+                plane.fill(bias);
+            }
+        }
+        let per_group = self.inputs / self.groups;
+        let work = 2 * out.len() * per_group * self.plane.taps();
+        if per_group == 1 {
+            for_each_piece(&mut out, area, work, |index, out| self.depthwise(x, weight, index, out));
+            return out;
+        }
+        // Several images or groups are shared out among the threads; of a single one, its product is.
+        let piece = self.outputs / self.groups * area;
+        let group = |index: usize, out: &mut [T]| self.group(x, weight, index, bias.is_some(), out);
+        if batch * self.groups >= 2 * num_threads() {
+            for_each_piece(&mut out, piece, work, group);
+        } else {
+            out.chunks_exact_mut(piece).enumerate().for_each(|(index, out)| group(index, out));
+        }
+        out
+    }
+
+    /// One group of one image.
+    fn group<T: Number>(&self, x: &[T], weight: &[T], index: usize, accumulate: bool, out: &mut [T]) {
+        /// The elements of a block of columns, so that a block stays in the second-level cache.
+        const BLOCK: usize = 1 << 20;
+        let (channels, filters) = (self.inputs / self.groups, self.outputs / self.groups);
+        let (depth, area) = (channels * self.plane.taps(), self.plane.outputs());
+        let x = &x[index * channels * self.plane.inputs()..][..channels * self.plane.inputs()];
+        let weight = Matrix::rows(&weight[index % self.groups * filters * depth..], filters, depth);
+        if self.plane.is_pointwise() {
+            gemm(out, area, accumulate, weight, Matrix::rows(x, depth, area));
+            return;
+        }
+        // A block is some rows of a flat output; an output with several slices is one block.
+        let rows = self.plane.output[1];
+        let row = depth * self.plane.output[2];
+        let most = if self.plane.output[0] == 1 { (BLOCK / row).clamp(1, rows) } else { rows };
+        let mut columns = vec![T::default(); depth * area.min(most * self.plane.output[2] * self.plane.output[0])];
+        for first in (0..rows).step_by(most) {
+            let block = first..rows.min(first + most);
+            let width = area / rows * block.len();
+            let columns = &mut columns[..depth * width];
+            self.plane.columns(x, block, columns);
+            let columns = Matrix::rows(columns, depth, width);
+            gemm(&mut out[first * self.plane.output[2]..], area, accumulate, weight, columns);
+        }
+    }
+
+    /// One channel of the output, of a single channel of the input: adds up shifted rows.
+    fn depthwise<T: Number>(&self, x: &[T], weight: &[T], index: usize, out: &mut [T]) {
+        let (plane, taps) = (&self.plane, self.plane.taps());
+        let filter = index % self.outputs;
+        let channel = index / self.outputs * self.inputs + filter / (self.outputs / self.groups);
+        let x = &x[channel * plane.inputs()..][..plane.inputs()];
+        for tap in 0..taps {
+            let factor = weight[filter * taps + tap];
+            plane.rows(plane.tap(tap), |range, first| {
+                let out = &mut out[range];
+                if plane.stride[2] == 1 {
+                    let x = &x[first..first + out.len()];
+                    out.iter_mut().zip(x).for_each(|(out, &x)| *out += factor * x);
+                } else {
+                    let x = x[first..].iter().step_by(plane.stride[2]);
+                    out.iter_mut().zip(x).for_each(|(out, &x)| *out += factor * x);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Transposed convolutions: the transposed weight times the image gives what each element adds to its window.
+
+use fx_kernels::threads::for_each_piece;
+use fx_kernels::{Matrix, gemm};
+
+use super::window::{Plane, lift, result_shape, unbatched};
+use crate::error::Result;
+use crate::ops::linalg::{Number, in_floats, wide};
+use crate::tensor::Tensor;
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn conv<const N: usize>(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    stride: [usize; N],
+    padding: [usize; N],
+    output_padding: [usize; N],
+    groups: i64,
+    dilation: [usize; N],
+) -> Result<Tensor> {
+    let dtype = x.dtype();
+    let (x, unbatched) = unbatched(x, N);
+    let kernel: [usize; N] = std::array::from_fn(|i| weight.shape()[2 + i]);
+    let from: [usize; N] = std::array::from_fn(|i| x.shape()[2 + i]);
+    let to: [usize; N] = std::array::from_fn(|i| {
+        // A batch without spatial elements has nothing to add up.
+        let span = from[i].saturating_sub(1) * stride[i] + dilation[i] * (kernel[i] - 1) + output_padding[i] + 1;
+        span.saturating_sub(2 * padding[i])
+    });
+    // The walk of the convolution that this is the transpose of: windows over the result.
+    let plane = Plane {
+        input: lift(to, 1),
+        output: lift(from, 1),
+        kernel: lift(kernel, 1),
+        stride: lift(stride, 1),
+        dilation: lift(dilation, 1),
+        before: lift(padding, 0),
+    };
+    let outputs = weight.shape()[1] * groups as usize;
+    let shape = result_shape(x.shape()[0], outputs, &to, unbatched);
+    let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
+    let (x, weight, bias) = (convert(&x), convert(weight), bias.map(convert));
+    let layer = Layer { plane, groups: groups as usize, inputs: x.shape()[1], outputs };
+    Ok(in_floats!(dtype, T => {
+        let bias = bias.as_ref().map(|bias| bias.to_vec::<T>());
+        let (x, weight) = (x.as_slice::<T>().unwrap_or(&[]), weight.as_slice::<T>().unwrap_or(&[]));
+        Tensor::from_vec(shape, layer.run::<T>(x, weight, bias.as_deref()))
+    })
+    .to_dtype(dtype))
+}
+
+/// The sizes of a transposed convolution.
+struct Layer {
+    plane: Plane,
+    groups: usize,
+    inputs: usize,
+    outputs: usize,
+}
+
+impl Layer {
+    fn run<T: Number>(&self, x: &[T], weight: &[T], bias: Option<&[T]>) -> Vec<T> {
+        let (from, to, taps) = (self.plane.outputs(), self.plane.inputs(), self.plane.taps());
+        let (channels, filters) = (self.inputs / self.groups, self.outputs / self.groups);
+        let batch = x.len().checked_div(self.inputs * from).unwrap_or(0);
+        let mut out = vec![T::default(); batch * self.outputs * to];
+        if to == 0 {
+            return out;
+        }
+        let mut added = vec![T::default(); filters * taps * from];
+        for (index, out) in out.chunks_exact_mut(filters * to).enumerate() {
+            let group = index % self.groups;
+            let x = Matrix::rows(&x[index * channels * from..], channels, from);
+            let weight = Matrix::rows(&weight[group * channels * filters * taps..], channels, filters * taps);
+            gemm(&mut added, from, false, weight.t(), x);
+            let work = added.len() * 4;
+            for_each_piece(out, to, work, |filter, out| {
+                out.fill(bias.map_or(T::default(), |bias| bias[group * filters + filter]));
+                self.add(&added[filter * taps * from..][..taps * from], out);
+            });
+        }
+        out
+    }
+
+    /// Adds every element's window to one channel of the result.
+    fn add<T: Number>(&self, added: &[T], out: &mut [T]) {
+        let (plane, from) = (&self.plane, self.plane.outputs());
+        for (tap, added) in added.chunks_exact(from.max(1)).enumerate() {
+            plane.rows(plane.tap(tap), |range, first| {
+                let added = &added[range];
+                if plane.stride[2] == 1 {
+                    let out = &mut out[first..first + added.len()];
+                    out.iter_mut().zip(added).for_each(|(out, &x)| *out += x);
+                } else {
+                    let out = out[first..].iter_mut().step_by(plane.stride[2]);
+                    out.zip(added).for_each(|(out, &x)| *out += x);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Products of stacks of matrices with any strides, on which all other products rest.
+//!
+//! Floats go to the kernel of `fx_kernels` without being copied first; half floats are multiplied in f32 and rounded
+//! once. Integers wrap, as everywhere.
+
+use fx_kernels::threads::for_each_piece;
+use fx_kernels::{Matrix, gemm};
+
+use crate::tensor::num::Real;
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, view};
+
+/// A type that the kernels compute in: `f32` or `f64`.
+pub(crate) trait Number: Element + Real + gemm::Scalar {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+
+/// The type in which floats of a type are computed.
+pub(crate) fn wide(dtype: DType) -> DType {
+    if dtype == DType::F64 { DType::F64 } else { DType::F32 }
+}
+
+/// Runs an expression with `$T` as the type in which floats of `$dtype` are computed.
+macro_rules! in_floats {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::tensor::DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            _ => {
+                type $T = f32;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use in_floats;
+
+/// The matrix in the last two dimensions at a place in the leading ones; `data` are the tensor's elements.
+pub(super) fn matrix_at<'a, T>(x: &Tensor, data: &'a [T], index: usize) -> Matrix<'a, T> {
+    let lead = x.ndim() - 2;
+    let (shape, strides) = (x.shape(), x.strides());
+    Matrix::new(&data[offset(x, lead, index)..], shape[lead], shape[lead + 1], strides[lead], strides[lead + 1])
+}
+
+/// How far from the first element the element is that has this row-major index in the first `lead` dimensions.
+pub(super) fn offset(x: &Tensor, lead: usize, mut index: usize) -> usize {
+    let mut offset = 0;
+    for dim in (0..lead).rev() {
+        let size = x.shape()[dim];
+        offset += index % size * x.strides()[dim];
+        index /= size;
+    }
+    offset
+}
+
+/// The products of two stacks of matrices with the same leading dimensions.
+pub(crate) fn stacked(a: &Tensor, b: &Tensor) -> Tensor {
+    let lead = a.ndim() - 2;
+    let mut shape = Dims::from_slice(&a.shape()[..=lead]);
+    shape.push(b.shape()[lead + 1]);
+    let dtype = a.dtype();
+    if !dtype.is_float() {
+        return Tensor::from_vec(&shape, integers(&a.to_dtype(DType::I64), &b.to_dtype(DType::I64))).to_dtype(dtype);
+    }
+    let (a, b) = (a.to_dtype(wide(dtype)), b.to_dtype(wide(dtype)));
+    in_floats!(dtype, T => Tensor::from_vec(&shape, floats::<T>(&a, &b))).to_dtype(dtype)
+}
+
+fn floats<T: Number>(a: &Tensor, b: &Tensor) -> Vec<T> {
+    let lead = a.ndim() - 2;
+    let (m, k, n) = (a.shape()[lead], a.shape()[lead + 1], b.shape()[lead + 1]);
+    let batch: usize = a.shape()[..lead].iter().product();
+    let mut out = vec![T::default(); batch * m * n];
+    if k == 0 {
+        return out;
+    }
+    let (x, y) = (a.strided::<T>(), b.strided::<T>());
+    for_each_piece(&mut out, m * n, 2 * batch * m * n * k, |index, out| {
+        gemm(out, n, false, matrix_at(a, x, index), matrix_at(b, y, index));
+    });
+    out
+}
+
+fn integers(a: &Tensor, b: &Tensor) -> Vec<i64> {
+    let lead = a.ndim() - 2;
+    let (m, k, n) = (a.shape()[lead], a.shape()[lead + 1], b.shape()[lead + 1]);
+    let batch: usize = a.shape()[..lead].iter().product();
+    let (x, y) = (a.to_vec::<i64>(), b.to_vec::<i64>());
+    let mut out = vec![0_i64; batch * m * n];
+    for_each_piece(&mut out, n, 2 * batch * m * n * k, |row, out| {
+        let y = &y[row / m * k * n..];
+        for (p, &x) in x[row * k..(row + 1) * k].iter().enumerate() {
+            for (out, &y) in out.iter_mut().zip(&y[p * n..(p + 1) * n]) {
+                *out = out.wrapping_add(x.wrapping_mul(y));
+            }
+        }
+    });
+    out
+}
+
+/// `x` of shape `[rows, in]` times the transposed weight `[out, in]`, plus the bias; all of type `T`.
+pub(crate) fn affine<T: Number>(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Vec<T> {
+    let (rows, n) = (x.shape()[0], weight.shape()[0]);
+    let mut out = vec![T::default(); rows * n];
+    if let Some(bias) = bias {
+        let bias = bias.to_vec::<T>();
+        if n > 0 {
+            out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(&bias));
+        }
+    }
+    if !out.is_empty() && x.shape()[1] > 0 {
+        let (x, weight) = (matrix_at(x, x.strided::<T>(), 0), matrix_at(weight, weight.strided::<T>(), 0).t());
+        gemm(&mut out, n, bias.is_some(), x, weight);
+    }
+    out
+}
+
+/// The sum over the last dimension, by which a tensor without it is left.
+pub(super) fn sum_last(x: &Tensor) -> Tensor {
+    let (last, rest) = x.shape().split_last().expect("invariant: there is a dimension to sum over");
+    let ones = dispatch!(x.dtype(), T => Tensor::from_vec([*last, 1], vec![T::from_i64(1); *last]));
+    let rows = view::reshape(x, &[rest.iter().product(), *last]);
+    view::reshape(&stacked(&rows, &ones), rest)
+}

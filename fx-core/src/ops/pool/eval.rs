@@ -1,0 +1,294 @@
+//! Pooling on tensors, one channel a piece of parallel work.
+
+use std::ops::Range;
+
+use fx_kernels::threads::for_each_piece;
+
+use super::infer::Windows;
+use crate::error::Result;
+use crate::ops::conv::{Plane, lift};
+use crate::ops::linalg::{Number, in_floats, wide};
+use crate::tensor::num::Real;
+use crate::tensor::{Dims, Element, Tensor, iter};
+use crate::value::TensorMeta;
+
+/// A type that elements are compared in: all others are part of one of these.
+trait Ordered: Element {
+    const LOWEST: Self;
+}
+
+impl Ordered for f32 {
+    const LOWEST: Self = f32::NEG_INFINITY;
+}
+impl Ordered for f64 {
+    const LOWEST: Self = f64::NEG_INFINITY;
+}
+impl Ordered for i64 {
+    const LOWEST: Self = i64::MIN;
+}
+
+/// Runs an expression with `$T` as the type in which elements of `$dtype` are compared.
+macro_rules! in_ordered {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            dtype if !dtype.is_float() => {
+                type $T = i64;
+                $body
+            }
+            dtype => in_floats!(dtype, $T => $body),
+        }
+    };
+}
+
+/// Whether one element takes another's place: it is larger, or NaN.
+fn beats<T: Element>(x: T, best: T) -> bool {
+    x > best || x.partial_cmp(&x).is_none()
+}
+
+impl<const N: usize> Windows<N> {
+    /// The walk over a channel of `x`, and the shape of the result.
+    fn plane(&self, x: &Tensor) -> Result<(Plane, Dims)> {
+        let shape = self.shape(&TensorMeta::from(x))?.concrete_shape().unwrap_or_default();
+        let lead = x.ndim() - N;
+        let plane = Plane {
+            input: lift::<N>(std::array::from_fn(|i| x.shape()[lead + i]), 1),
+            output: lift::<N>(std::array::from_fn(|i| shape[lead + i]), 1),
+            kernel: lift(self.kernel, 1),
+            stride: lift(self.stride, 1),
+            dilation: lift(self.dilation, 1),
+            before: lift(self.padding, 0),
+        };
+        Ok((plane, shape))
+    }
+}
+
+/// The largest elements of one channel: row by row, each tap of the window at a time.
+fn max_plane<T: Ordered>(plane: &Plane, x: &[T], out: &mut [T]) {
+    out.fill(T::LOWEST);
+    for tap in 0..plane.taps() {
+        plane.rows(plane.tap(tap), |range, first| {
+            let out = &mut out[range];
+            let keep = |best: &mut T, x: T| *best = if beats(x, *best) { x } else { *best };
+            if plane.stride[2] == 1 {
+                out.iter_mut().zip(&x[first..]).for_each(|(best, &x)| keep(best, x));
+            } else {
+                out.iter_mut().zip(x[first..].iter().step_by(plane.stride[2])).for_each(|(best, &x)| keep(best, x));
+            }
+        });
+    }
+}
+
+pub(super) fn max<const N: usize>(
+    x: &Tensor,
+    kernel: [usize; N],
+    stride: Option<[usize; N]>,
+    padding: [usize; N],
+    dilation: [usize; N],
+    ceil_mode: bool,
+) -> Result<Tensor> {
+    let (plane, shape) = Windows::new(kernel, stride, padding, dilation, ceil_mode).plane(x)?;
+    let channels: usize = shape[..shape.len() - N].iter().product();
+    let (inputs, outputs) = (plane.inputs(), plane.outputs());
+    Ok(in_ordered!(x.dtype(), T => {
+        let x = x.to_dtype(T::DTYPE).contiguous();
+        let elements = x.as_slice::<T>().unwrap_or(&[]);
+        let mut out = vec![T::LOWEST; channels * outputs];
+        for_each_piece(&mut out, outputs, channels * outputs * plane.taps(), |channel, out| {
+            max_plane(&plane, &elements[channel * inputs..][..inputs], out);
+        });
+        Tensor::from_vec(shape, out)
+    })
+    .to_dtype(x.dtype()))
+}
+
+pub(super) fn max_with_indices(
+    x: &Tensor,
+    kernel: [usize; 2],
+    stride: Option<[usize; 2]>,
+    padding: [usize; 2],
+    dilation: [usize; 2],
+    ceil_mode: bool,
+) -> Result<(Tensor, Tensor)> {
+    let (plane, shape) = Windows::new(kernel, stride, padding, dilation, ceil_mode).plane(x)?;
+    let channels: usize = shape[..shape.len() - 2].iter().product();
+    let (inputs, outputs) = (plane.inputs(), plane.outputs());
+    let (values, indices) = in_ordered!(x.dtype(), T => {
+        let x = x.to_dtype(T::DTYPE).contiguous();
+        let elements = x.as_slice::<T>().unwrap_or(&[]);
+        let mut best: Vec<(T, Option<usize>)> = vec![(T::LOWEST, None); channels * outputs];
+        for_each_piece(&mut best, outputs, channels * outputs * plane.taps(), |channel, best| {
+            let x = &elements[channel * inputs..][..inputs];
+            for tap in 0..plane.taps() {
+                plane.rows(plane.tap(tap), |range, first| {
+                    for (i, best) in best[range].iter_mut().enumerate() {
+                        let place = first + i * plane.stride[2];
+                        if best.1.is_none() || beats(x[place], best.0) {
+                            *best = (x[place], Some(place));
+                        }
+                    }
+                });
+            }
+        });
+        let indices: Vec<i64> = best.iter().map(|(_, place)| place.unwrap_or(0) as i64).collect();
+        let values: Vec<T> = best.iter().map(|(value, _)| *value).collect();
+        (Tensor::from_vec(&shape, values), Tensor::from_vec(&shape, indices))
+    });
+    Ok((values.to_dtype(x.dtype()), indices))
+}
+
+/// The windows of the three dimensions: the part of each that lies in the input, and the size that counts.
+struct Spans {
+    input: [usize; 3],
+    windows: [Vec<(Range<usize>, usize)>; 3],
+}
+
+impl Spans {
+    fn new<const N: usize>(x: &Tensor, windows: impl Fn(usize, usize) -> Vec<(Range<usize>, usize)>) -> Self {
+        let lead = x.ndim() - N;
+        let input = lift::<N>(std::array::from_fn(|i| x.shape()[lead + i]), 1);
+        let whole = || vec![(0..1, 1)];
+        let windows =
+            std::array::from_fn(|i| (i + N).checked_sub(3).map_or_else(whole, |i| windows(i, x.shape()[lead + i])));
+        Self { input, windows }
+    }
+
+    /// The windows of an average pooling.
+    fn fixed<const N: usize>(x: &Tensor, shape: &[usize], pool: &Windows<N>, count_pad: bool) -> Self {
+        Self::new::<N>(x, |i, size| {
+            let window = |index: usize| {
+                let (start, padding) = (index * pool.stride[i], pool.padding[i]);
+                let stop = (start + pool.kernel[i]).min(size + 2 * padding);
+                let inside = start.saturating_sub(padding).min(size)..stop.saturating_sub(padding).min(size);
+                let counted = if count_pad { stop.saturating_sub(start) } else { inside.len() };
+                (inside, counted)
+            };
+            (0..shape[shape.len() - N + i]).map(window).collect()
+        })
+    }
+
+    /// So many windows of nearly equal size that cover the input.
+    fn adaptive<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Self {
+        Self::new::<N>(x, |i, size| {
+            let window = |index: usize| index * size / sizes[i]..((index + 1) * size).div_ceil(sizes[i]);
+            (0..sizes[i]).map(window).map(|range| (range.clone(), range.len())).collect()
+        })
+    }
+
+    /// A value for each window of each channel: `f` of its elements, folded from `start`, and of its size.
+    fn pool<T: Element>(
+        &self,
+        x: &Tensor,
+        shape: &[usize],
+        start: T,
+        fold: impl Fn(T, &[T]) -> T + Sync,
+        finish: impl Fn(T, usize) -> T + Sync,
+    ) -> Tensor {
+        let x = x.to_dtype(T::DTYPE).contiguous();
+        let elements = x.as_slice::<T>().unwrap_or(&[]);
+        let [_, height, width] = self.input;
+        let inputs: usize = self.input.iter().product();
+        let outputs: usize = self.windows.iter().map(Vec::len).product();
+        let mut out = vec![start; shape.iter().product()];
+        let work = x.numel() + out.len();
+        for_each_piece(&mut out, outputs, work, |channel, out| {
+            let x = &elements[channel * inputs..][..inputs];
+            let mut out = out.iter_mut();
+            for (depths, d) in &self.windows[0] {
+                for (heights, h) in &self.windows[1] {
+                    for ((widths, w), out) in self.windows[2].iter().zip(&mut out) {
+                        let mut state = start;
+                        for z in depths.clone() {
+                            for y in heights.clone() {
+                                state = fold(state, &x[(z * height + y) * width..][widths.clone()]);
+                            }
+                        }
+                        *out = finish(state, d * h * w);
+                    }
+                }
+            }
+        });
+        Tensor::from_vec(shape, out)
+    }
+
+    /// The sums of the windows divided by their sizes, or by `divisor`.
+    fn means(&self, x: &Tensor, shape: &[usize], divisor: Option<i64>) -> Tensor {
+        let mean = in_floats!(x.dtype(), T => self.pool::<T>(x, shape, T::of(0.0), |sum, row| sum + total(row),
+            |sum, size| sum / T::of(divisor.map_or(size as f64, |divisor| divisor as f64))));
+        mean.to_dtype(x.dtype())
+    }
+}
+
+/// The sum of a row, long ones in eight parts.
+fn total<T: Number>(row: &[T]) -> T {
+    let mut parts = [T::of(0.0); 8];
+    let chunks = row.chunks_exact(8);
+    let rest: T = chunks.remainder().iter().copied().sum();
+    for chunk in chunks {
+        parts.iter_mut().zip(chunk).for_each(|(part, &x)| *part += x);
+    }
+    parts.into_iter().sum::<T>() + rest
+}
+
+pub(super) fn avg<const N: usize>(
+    x: &Tensor,
+    kernel: [usize; N],
+    stride: Option<[usize; N]>,
+    padding: [usize; N],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: Option<i64>,
+) -> Result<Tensor> {
+    let pool = Windows::new(kernel, stride, padding, [1; N], ceil_mode);
+    let (_, shape) = pool.plane(x)?;
+    Ok(Spans::fixed(x, &shape, &pool, count_include_pad).means(x, &shape, divisor))
+}
+
+pub(super) fn avg1d(
+    x: &Tensor,
+    kernel: [usize; 1],
+    stride: Option<[usize; 1]>,
+    padding: [usize; 1],
+    ceil_mode: bool,
+    count_include_pad: bool,
+) -> Result<Tensor> {
+    avg(x, kernel, stride, padding, ceil_mode, count_include_pad, None)
+}
+
+fn adaptive_shape<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Dims {
+    let mut shape = Dims::from_slice(&x.shape()[..x.ndim() - N]);
+    shape.extend(sizes);
+    shape
+}
+
+pub(super) fn adaptive_avg<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Result<Tensor> {
+    Ok(Spans::adaptive(x, sizes).means(x, &adaptive_shape(x, sizes), None))
+}
+
+pub(super) fn adaptive_max<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Result<Tensor> {
+    let spans = Spans::adaptive(x, sizes);
+    let shape = adaptive_shape(x, sizes);
+    Ok(in_ordered!(x.dtype(), T => {
+        let largest = |best, row: &[T]| row.iter().fold(best, |best, &x| if beats(x, best) { x } else { best });
+        spans.pool::<T>(x, &shape, T::LOWEST, largest, |best, _| best)
+    })
+    .to_dtype(x.dtype()))
+}
+
+pub(super) fn lp(
+    x: &Tensor,
+    norm_type: f64,
+    kernel: [usize; 2],
+    stride: Option<[usize; 2]>,
+    ceil_mode: bool,
+) -> Result<Tensor> {
+    let dtype = x.dtype();
+    let area = (kernel[0] * kernel[1]) as f64;
+    let powers = in_floats!(dtype, T => iter::map::<T, T>(&x.to_dtype(wide(dtype)), |x| x.powf(T::of(norm_type))));
+    let means = avg(&powers, kernel, stride, [0; 2], ceil_mode, true, None)?;
+    // As PyTorch: of the means, which a window at the edge is short of elements for, the sum of a whole window.
+    let norms = in_floats!(dtype, T => iter::map::<T, T>(&means, |mean| {
+        let sum = mean * T::of(area);
+        if sum > 0.0 || sum != sum { sum.powf(T::of(1.0 / norm_type)) } else { T::of(0.0).powf(T::of(1.0 / norm_type)) }
+    }));
+    Ok(norms.to_dtype(dtype))
+}

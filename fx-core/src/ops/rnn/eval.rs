@@ -1,0 +1,192 @@
+//! Recurrent layers on tensors: the inputs of all steps are multiplied at once, the state step by step.
+
+use std::borrow::Cow;
+
+use crate::error::Result;
+use crate::ops::linalg::{Number, affine, in_floats, wide};
+use crate::tensor::num::Real;
+use crate::tensor::{Tensor, view};
+
+/// What a step does with its gates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    Lstm,
+    Gru,
+    Tanh,
+    Relu,
+}
+
+/// The layers' sizes and options.
+struct Network {
+    cell: Cell,
+    num_layers: usize,
+    bidirectional: bool,
+    batch_first: bool,
+    bias: bool,
+}
+
+fn sigmoid<R: Real>(x: R) -> R {
+    R::of(1.0) / (R::of(1.0) + (-x).exp())
+}
+
+impl Network {
+    /// The outputs and the last states, of `x` and the first states.
+    fn run(&self, x: &Tensor, states: &[&Tensor], weights: &[&Tensor]) -> Vec<Tensor> {
+        let dtype = x.dtype();
+        let convert = |x: &Tensor| x.to_dtype(wide(dtype));
+        // Steps first, with a batch.
+        let mut x = convert(x);
+        let unbatched = x.ndim() == 2;
+        let order = self.batch_first && !unbatched;
+        x = if unbatched { view::unsqueeze(&x, 1) } else { x };
+        x = if order { view::transpose(&x, 0, 1) } else { x };
+        let states: Vec<Tensor> = states.iter().map(|state| convert(state)).collect();
+        let weights: Vec<Tensor> = weights.iter().map(|weight| convert(weight)).collect();
+        let mut results = in_floats!(dtype, T => self.layers::<T>(x, &states, &weights));
+        if unbatched {
+            results[0] = view::squeeze(&results[0], 1);
+        } else if order {
+            results[0] = view::transpose(&results[0], 0, 1);
+        }
+        results.into_iter().map(|result| result.to_dtype(dtype)).collect()
+    }
+
+    fn layers<T: Number>(&self, mut x: Tensor, states: &[Tensor], weights: &[Tensor]) -> Vec<Tensor> {
+        let directions = 1 + usize::from(self.bidirectional);
+        let per_layer = if self.bias { 4 } else { 2 };
+        let (steps, batch, hidden) = (x.shape()[0], x.shape()[1], weights[1].shape()[1]);
+        let first: Vec<Vec<T>> = states.iter().map(Tensor::to_vec::<T>).collect();
+        let mut last: Vec<Vec<T>> = vec![Vec::new(); states.len()];
+        for layer in 0..self.num_layers {
+            let mut out = vec![T::default(); steps * batch * directions * hidden];
+            for direction in 0..directions {
+                let index = layer * directions + direction;
+                let part = index * batch * hidden..(index + 1) * batch * hidden;
+                let mut state: Vec<Vec<T>> = first.iter().map(|state| state[part.clone()].to_vec()).collect();
+                let weights = &weights[index * per_layer..][..per_layer];
+                self.direction(&x, weights, &mut state, direction, directions, &mut out);
+                last.iter_mut().zip(state).for_each(|(last, state)| last.extend(state));
+            }
+            x = Tensor::from_vec([steps, batch, directions * hidden], out);
+        }
+        let mut results = vec![x];
+        results.extend(states.iter().zip(last).map(|(like, state)| Tensor::from_vec(like.shape(), state)));
+        results
+    }
+
+    /// One layer in one direction; writes its part of the layer's output.
+    fn direction<T: Number>(
+        &self,
+        x: &Tensor,
+        weights: &[Tensor],
+        state: &mut [Vec<T>],
+        direction: usize,
+        directions: usize,
+        out: &mut [T],
+    ) {
+        let (steps, batch, inputs) = (x.shape()[0], x.shape()[1], x.shape()[2]);
+        let (rows, hidden) = (weights[1].shape()[0], weights[1].shape()[1]);
+        let rows_of_x = view::reshape(x, &[steps * batch, inputs]);
+        let from_input = affine::<T>(&rows_of_x, &weights[0], weights.get(2));
+        for step in 0..steps {
+            let step = if direction == 0 { step } else { steps - 1 - step };
+            let h = Tensor::from_vec([batch, hidden], state[0].clone());
+            let from_state = affine::<T>(&h, &weights[1], weights.get(3));
+            for b in 0..batch {
+                let a = &from_input[(step * batch + b) * rows..][..rows];
+                let h = &from_state[b * rows..][..rows];
+                let place = b * hidden..(b + 1) * hidden;
+                match state {
+                    [state] => self.cell(a, h, &mut state[place.clone()]),
+                    [state, memory] => lstm_cell(a, h, &mut state[place.clone()], &mut memory[place.clone()]),
+                    _ => {}
+                }
+                let to = ((step * batch + b) * directions + direction) * hidden;
+                out[to..to + hidden].copy_from_slice(&state[0][place]);
+            }
+        }
+    }
+
+    /// A step of one sequence: what comes from the input, what comes from the state, and the state.
+    fn cell<T: Number>(&self, a: &[T], b: &[T], state: &mut [T]) {
+        let n = state.len();
+        for (i, h) in state.iter_mut().enumerate() {
+            let gate = |k: usize| a[k * n + i] + b[k * n + i];
+            *h = match self.cell {
+                Cell::Gru => {
+                    let (reset, update) = (sigmoid(gate(0)), sigmoid(gate(1)));
+                    let new = Real::tanh(a[2 * n + i] + reset * b[2 * n + i]);
+                    (*h - new) * update + new
+                }
+                Cell::Relu => {
+                    let zero = T::of(0.0);
+                    if gate(0) < zero { zero } else { gate(0) }
+                }
+                Cell::Tanh | Cell::Lstm => Real::tanh(gate(0)),
+            };
+        }
+    }
+}
+
+/// A step of one sequence: what comes from the input, what comes from the state, the state and the memory.
+fn lstm_cell<T: Number>(a: &[T], b: &[T], state: &mut [T], memory: &mut [T]) {
+    let n = state.len();
+    for (i, (h, c)) in state.iter_mut().zip(memory).enumerate() {
+        let gate = |k: usize| a[k * n + i] + b[k * n + i];
+        let (input, forget, output) = (sigmoid(gate(0)), sigmoid(gate(1)), sigmoid(gate(3)));
+        *c = forget * *c + input * Real::tanh(gate(2));
+        *h = output * Real::tanh(*c);
+    }
+}
+
+/// Two results as a pair, three as a triple.
+fn outputs<const N: usize>(results: Vec<Tensor>) -> [Tensor; N] {
+    results.try_into().expect("invariant: one result, and one for each state")
+}
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn lstm(
+    x: &Tensor,
+    h0: &Tensor,
+    c0: &Tensor,
+    weights: Vec<&Tensor>,
+    num_layers: i64,
+    bidirectional: bool,
+    batch_first: bool,
+    bias: bool,
+) -> Result<(Tensor, Tensor, Tensor)> {
+    let network = Network { cell: Cell::Lstm, num_layers: num_layers as usize, bidirectional, batch_first, bias };
+    let [y, h, c] = outputs(network.run(x, &[h0, c0], &weights));
+    Ok((y, h, c))
+}
+
+pub(super) fn gru(
+    x: &Tensor,
+    h0: &Tensor,
+    weights: Vec<&Tensor>,
+    num_layers: i64,
+    bidirectional: bool,
+    batch_first: bool,
+    bias: bool,
+) -> Result<(Tensor, Tensor)> {
+    let network = Network { cell: Cell::Gru, num_layers: num_layers as usize, bidirectional, batch_first, bias };
+    let [y, h] = outputs(network.run(x, &[h0], &weights));
+    Ok((y, h))
+}
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn rnn(
+    x: &Tensor,
+    h0: &Tensor,
+    weights: Vec<&Tensor>,
+    nonlinearity: Cow<'static, str>,
+    num_layers: i64,
+    bidirectional: bool,
+    batch_first: bool,
+    bias: bool,
+) -> Result<(Tensor, Tensor)> {
+    let cell = if nonlinearity == "relu" { Cell::Relu } else { Cell::Tanh };
+    let network = Network { cell, num_layers: num_layers as usize, bidirectional, batch_first, bias };
+    let [y, h] = outputs(network.run(x, &[h0], &weights));
+    Ok((y, h))
+}

@@ -10,6 +10,8 @@ use super::table::{ops, out};
 use super::Tolerance;
 use crate::value::Call;
 
+pub(crate) use eval::log_softmax;
+
 ops! {
     /// Activations: the functions between layers.
     pub trait Activation;

@@ -51,6 +51,15 @@ pub trait Derived: Sized {
         Call::method(targets::sum).operand(self).kwarg("dim", dim.into_arg()).output()
     }
 
+    /// The sum over these dimensions, which keep the size 1.
+    #[track_caller]
+    fn sum_keepdim(&self, dim: impl Ints) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::sum).operand(self).kwarg("dim", dim.into_arg()).kwarg("keepdim", true).output()
+    }
+
     /// The mean over these dimensions, which go away.
     #[track_caller]
     fn mean_dim(&self, dim: impl Ints) -> Self

@@ -69,7 +69,7 @@ pub(super) fn float_count(start: f64, end: f64, step: f64) -> Result<i64> {
     if !count.is_finite() {
         return Err(Error::argument(format!("no range goes from {start} to {end} in steps of {step}")));
     }
-    if count < 0.0 {
+    if (step > 0.0 && start > end) || (step < 0.0 && start < end) {
         return Err(away(start, end, step));
     }
     Ok(count as i64)

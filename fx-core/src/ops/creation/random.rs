@@ -2,9 +2,8 @@
 
 use super::eval::{Sizes, dims, require_room};
 use crate::error::{Error, Result};
-use crate::tensor::num::Real;
 use crate::tensor::random::{Generator, with_default};
-use crate::tensor::{DType, Element, Float, Tensor, dispatch, dispatch_float};
+use crate::tensor::{DType, Element, Tensor, dispatch, dispatch_float};
 
 /// The bits of a float's significand: so many random bits make it uniform in `[0, 1)` without rounding to 1.
 fn precision(dtype: DType) -> u32 {

@@ -1,0 +1,183 @@
+//! Choosing elements.
+
+use crate::error::{Error, Result};
+use crate::ops::shape;
+use crate::tensor::{Dims, Element, Tensor, dispatch, view};
+use crate::value::{Dim, Shape};
+
+use super::infer;
+
+/// The error of an index outside its dimension.
+pub(super) fn outside(index: i64, size: usize) -> Error {
+    Error::shape(format!("index {index} lies outside a dimension of size {size}"))
+}
+
+/// An index within a dimension.
+pub(super) fn place(index: i64, size: usize) -> Result<usize> {
+    usize::try_from(index).ok().filter(|index| *index < size).ok_or_else(|| outside(index, size))
+}
+
+/// The elements before and after a dimension, as counts; a tensor without dimensions has one of size 1.
+pub(super) fn around(shape: &[usize], dim: usize) -> (usize, usize, usize) {
+    let after = shape.get(dim + 1..).unwrap_or(&[]);
+    (shape[..dim.min(shape.len())].iter().product(), shape.get(dim).copied().unwrap_or(1), after.iter().product())
+}
+
+/// Indices as places within a dimension of this size.
+pub(super) fn places(index: &Tensor, size: usize) -> Result<Vec<usize>> {
+    index.to_vec_as::<i64>().into_iter().map(|index| place(index, size)).collect()
+}
+
+/// For each element of `index`, the place in a contiguous tensor of `shape` that it names along `dim`.
+pub(super) fn targets(index: &Tensor, shape: &[usize], dim: usize) -> Result<Vec<usize>> {
+    let (_, size, stride) = around(shape, dim);
+    let indices = index.to_vec_as::<i64>();
+    let mut result = Vec::with_capacity(indices.len());
+    let mut position = Dims::from_elem(0, index.ndim());
+    // What the other dimensions contribute, kept up to date as the position is counted up.
+    let strides = crate::tensor::row_major(shape);
+    let mut base = 0;
+    for value in indices {
+        result.push(base + place(value, size)? * stride);
+        for i in (0..index.ndim()).rev() {
+            let step = if i == dim { 0 } else { strides[i] };
+            position[i] += 1;
+            base += step;
+            if position[i] < index.shape()[i] {
+                break;
+            }
+            base -= step * position[i];
+            position[i] = 0;
+        }
+    }
+    Ok(result)
+}
+
+/// Runs of `inner` elements: for each of the parts of `size` runs, those at the places that belong to the part.
+fn runs<T: Element>(elements: &[T], size: usize, inner: usize, places: &[usize], per_part: usize) -> Vec<T> {
+    let mut out = Vec::with_capacity(places.len() * inner);
+    if per_part == 0 {
+        return out;
+    }
+    for (part, places) in places.chunks_exact(per_part).enumerate() {
+        let part = &elements[part * size * inner..(part + 1) * size * inner];
+        for &place in places {
+            out.extend_from_slice(&part[place * inner..(place + 1) * inner]);
+        }
+    }
+    out
+}
+
+pub(super) fn embedding(input: &Tensor, weight: &Tensor, _: Option<i64>) -> Result<Tensor> {
+    let (rows, width) = (weight.shape()[0], weight.shape()[1]);
+    let places = places(input, rows)?;
+    let weight = weight.contiguous();
+    let mut shape = Dims::from_slice(input.shape());
+    shape.push(width);
+    Ok(dispatch!(weight.dtype(), T => {
+        let elements = weight.as_slice::<T>().unwrap_or(&[]);
+        Tensor::from_vec(&shape, runs(elements, rows, width, &places, places.len()))
+    }))
+}
+
+pub(super) fn index_select(x: &Tensor, index: &Tensor, dim: i64) -> Result<Tensor> {
+    let dim = shape::dim(dim, x.ndim())?;
+    let (outer, size, inner) = around(x.shape(), dim);
+    let places = places(index, size)?;
+    let mut shape = Dims::from_slice(x.shape());
+    if let Some(size) = shape.get_mut(dim) {
+        *size = places.len();
+    }
+    let x = x.contiguous();
+    Ok(dispatch!(x.dtype(), T => {
+        let elements = x.as_slice::<T>().unwrap_or(&[]);
+        let mut out = Vec::with_capacity(outer * places.len() * inner);
+        for part in 0..outer {
+            let part = &elements[part * size * inner..(part + 1) * size * inner];
+            out.append(&mut runs(part, size, inner, &places, places.len()));
+        }
+        Tensor::from_vec(&shape, out)
+    }))
+}
+
+pub(super) fn gather(x: &Tensor, index: &Tensor, dim: i64) -> Result<Tensor> {
+    let dim = shape::dim(dim, x.ndim())?;
+    if index.numel() == 0 {
+        return Ok(Tensor::filled(index.shape(), 0_i64, x.dtype()));
+    }
+    // Without what no index reaches, both have one shape but for `dim`.
+    let x = (0..x.ndim()).filter(|i| *i != dim).fold(x.clone(), |x, i| view::narrow(&x, i, 0, index.shape()[i]));
+    let x = x.contiguous();
+    let (_, size, inner) = around(x.shape(), dim);
+    let repeats = (dim + 1..index.ndim()).all(|i| index.strides()[i] == 0 || index.shape()[i] == 1);
+    if repeats && inner > 1 {
+        // One index for whole runs, as after `expand`.
+        let first = (dim + 1..index.ndim()).fold(index.clone(), |index, i| view::narrow(&index, i, 0, 1));
+        let places = places(&first, size)?;
+        let per_part = index.shape()[dim];
+        return Ok(dispatch!(x.dtype(), T => {
+            let elements = x.as_slice::<T>().unwrap_or(&[]);
+            Tensor::from_vec(index.shape(), runs(elements, size, inner, &places, per_part))
+        }));
+    }
+    let targets = targets(index, x.shape(), dim)?;
+    Ok(dispatch!(x.dtype(), T => {
+        let elements = x.as_slice::<T>().unwrap_or(&[]);
+        Tensor::from_vec(index.shape(), targets.into_iter().map(|target| elements[target]).collect())
+    }))
+}
+
+pub(super) fn take_along_dim(x: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+    let at = shape::dim(dim, x.ndim())?;
+    let size = x.shape().get(at).copied().unwrap_or(1) as i64;
+    let wrapped = crate::tensor::iter::map::<i64, i64>(indices, |index| if index < 0 { index + size } else { index });
+    let symbolic = |x: &Tensor| x.shape().iter().map(|&dim| Dim::from(dim)).collect::<Shape>();
+    let concrete = |shape: &Shape| shape.iter().map(|dim| dim.as_int().unwrap_or(0) as usize).collect::<Dims>();
+    let (input, result) = infer::along(&symbolic(x), &symbolic(indices), at)?;
+    gather(&view::expand(x, &concrete(&input)), &view::expand(&wrapped, &concrete(&result)), dim)
+}
+
+pub(super) fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let shape = view::broadcast_shape(&[x.shape(), mask.shape()])
+        .ok_or_else(|| Error::shape(format!("{:?} and {:?} do not broadcast", x.shape(), mask.shape())))?;
+    let (x, mask) = (view::expand(x, &shape), view::expand(mask, &shape).to_vec::<bool>());
+    Ok(dispatch!(x.dtype(), T => {
+        let chosen = x.to_vec::<T>().into_iter().zip(mask).filter(|(_, holds)| *holds);
+        Tensor::from(chosen.map(|(x, _)| x).collect::<Vec<T>>())
+    }))
+}
+
+pub(super) fn nonzero(x: &Tensor) -> Result<Tensor> {
+    let holds = x.to_dtype(crate::tensor::DType::Bool).to_vec::<bool>();
+    let found: Vec<usize> = (0..holds.len()).filter(|&place| holds[place]).collect();
+    let strides = crate::tensor::row_major(x.shape());
+    let mut out = Vec::with_capacity(found.len() * x.ndim());
+    for &place in &found {
+        let mut rest = place;
+        for &stride in &strides {
+            out.push((rest / stride) as i64);
+            rest %= stride;
+        }
+    }
+    Ok(Tensor::from_vec([found.len(), x.ndim()], out))
+}
+
+pub(super) fn one_hot(x: &Tensor, num_classes: i64) -> Result<Tensor> {
+    let classes = x.to_vec::<i64>();
+    let count = match num_classes {
+        -1 => classes.iter().copied().max().unwrap_or(0).saturating_add(1).max(1),
+        count => count,
+    };
+    let count = usize::try_from(count).unwrap_or(0);
+    let places: Vec<usize> = classes.iter().map(|&class| place(class, count)).collect::<Result<_>>()?;
+    let numel = count.checked_mul(places.len()).filter(|numel| *numel < isize::MAX as usize / 8);
+    let room = numel.filter(|numel| Vec::<i64>::new().try_reserve_exact(*numel).is_ok());
+    let numel = room.ok_or_else(|| Error::shape(format!("there is no memory for {count} classes")))?;
+    let mut out = vec![0_i64; numel];
+    for (row, place) in places.into_iter().enumerate() {
+        out[row * count + place] = 1;
+    }
+    let mut shape = Dims::from_slice(x.shape());
+    shape.push(count);
+    Ok(Tensor::from_vec(&shape, out))
+}

@@ -1,0 +1,103 @@
+//! Ordering elements. NaN is above everything; equal elements keep their order.
+
+use std::cmp::Ordering;
+
+use crate::error::Result;
+use crate::ops::kind::Num;
+use crate::ops::shape::{self, Rank, promote};
+use crate::tensor::{DType, Element, Scalar, Tensor, dispatch, view};
+
+fn compare<T: Element>(a: &T, b: &T) -> Ordering {
+    let nan = |x: &T| x.partial_cmp(x).is_none();
+    a.partial_cmp(b).unwrap_or_else(|| nan(a).cmp(&nan(b)))
+}
+
+/// The first `count` elements of each row along a dimension in order, and where they were.
+fn foremost(x: &Tensor, dim: i64, count: Option<usize>, descending: bool) -> Result<(Tensor, Tensor)> {
+    let dim = shape::dim(dim, x.ndim())?;
+    if x.ndim() == 0 {
+        return Ok((x.clone(), Tensor::scalar(0_i64)));
+    }
+    let last = x.ndim() - 1;
+    let moved = view::transpose(x, dim, last).contiguous();
+    let len = moved.shape()[last];
+    let count = count.unwrap_or(len);
+    let mut result_shape = moved.shape().to_vec();
+    result_shape[last] = count;
+    let numel = result_shape.iter().product();
+    let (values, places) = dispatch!(x.dtype(), T => {
+        let (mut values, mut places) = (Vec::with_capacity(numel), Vec::with_capacity(numel));
+        let elements = moved.as_slice::<T>().unwrap_or(&[]);
+        for row in elements.chunks_exact(len.max(1)) {
+            for (x, place) in ordered(row, count, descending) {
+                values.push(x);
+                places.push(place);
+            }
+        }
+        (Tensor::from_vec(&result_shape, values), Tensor::from_vec(&result_shape, places))
+    });
+    Ok((view::transpose(&values, dim, last), view::transpose(&places, dim, last)))
+}
+
+fn ordered<T: Element>(row: &[T], count: usize, descending: bool) -> Vec<(T, i64)> {
+    let mut items: Vec<(T, i64)> = row.iter().copied().zip(0..).collect();
+    let order = |a: &(T, i64), b: &(T, i64)| {
+        let values = if descending { compare(&b.0, &a.0) } else { compare(&a.0, &b.0) };
+        values.then(a.1.cmp(&b.1))
+    };
+    if count == 0 {
+        return Vec::new();
+    }
+    if count < items.len() {
+        items.select_nth_unstable_by(count - 1, order);
+        items.truncate(count);
+    }
+    items.sort_unstable_by(order);
+    items
+}
+
+pub(super) fn topk(x: &Tensor, k: i64, dim: i64, largest: bool, _: bool) -> Result<(Tensor, Tensor)> {
+    foremost(x, dim, Some(k as usize), largest)
+}
+
+pub(super) fn sort(x: &Tensor, dim: i64, descending: bool, _: bool) -> Result<(Tensor, Tensor)> {
+    foremost(x, dim, None, descending)
+}
+
+pub(super) fn argsort(x: &Tensor, dim: i64, descending: bool, _: bool) -> Result<Tensor> {
+    Ok(foremost(x, dim, None, descending)?.1)
+}
+
+pub(super) fn searchsorted(sorted: &Tensor, values: Num<'_, Tensor>, right: bool) -> Result<Tensor> {
+    let (values, rank) = match values {
+        Num::Tensor(values) => (values.clone(), Rank::of(values.ndim())),
+        Num::Scalar(number) => {
+            // A float is not rounded before it is promoted.
+            let dtype = if matches!(number, Scalar::Float(_)) { DType::F64 } else { number.dtype() };
+            (Tensor::filled([], number, dtype), Rank::Number)
+        }
+        Num::Size(size) => (Tensor::scalar(size), Rank::Number),
+    };
+    let own = if rank == Rank::Number && values.dtype().is_float() { DType::F32 } else { values.dtype() };
+    let dtype = promote([(sorted.dtype(), Rank::Dims), (own, rank)]);
+    let len = sorted.shape()[sorted.ndim() - 1];
+    let per_row = if sorted.ndim() == 1 { values.numel() } else { values.shape()[values.ndim() - 1] };
+    Ok(dispatch!(dtype, T => {
+        let rows = sorted.to_dtype(dtype).to_vec::<T>();
+        let wanted = values.to_dtype(dtype).to_vec::<T>();
+        let mut places = Vec::with_capacity(wanted.len());
+        for (row, wanted) in wanted.chunks(per_row.max(1)).enumerate() {
+            let row = &rows[row * len..(row + 1) * len];
+            for want in wanted {
+                // Neither holds beside NaN, which is so passed over.
+                let before = |x: &T| if right { !later(x, want) } else { !(later(x, want) || x == want) };
+                places.push(row.partition_point(before) as i64);
+            }
+        }
+        Tensor::from_vec(values.shape(), places)
+    }))
+}
+
+fn later<T: Element>(x: &T, than: &T) -> bool {
+    x > than
+}

@@ -1,0 +1,172 @@
+//! Losses that are computed element by element. Sums are in f64.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, Result};
+use crate::ops::shape::{Rank, float_of, promote};
+use crate::tensor::num::Real;
+use crate::tensor::{DType, Element, Float, Tensor, dispatch, dispatch_float, iter};
+
+pub(super) type Word = Cow<'static, str>;
+
+/// The loss after its reduction.
+pub(super) fn reduced(loss: Tensor, reduction: &str) -> Tensor {
+    if reduction == "none" {
+        return loss;
+    }
+    if !loss.dtype().is_float() {
+        let sum = loss.to_vec_as::<i64>().into_iter().fold(0_i64, i64::wrapping_add);
+        return Tensor::scalar(sum);
+    }
+    let sum: f64 = dispatch!(loss.dtype(), T => loss.to_vec::<T>().into_iter().map(Element::to_f64).sum());
+    let count = if reduction == "mean" { loss.numel() as f64 } else { 1.0 };
+    Tensor::scalar(sum / count).to_dtype(loss.dtype())
+}
+
+/// The element type that two tensors have in common.
+pub(super) fn common(x: &Tensor, y: &Tensor) -> DType {
+    promote([(x.dtype(), Rank::of(x.ndim())), (y.dtype(), Rank::of(y.ndim()))])
+}
+
+/// `f` of the elements of two tensors, in the type that floats of their common type compute in.
+macro_rules! pointwise {
+    ($x:expr, $y:expr, |$a:ident, $b:ident| $body:expr) => {{
+        let dtype = float_of(common($x, $y));
+        let (x, y) = ($x.to_dtype(dtype), $y.to_dtype(dtype));
+        dispatch_float!(dtype, T => iter::zip::<T, T, T>(&x, &y, |a, b| {
+            let ($a, $b) = (a.widen(), b.widen());
+            T::narrow($body)
+        }), x)
+    }};
+}
+
+fn of<R: Real>(_: R, x: f64) -> R {
+    R::of(x)
+}
+
+pub(super) fn mse_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor> {
+    Ok(reduced(pointwise!(x, y, |x, y| (x - y) * (x - y)), &reduction))
+}
+
+pub(super) fn l1_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor> {
+    let dtype = common(x, y);
+    if dtype.is_float() {
+        return Ok(reduced(pointwise!(x, y, |x, y| (x - y).abs()), &reduction));
+    }
+    let (x, y) = (x.to_dtype(dtype), y.to_dtype(dtype));
+    let loss = dispatch!(dtype, T => iter::zip::<T, T, T>(&x, &y, |x, y| {
+        T::from_i64(T::from_i64(x.to_i64().wrapping_sub(y.to_i64())).to_i64().wrapping_abs())
+    }));
+    Ok(reduced(loss, &reduction))
+}
+
+pub(super) fn smooth_l1_loss(x: &Tensor, y: &Tensor, reduction: Word, beta: f64) -> Result<Tensor> {
+    let loss = pointwise!(x, y, |x, y| {
+        let (z, beta) = ((x - y).abs(), of(x, beta));
+        if z < beta { of(x, 0.5) * z * z / beta } else { z - of(x, 0.5) * beta }
+    });
+    Ok(reduced(loss, &reduction))
+}
+
+pub(super) fn huber_loss(x: &Tensor, y: &Tensor, reduction: Word, delta: f64) -> Result<Tensor> {
+    let loss = pointwise!(x, y, |x, y| {
+        let (z, delta) = ((x - y).abs(), of(x, delta));
+        if z <= delta { of(x, 0.5) * z * z } else { delta * (z - of(x, 0.5) * delta) }
+    });
+    Ok(reduced(loss.to_dtype(x.dtype()), &reduction))
+}
+
+/// The elements of a loss times a weight, in the loss's element type.
+fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Tensor {
+    let Some(weight) = weight else { return loss };
+    dispatch!(loss.dtype(), T => iter::zip::<T, f64, T>(&loss, &weight.to_dtype(DType::F64), |loss, weight| {
+        T::from_f64(loss.to_f64() * weight)
+    }))
+}
+
+pub(super) fn binary_cross_entropy(
+    x: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    reduction: Word,
+) -> Result<Tensor> {
+    if let Some(wrong) = x.to_vec_as::<f64>().into_iter().find(|p| !(0.0..=1.0).contains(p)) {
+        return Err(Error::argument(format!("a probability lies between 0 and 1, found {wrong}")));
+    }
+    let loss = pointwise!(x, target, |x, y| {
+        let least = of(x, -100.0);
+        let bounded = |log| if log < least { least } else { log };
+        (y - of(x, 1.0)) * bounded((-x).ln_1p()) - y * bounded(x.ln())
+    });
+    Ok(reduced(weighted(loss, weight), &reduction))
+}
+
+pub(super) fn binary_cross_entropy_with_logits(
+    x: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    pos_weight: Option<&Tensor>,
+    reduction: Word,
+) -> Result<Tensor> {
+    let (logits, wide) = (x.to_dtype(DType::F64), target.to_dtype(DType::F64));
+    let weigh = pos_weight.map_or_else(|| Tensor::scalar(1.0_f64), |weight| weight.to_dtype(DType::F64));
+    let loss = iter::zip3::<f64, f64, f64, f64>(&logits, &wide, &weigh, |x, y, weight| {
+        let log_sigmoid = x.min(0.0) - (-x.abs()).exp().ln_1p();
+        (1.0 - y) * x - ((weight - 1.0) * y + 1.0) * log_sigmoid
+    });
+    Ok(reduced(weighted(loss.to_dtype(target.dtype()), weight), &reduction))
+}
+
+pub(super) fn kl_div(x: &Tensor, target: &Tensor, reduction: Word, log_target: bool) -> Result<Tensor> {
+    let loss = if log_target {
+        pointwise!(x, target, |x, y| y.exp() * (y - x))
+    } else {
+        pointwise!(x, target, |x, y| {
+            let entropy = if y == of(x, 0.0) { y } else { y * y.ln() };
+            entropy - y * x
+        })
+    };
+    if reduction != "batchmean" {
+        return Ok(reduced(loss, &reduction));
+    }
+    let count = x.shape().first().map_or(1.0, |&count| count as f64);
+    let sum = reduced(loss, "sum");
+    Ok(Tensor::scalar(sum.item().to_f64() / count).to_dtype(sum.dtype()))
+}
+
+pub(super) fn poisson_nll_loss(
+    x: &Tensor,
+    target: &Tensor,
+    log_input: bool,
+    full: bool,
+    eps: f64,
+    reduction: Word,
+) -> Result<Tensor> {
+    let x = x.to_dtype(float_of(x.dtype()));
+    let loss = pointwise!(&x, target, |x, y| {
+        let loss = if log_input { x.exp() - y * x } else { x - y * (x + of(x, eps)).ln() };
+        if full && y > of(x, 1.0) {
+            loss + y * y.ln() - y + of(x, 0.5) * (of(x, std::f64::consts::TAU) * y).ln()
+        } else {
+            loss
+        }
+    });
+    Ok(reduced(loss, &reduction))
+}
+
+pub(super) fn hinge_embedding_loss(x: &Tensor, target: &Tensor, margin: f64, reduction: Word) -> Result<Tensor> {
+    let target = target.to_dtype(DType::F64);
+    let loss = dispatch!(x.dtype(), T => {
+        // The margin of integers is an integer.
+        let margin = T::from_f64(margin).to_f64();
+        iter::zip::<T, f64, T>(x, &target, |x, y| {
+            let x = x.to_f64();
+            // Integers wrap, as they do in a subtraction.
+            let lack = T::from_f64(margin - x).to_f64();
+            let lack = if y == 1.0 || lack < 0.0 { 0.0 } else { lack };
+            let own = if y == -1.0 { 0.0 } else { x };
+            T::from_f64(lack + own)
+        })
+    });
+    Ok(reduced(loss, &reduction))
+}

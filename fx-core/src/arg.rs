@@ -11,7 +11,7 @@ use crate::tensor::{DType, Scalar};
 pub type Key = Cow<'static, str>;
 
 /// An argument: a value or immediate data, nested as deep as needed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Arg<V> {
     /// Absent.
     None,
@@ -202,6 +202,25 @@ impl<V> IntoIterator for Kwargs<V> {
 impl<V> Default for Kwargs<V> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// The same argument: a NaN is itself, and 0.0 is not -0.0, so that equal calls give equal results.
+impl<V: PartialEq> PartialEq for Arg<V> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Arg::None, Arg::None) | (Arg::Ellipsis, Arg::Ellipsis) => true,
+            (Arg::Value(a), Arg::Value(b)) => a == b,
+            (Arg::Bool(a), Arg::Bool(b)) => a == b,
+            (Arg::Int(a), Arg::Int(b)) => a == b,
+            (Arg::Float(a), Arg::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+            (Arg::Str(a), Arg::Str(b)) => a == b,
+            (Arg::DType(a), Arg::DType(b)) => a == b,
+            (Arg::List(a), Arg::List(b)) | (Arg::Tuple(a), Arg::Tuple(b)) => a == b,
+            (Arg::Dict(a), Arg::Dict(b)) => a == b,
+            (Arg::Slice(a), Arg::Slice(b)) => a == b,
+            _ => false,
+        }
     }
 }
 

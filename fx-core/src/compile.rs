@@ -7,7 +7,7 @@ use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeArg, NodeId, Opcode};
 use crate::graph_module::{GraphModule, no_such};
-use crate::interpreter::{check_count, last_uses, locate};
+use crate::interpreter::{Inputs, LastUses, locate};
 use crate::module::{Buffer, Module, Parameter};
 use crate::ops::Function;
 use crate::tensor::Tensor;
@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// A graph made ready to run on tensors. Safe to run from many threads at once.
 pub struct Plan {
     steps: Vec<Step>,
-    /// One for each node.
     registers: usize,
+    inputs: Inputs,
     /// For errors: nodes, their lines and the user's.
     graph: Graph,
 }
@@ -29,7 +29,8 @@ struct Step {
     action: Action,
     args: Vec<Arg<Read>>,
     kwargs: Kwargs<Read>,
-    into: usize,
+    /// None if nothing uses the result.
+    into: Option<usize>,
 }
 
 enum Action {
@@ -55,11 +56,11 @@ impl Plan {
     /// If a node refers to something that is not there.
     pub fn new(module: &GraphModule) -> Result<Self> {
         let graph = module.graph();
-        let registers: HashMap<NodeId, usize> = graph.nodes().enumerate().map(|(i, (id, _))| (id, i)).collect();
-        let last = last_uses(graph);
-        let step = |id: NodeId| -> Result<Step> {
+        let last = LastUses::new(graph);
+        let mut registers = Registers::default();
+        let mut step = |place: usize, id: NodeId| -> Result<Step> {
             let node = &graph[id];
-            let mut dying: Vec<NodeId> = last.get(&id).cloned().unwrap_or_default();
+            let mut dying: Vec<NodeId> = last.at(place).to_vec();
             // An argument mentioned twice is moved at its last mention.
             let mut mentions: HashMap<NodeId, usize> = HashMap::new();
             let mut count = |id: &NodeId| *mentions.entry(*id).or_default() += 1;
@@ -72,17 +73,21 @@ impl Plan {
                 });
                 let place = dying.iter().position(|dying| dying == id).filter(|_| left == 0);
                 let last = place.map(|place| dying.swap_remove(place)).is_some();
-                Read { register: registers[id], last }
+                Read { register: registers.of[id], last }
             };
             let args = node.args().iter().map(|arg: &NodeArg| arg.map(&mut read)).collect();
             let kwargs = node.kwargs().map(&mut read);
-            Ok(Step { node: id, action: action(module, id)?, args, kwargs, into: registers[&id] })
+            last.at(place).iter().for_each(|dead| registers.release(*dead));
+            let into = (node.users().len() > 0).then(|| registers.acquire(id));
+            Ok(Step { node: id, action: action(module, id)?, args, kwargs, into })
         };
         let steps = graph
             .nodes()
-            .map(|(id, _)| step(id).map_err(|error| locate(error, graph, id)))
+            .enumerate()
+            .map(|(place, (id, _))| step(place, id).map_err(|error| locate(error, graph, id)))
             .collect::<Result<Vec<_>>>()?;
-        Ok(Self { steps, registers: registers.len(), graph: graph.clone() })
+        let inputs = Inputs::new(graph, |_| true);
+        Ok(Self { steps, registers: registers.count, inputs, graph: graph.clone() })
     }
 
     /// Runs the plan on positional arguments.
@@ -90,7 +95,7 @@ impl Plan {
     /// # Errors
     /// If the arguments do not fit, or an op fails; the error names the node and the user's line.
     pub fn run(&self, args: Vec<Arg<Tensor>>) -> Result<Arg<Tensor>> {
-        check_count(&self.graph, args.len())?;
+        self.inputs.check(args.len())?;
         let mut registers: Vec<Option<Arg<Tensor>>> = (0..self.registers).map(|_| None).collect();
         let mut inputs = args.into_iter();
         for step in &self.steps {
@@ -98,9 +103,34 @@ impl Plan {
             if matches!(step.action, Action::Output) {
                 return Ok(value);
             }
-            registers[step.into] = Some(value);
+            if let Some(into) = step.into {
+                registers[into] = Some(value);
+            }
         }
         Ok(Arg::None)
+    }
+}
+
+/// Which values are in which registers; those of dead values are used again.
+#[derive(Default)]
+struct Registers {
+    of: HashMap<NodeId, usize>,
+    free: Vec<usize>,
+    count: usize,
+}
+
+impl Registers {
+    fn acquire(&mut self, id: NodeId) -> usize {
+        let register = self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        });
+        self.of.insert(id, register);
+        register
+    }
+
+    fn release(&mut self, id: NodeId) {
+        self.free.extend(self.of.get(&id));
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The result of everything in fx that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -210,8 +211,10 @@ impl fmt::Display for Report {
 /// Writes a file beside its place and renames it, so that it is never half-written.
 pub(crate) fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<()> {
     let context = |error: std::io::Error| Error::new(ErrorKind::Io, format!("{}: {error}", path.display()));
+    // Threads that write the same file do not meet beside it.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
+    beside.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     let beside = std::path::PathBuf::from(beside);
     let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
     written.inspect_err(|_| drop(std::fs::remove_file(&beside))).map_err(context)

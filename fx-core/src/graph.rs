@@ -57,6 +57,8 @@ pub struct Graph {
     ends: Option<(NodeId, NodeId)>,
     len: usize,
     cursor: edit::Cursor,
+    /// The insertion points that come back when those now in force end, innermost last.
+    outer_cursors: Vec<edit::Cursor>,
     namer: namer::Namer,
 }
 
@@ -69,6 +71,11 @@ impl Graph {
     /// The number of nodes.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// More than the index of any node.
+    pub(crate) fn slot_count(&self) -> usize {
+        self.slots.len()
     }
 
     /// Whether there are no nodes.
@@ -182,7 +189,8 @@ impl DoubleEndedIterator for Nodes<'_> {
     }
 }
 
-/// Equal nodes in equal order: names, opcodes, targets, arguments, annotations. Metadata does not count.
+/// Equal nodes in equal order: names, opcodes, targets, arguments, annotations. Metadata does not count, nor what the
+/// text form does not show of an output: its name, target and annotation.
 impl PartialEq for Graph {
     fn eq(&self, other: &Self) -> bool {
         let place = |graph: &Graph| -> std::collections::HashMap<NodeId, usize> {
@@ -190,10 +198,9 @@ impl PartialEq for Graph {
         };
         let (ours, theirs) = (place(self), place(other));
         let equal = |(_, a): (NodeId, &Node), (_, b): (NodeId, &Node)| {
-            a.name() == b.name()
-                && a.op() == b.op()
-                && a.target() == b.target()
-                && a.annotation() == b.annotation()
+            let output = a.op() == Opcode::Output;
+            a.op() == b.op()
+                && (output || (a.name(), a.target(), a.annotation()) == (b.name(), b.target(), b.annotation()))
                 && a.args.len() == b.args.len()
                 && a.args
                     .iter()

@@ -13,12 +13,12 @@ pub use state::State;
 use crate::arg::{Arg, Kwargs};
 use crate::compile::Plan;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{Graph, NodeMap, Opcode};
+use crate::graph::{Graph, NodeId, NodeMap, Opcode};
 use crate::interpreter::{Interpretable, Interpreter};
 use crate::module::{Entry, Module, Signature, StateDict, Visit, Visitor};
 use crate::tensor::Tensor;
 use crate::trace::Proxy;
-use crate::value::{Meta, Tree};
+use crate::value::{Call, Callee, Meta, Tree, Value};
 
 /// A captured model: a [`Graph`], and the modules, parameters and buffers that it refers to, shared with the model
 /// that it was captured from.
@@ -145,25 +145,52 @@ impl GraphModule {
         self.state.modules.values().for_each(|module| module.set_training(training));
     }
 
+    /// The default of a placeholder.
+    fn default_of<V>(&self, id: NodeId) -> Result<Arg<V>> {
+        let node = &self.graph[id];
+        let name = node.target();
+        let default = node.args().first().ok_or_else(|| Error::argument(format!("the input `{name}` is missing")))?;
+        default.try_map(&mut |_| Err(Error::argument(format!("the default of `{name}` is not a constant"))))
+    }
+
+    /// The arguments of a call by position: those given by name, and defaults before them.
+    fn positional<V: Clone>(&self, mut args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Vec<Arg<V>>> {
+        let mut left = kwargs.len();
+        for id in self.graph.placeholders().into_iter().skip(args.len()) {
+            if left == 0 {
+                break;
+            }
+            match kwargs.get(self.graph[id].target().name()) {
+                Some(arg) => {
+                    args.push(arg.clone());
+                    left -= 1;
+                }
+                None => args.push(self.default_of(id)?),
+            }
+        }
+        if left > 0 {
+            let names: Vec<_> = kwargs.iter().map(|(key, _)| &**key).collect();
+            return Err(Error::argument(format!("takes no or no second argument by a name of {}", names.join(", "))));
+        }
+        Ok(args)
+    }
+
     fn replay<V: Interpretable>(&self, args: Vec<Arg<V>>) -> Result<Arg<V>> {
         Interpreter::new(self).run(args)
     }
 
-    /// A copy of this graph's nodes in `graph`, with its placeholders replaced by `args`.
+    /// A copy of this graph's nodes in `graph`, with its placeholders replaced by `args`, those without an argument by
+    /// their defaults. Paths are copied as they are: the owner of `graph` must have the state they refer to.
     ///
     /// # Errors
-    /// If there are not as many arguments as placeholders.
-    pub fn inline_into(
-        &self,
-        graph: &mut Graph,
-        args: Vec<Arg<crate::graph::NodeId>>,
-    ) -> Result<Option<Arg<crate::graph::NodeId>>> {
-        let placeholders = self.graph.placeholders();
-        if placeholders.len() != args.len() {
-            let message = format!("the graph takes {} inputs, found {}", placeholders.len(), args.len());
-            return Err(Error::argument(message));
+    /// If there are too few or too many arguments, or one is not of `graph`; then `graph` may hold part of the copy.
+    pub fn inline_into(&self, graph: &mut Graph, args: Vec<Arg<NodeId>>) -> Result<Option<Arg<NodeId>>> {
+        crate::interpreter::Inputs::new(&self.graph, |_| true).check(args.len())?;
+        let mut map = NodeMap::new();
+        let mut args = args.into_iter();
+        for id in self.graph.placeholders() {
+            map.insert(id, args.next().map_or_else(|| self.default_of(id), Ok)?);
         }
-        let mut map: NodeMap = placeholders.into_iter().zip(args).collect();
         graph.graph_copy(&self.graph, &mut map)
     }
 }
@@ -275,16 +302,19 @@ impl Module for GraphModule {
         &SIGNATURE
     }
 
-    fn call_tensor(&self, args: Vec<Arg<Tensor>>, _: &Kwargs<Tensor>) -> Result<Arg<Tensor>> {
-        self.run(args)
+    fn call_tensor(&self, args: Vec<Arg<Tensor>>, kwargs: &Kwargs<Tensor>) -> Result<Arg<Tensor>> {
+        self.run(self.positional(args, kwargs)?)
     }
 
-    fn call_proxy(&self, args: Vec<Arg<Proxy>>, _: &Kwargs<Proxy>) -> Result<Arg<Proxy>> {
-        self.replay(args)
+    /// As every module call, one node or traced through: the tracer decides.
+    fn call_proxy(&self, args: Vec<Arg<Proxy>>, kwargs: &Kwargs<Proxy>) -> Result<Arg<Proxy>> {
+        let args = self.positional(args, kwargs)?;
+        let mut forward = || self.replay(args.clone());
+        Proxy::apply(Call { args: args.clone(), ..Call::new(Callee::Module(self, &mut forward)) })
     }
 
-    fn call_meta(&self, args: Vec<Arg<Meta>>, _: &Kwargs<Meta>) -> Result<Arg<Meta>> {
-        self.replay(args)
+    fn call_meta(&self, args: Vec<Arg<Meta>>, kwargs: &Kwargs<Meta>) -> Result<Arg<Meta>> {
+        self.replay(self.positional(args, kwargs)?)
     }
 
     fn share(&self) -> Arc<dyn Module> {

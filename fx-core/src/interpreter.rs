@@ -113,6 +113,13 @@ pub trait Interpretable: Value {
     /// # Errors
     /// If it does not take the arguments.
     fn call_module(module: &dyn Module, args: Vec<Arg<Self>>, kwargs: Kwargs<Self>) -> Result<Arg<Self>>;
+
+    /// Runs `f` for a node: what proxies record in it comes from the node's place in the user's source.
+    #[doc(hidden)]
+    fn run_for<R>(node: &Node, f: impl FnOnce() -> R) -> R {
+        let _ = node;
+        f()
+    }
 }
 
 impl Interpretable for Tensor {
@@ -131,6 +138,10 @@ impl Interpretable for Proxy {
     fn call_module(module: &dyn Module, args: Vec<Arg<Self>>, kwargs: Kwargs<Self>) -> Result<Arg<Self>> {
         module.call_proxy(args, &kwargs)
     }
+
+    fn run_for<R>(node: &Node, f: impl FnOnce() -> R) -> R {
+        crate::trace::run_for(node.meta(), f)
+    }
 }
 
 /// Runs a graph node by node.
@@ -145,7 +156,7 @@ impl Interpretable for Proxy {
 pub struct Interpreter<'a, V, H = NoHooks> {
     module: &'a GraphModule,
     hooks: H,
-    env: HashMap<NodeId, Arg<V>>,
+    env: Env<V>,
     keep: bool,
 }
 
@@ -159,13 +170,17 @@ impl<'a, V: Interpretable> Interpreter<'a, V> {
 impl<'a, V: Interpretable, H: Hooks<V>> Interpreter<'a, V, H> {
     /// An interpreter of a module's graph with overrides.
     pub fn with_hooks(module: &'a GraphModule, hooks: H) -> Self {
-        Self { module, hooks, env: HashMap::new(), keep: false }
+        Self { module, hooks, env: Env::new(module.graph()), keep: false }
     }
 
-    /// Starts with values for some nodes, which are then not run: partial evaluation.
+    /// Starts with values for some nodes, which are then not run: partial evaluation. A placeholder that has a value
+    /// takes no argument.
     #[must_use]
     pub fn with_env(mut self, env: impl IntoIterator<Item = (NodeId, Arg<V>)>) -> Self {
-        self.env.extend(env);
+        let graph = self.module.graph();
+        for (id, value) in env.into_iter().filter(|(id, _)| graph.contains(*id)) {
+            self.env.set(id, value);
+        }
         self
     }
 
@@ -190,28 +205,24 @@ impl<'a, V: Interpretable, H: Hooks<V>> Interpreter<'a, V, H> {
     /// As [`Interpreter::run`].
     pub fn run_with_env(mut self, args: Vec<Arg<V>>) -> Result<(Arg<V>, HashMap<NodeId, Arg<V>>)> {
         let graph = self.module.graph();
-        check_count(graph, args.len())?;
-        let last_uses = if self.keep { HashMap::new() } else { last_uses(graph) };
+        Inputs::new(graph, |id| self.env.get(id).is_none()).check(args.len())?;
+        let last_uses = if self.keep { LastUses::default() } else { LastUses::new(graph) };
         let mut run = Run { module: self.module, args: args.into_iter(), env: self.env };
         let mut output = Arg::None;
-        for (id, node) in graph.nodes() {
-            if run.env.contains_key(&id) {
-                if node.op() == Opcode::Placeholder {
-                    run.args.next();
-                }
-                continue;
-            }
-            let value = self.hooks.run_node(&mut run, id).map_err(|error| locate(error, graph, id))?;
+        for (place, (id, node)) in graph.nodes().enumerate() {
+            let value = match run.env.take(id) {
+                Some(value) => value,
+                None => V::run_for(node, || self.hooks.run_node(&mut run, id)).map_err(|e| locate(e, graph, id))?,
+            };
             if node.op() == Opcode::Output {
                 output = value;
                 break;
             }
-            run.env.insert(id, value);
-            for dead in last_uses.get(&id).into_iter().flatten() {
-                run.env.remove(dead);
-            }
+            run.env.set(id, value);
+            last_uses.at(place).iter().for_each(|dead| drop(run.env.take(*dead)));
         }
-        Ok((output, run.env))
+        let left = graph.nodes().filter_map(|(id, _)| run.env.take(id).map(|value| (id, value)));
+        Ok((output, left.collect()))
     }
 }
 
@@ -219,7 +230,29 @@ impl<'a, V: Interpretable, H: Hooks<V>> Interpreter<'a, V, H> {
 pub struct Run<'a, V> {
     module: &'a GraphModule,
     args: std::vec::IntoIter<Arg<V>>,
-    env: HashMap<NodeId, Arg<V>>,
+    env: Env<V>,
+}
+
+/// The values of a graph's nodes.
+struct Env<V>(Vec<Option<Arg<V>>>);
+
+impl<V> Env<V> {
+    fn new(graph: &Graph) -> Self {
+        Self((0..graph.slot_count()).map(|_| None).collect())
+    }
+
+    fn get(&self, id: NodeId) -> Option<&Arg<V>> {
+        self.0.get(id.index()).and_then(Option::as_ref)
+    }
+
+    fn take(&mut self, id: NodeId) -> Option<Arg<V>> {
+        self.0.get_mut(id.index()).and_then(Option::take)
+    }
+
+    /// Sets the value of a node of the graph.
+    fn set(&mut self, id: NodeId, value: Arg<V>) {
+        self.0[id.index()] = Some(value);
+    }
 }
 
 impl<V: Interpretable> Run<'_, V> {
@@ -230,7 +263,7 @@ impl<V: Interpretable> Run<'_, V> {
 
     /// The value of a node that has run and is still needed.
     pub fn value(&self, id: NodeId) -> Option<&Arg<V>> {
-        self.env.get(&id)
+        self.env.get(id).filter(|_| self.module.graph().contains(id))
     }
 
     /// An argument with the values of its nodes; torch.fx's `fetch_args_kwargs_from_env`.
@@ -239,7 +272,7 @@ impl<V: Interpretable> Run<'_, V> {
     /// If a node has no value.
     pub fn fetch(&self, arg: &Arg<NodeId>) -> Result<Arg<V>> {
         arg.try_flat_map(&mut |id| {
-            self.env.get(id).cloned().ok_or_else(|| {
+            self.value(*id).cloned().ok_or_else(|| {
                 let name = self.module.graph().get(*id).map_or_else(|| id.to_string(), |node| node.name().to_owned());
                 Error::new(ErrorKind::Graph, format!("the value of %{name} is used, but it has none"))
                     .help("run Graph::lint to see whether the graph is in order")
@@ -288,7 +321,11 @@ impl<V: Interpretable> Run<'_, V> {
         }
     }
 
-    fn placeholder(&mut self, node: &Node) -> Result<Arg<V>> {
+    /// The next argument, or the default.
+    ///
+    /// # Errors
+    /// If there is neither.
+    pub fn placeholder(&mut self, node: &Node) -> Result<Arg<V>> {
         match (self.args.next(), node.args().first()) {
             (Some(arg), _) => Ok(arg),
             (None, Some(default)) => self.fetch(default),
@@ -296,7 +333,11 @@ impl<V: Interpretable> Run<'_, V> {
         }
     }
 
-    fn get_attr(&self, node: &Node) -> Result<Arg<V>> {
+    /// The parameter or buffer at the path of a node.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn get_attr(&self, node: &Node) -> Result<Arg<V>> {
         let path = node.target().name();
         let state = self.module.state();
         if let Some(parameter) = state.parameters.get(path) {
@@ -308,42 +349,89 @@ impl<V: Interpretable> Run<'_, V> {
         }
     }
 
-    fn call_function(&self, _: &Node, function: Function, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
+    /// Calls a function.
+    ///
+    /// # Errors
+    /// If it does not take the arguments.
+    pub fn call_function(&self, _: &Node, function: Function, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
         V::apply(Call { args, kwargs, ..Call::function(function) })
     }
 
-    fn call_method(&self, _: &Node, method: Function, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
+    /// Calls a method.
+    ///
+    /// # Errors
+    /// If it does not take the arguments.
+    pub fn call_method(&self, _: &Node, method: Function, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
         V::apply(Call { args, kwargs, ..Call::method(method) })
     }
 
-    fn call_module(&self, _: &Node, module: &dyn Module, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
+    /// Calls a module.
+    ///
+    /// # Errors
+    /// If it does not take the arguments.
+    pub fn call_module(&self, _: &Node, module: &dyn Module, args: Vec<Arg<V>>, kwargs: Kwargs<V>) -> Result<Arg<V>> {
         V::call_module(module, args, kwargs)
     }
 }
 
-/// Checks the number of positional arguments of a graph.
-pub(crate) fn check_count(graph: &Graph, count: usize) -> Result<()> {
-    let placeholders: Vec<_> = graph.nodes().filter(|(_, node)| node.op() == Opcode::Placeholder).collect();
-    let required = placeholders.iter().filter(|(_, node)| node.args().is_empty()).count();
-    if (required..=placeholders.len()).contains(&count) {
-        return Ok(());
-    }
-    let names: Vec<_> = placeholders.iter().map(|(_, node)| node.target().name()).collect();
-    Err(Error::argument(format!("takes {} inputs ({}), found {count}", names.len(), names.join(", "))))
+/// The inputs that a graph takes.
+pub(crate) struct Inputs {
+    names: Vec<String>,
+    required: usize,
 }
 
-/// The nodes whose values are not used after a node, by that node.
-pub(crate) fn last_uses(graph: &Graph) -> HashMap<NodeId, Vec<NodeId>> {
-    let mut last: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
-    let mut seen = std::collections::HashSet::new();
-    for (id, node) in graph.nodes().rev() {
-        for input in node.inputs() {
-            if seen.insert(input) {
-                last.entry(id).or_default().push(input);
-            }
+impl Inputs {
+    /// Those of the graph's placeholders that `takes` an argument.
+    pub(crate) fn new(graph: &Graph, takes: impl Fn(NodeId) -> bool) -> Self {
+        let mut inputs = Self { names: Vec::new(), required: 0 };
+        for (_, node) in graph.nodes().filter(|(id, node)| node.op() == Opcode::Placeholder && takes(*id)) {
+            inputs.names.push(node.target().name().to_owned());
+            inputs.required += usize::from(node.args().is_empty());
         }
+        inputs
     }
-    last
+
+    /// Checks the number of positional arguments.
+    pub(crate) fn check(&self, count: usize) -> Result<()> {
+        let most = self.names.len();
+        if (self.required..=most).contains(&count) {
+            return Ok(());
+        }
+        let takes = if self.required == most { most.to_string() } else { format!("{} to {most}", self.required) };
+        let s = if most == 1 { "" } else { "s" };
+        Err(Error::argument(format!("takes {takes} input{s} ({}), found {count}", self.names.join(", "))))
+    }
+}
+
+/// At which node each value is used for the last time.
+#[derive(Default)]
+pub(crate) struct LastUses {
+    dead: Vec<NodeId>,
+    /// For each node in reverse order, where its part of `dead` ends.
+    ends: Vec<usize>,
+}
+
+impl LastUses {
+    pub(crate) fn new(graph: &Graph) -> Self {
+        let mut uses = Self { dead: Vec::new(), ends: Vec::with_capacity(graph.len()) };
+        let mut seen = vec![false; graph.slot_count()];
+        for (_, node) in graph.nodes().rev() {
+            node.for_each_input(&mut |input| {
+                if !std::mem::replace(&mut seen[input.index()], true) {
+                    uses.dead.push(input);
+                }
+            });
+            uses.ends.push(uses.dead.len());
+        }
+        uses
+    }
+
+    /// The nodes whose values are not used after the node at this place in the order.
+    pub(crate) fn at(&self, place: usize) -> &[NodeId] {
+        let Some(from_end) = self.ends.len().checked_sub(place + 1) else { return &[] };
+        let start = from_end.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.dead[start..self.ends[from_end]]
+    }
 }
 
 /// Adds the node, its module and the user's line to an error.

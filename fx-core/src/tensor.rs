@@ -145,9 +145,14 @@ impl Tensor {
     #[track_caller]
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
         let elements = self.elements::<T>();
-        let elements = if self.numel() == 0 { &[] } else { &elements[self.offset..] };
-        let shape = IxDyn(&self.shape).strides(IxDyn(&self.strides));
-        ArrayViewD::from_shape(shape, elements).expect("invariant: the layout lies within the storage")
+        let shape = IxDyn(&self.shape);
+        let view = if self.numel() == 0 {
+            // Strides of a tensor without elements would point outside the empty slice.
+            ArrayViewD::from_shape(shape, &[])
+        } else {
+            ArrayViewD::from_shape(shape.strides(IxDyn(&self.strides)), &elements[self.offset..])
+        };
+        view.expect("invariant: the layout lies within the storage")
     }
 
     /// The elements in row-major order, copied.

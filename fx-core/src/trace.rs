@@ -13,12 +13,15 @@ pub use tracer::{DefaultTracer, Leaves, NodeRequest, Tracer};
 
 use std::rc::Rc;
 
-use crate::arg::Arg;
-use crate::error::Result;
+use crate::arg::{Arg, Kwargs};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{NodeArg, Opcode};
 use crate::graph_module::GraphModule;
-use crate::module::{Module, Traceable, TraceableFn};
+use crate::interpreter::{Hooks, Interpreter};
+use crate::module::{Traceable, TraceableFn};
 use crate::value::Tree;
-use session::Session;
+pub(crate) use session::run_for;
+use session::{Session, input};
 
 /// Captures a module whose `forward` takes no static arguments.
 ///
@@ -44,7 +47,7 @@ pub fn trace_by<M: Traceable>(tracer: impl Tracer + 'static, module: &M, statics
     let session = Session::new(Rc::new(tracer), Some(module));
     session.enter_root(module);
     let inputs = M::SIGNATURE.inputs;
-    session.run(inputs, module.type_name(), |args| module.invoke::<Proxy>(args, statics))
+    session.run(inputs.iter().map(|name| input(name)), module.type_name(), |args| module.invoke::<Proxy>(args, statics))
 }
 
 /// Captures a free function marked `#[traceable]`, with its static arguments as a tuple; `fx::trace_fn!(f)` is the
@@ -54,7 +57,8 @@ pub fn trace_by<M: Traceable>(tracer: impl Tracer + 'static, module: &M, statics
 /// As [`trace`].
 pub fn trace_function<F: TraceableFn>(statics: F::Static) -> Result<GraphModule> {
     let session = Session::new(Rc::new(DefaultTracer), None);
-    session.run(F::SIGNATURE.inputs, "Function", |args| F::invoke::<Proxy>(args, statics))
+    session
+        .run(F::SIGNATURE.inputs.iter().map(|name| input(name)), "Function", |args| F::invoke::<Proxy>(args, statics))
 }
 
 /// Captures a function or closure of proxies, whose parameters get these names; `fx::trace_fn!(|x, y| ..)` is the
@@ -70,7 +74,31 @@ pub fn trace_fn<A: Tree<Proxy>, R: Tree<Proxy>>(
     f: impl FnOnce(A) -> R,
 ) -> Result<GraphModule> {
     let session = Session::new(Rc::new(DefaultTracer), None);
-    session.run(names, "Function", |args| A::from_arg(Arg::Tuple(args)).map(|args| f(args).to_arg()))
+    session.run(names.iter().map(|name| input(name)), "Function", |args| {
+        A::from_arg(Arg::Tuple(args)).map(|args| f(args).to_arg())
+    })
+}
+
+/// Captures a captured model anew, with overrides: torch.fx's `Transformer`. All modules are leaves, nodes keep their
+/// place in the user's source, inputs their defaults; a parameter is read by one node. Names are given anew.
+///
+/// # Errors
+/// If a hook fails, or the result does not lint.
+pub fn transform(module: &GraphModule, hooks: impl Hooks<Proxy>) -> Result<GraphModule> {
+    let session = Session::new(Rc::new(Leaves::All), Some(module));
+    session.enter_root(module);
+    let graph = module.graph();
+    let request = |id| {
+        let node = &graph[id];
+        let constant = |arg: &NodeArg| {
+            arg.try_map(&mut |_| Err(Error::new(ErrorKind::Trace, "the default of an input is not a constant")))
+        };
+        let args = node.args().iter().map(constant).collect::<Result<_>>()?;
+        let (target, name) = (node.target().clone(), Some(node.name().to_owned()));
+        Ok(NodeRequest { op: Opcode::Placeholder, target, args, kwargs: Kwargs::new(), name })
+    };
+    let inputs = graph.placeholders().into_iter().map(request).collect::<Result<Vec<_>>>()?;
+    session.run(inputs, module.class_name(), |args| Interpreter::with_hooks(module, hooks).run(args))
 }
 
 /// Captures a free function or a closure; placeholders carry the names of its parameters.

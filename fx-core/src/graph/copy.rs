@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Graph, NodeArg, NodeId, Opcode};
+use crate::arg::Kwargs;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Which argument stands in a copy for which node of the original.
@@ -13,7 +14,7 @@ impl Graph {
     /// become here.
     ///
     /// # Errors
-    /// If the node is not in `other`, or `input` fails.
+    /// If the node is not in `other`, or `input` fails or gives a node that is not in this graph.
     pub fn node_copy(
         &mut self,
         other: &Graph,
@@ -23,14 +24,30 @@ impl Graph {
         let node =
             other.get(id).ok_or_else(|| Error::new(ErrorKind::Graph, format!("node {id} is not in the graph")))?;
         let mut input = |id: &NodeId| input(*id);
-        let args = node.args.iter().map(|arg| arg.try_flat_map(&mut input)).collect::<Result<_>>()?;
+        let args = node.args.iter().map(|arg| arg.try_flat_map(&mut input)).collect::<Result<Vec<_>>>()?;
         let kwargs = node.kwargs.try_flat_map(&mut input)?;
+        self.check_inputs(&args, &kwargs)?;
         let copy = self.create_node(node.op, node.target.clone(), args, kwargs, Some(&node.name));
         if let Some(new) = self.node_mut(copy) {
             new.annotation.clone_from(&node.annotation);
             new.meta = node.meta.clone();
         }
         Ok(copy)
+    }
+
+    fn check_inputs(&self, args: &[NodeArg], kwargs: &Kwargs<NodeId>) -> Result<()> {
+        let mut foreign = None;
+        let mut check = |id: &NodeId| {
+            if !self.contains(*id) {
+                foreign = Some(*id);
+            }
+        };
+        args.iter().for_each(|arg| arg.for_each(&mut check));
+        kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut check));
+        match foreign {
+            Some(id) => Err(Error::new(ErrorKind::Graph, format!("node {id} is not in the graph that is copied to"))),
+            None => Ok(()),
+        }
     }
 
     /// Copies all nodes of another graph but its output to the insertion point; nodes that are in `map` already

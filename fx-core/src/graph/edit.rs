@@ -5,6 +5,7 @@ use super::node::{Node, Slot};
 use super::{Graph, Metadata, NodeArg, NodeId, Opcode, Target, missing};
 use crate::arg::{Key, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
+use crate::ops::{Effect, Function};
 
 /// Where the next node goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +101,7 @@ impl Graph {
                 .help("replace its uses first, for example with `replace_all_uses_with`"));
         }
         self.remove_from_inputs(id);
-        self.repair_cursor(id);
+        self.repair_cursors(id);
         self.unlink(id);
         let slot = &mut self.slots[id.index()];
         slot.node = None;
@@ -189,7 +190,10 @@ impl Graph {
     #[track_caller]
     pub fn update_arg(&mut self, id: NodeId, index: usize, arg: impl Into<NodeArg>) {
         let mut args = self[id].args.clone();
-        args[index] = arg.into();
+        match args.get_mut(index) {
+            Some(old) => *old = arg.into(),
+            None => panic!("node {} has no positional argument {index}", self.display_name(id)),
+        }
         self.set_args(id, args);
     }
 
@@ -200,6 +204,7 @@ impl Graph {
     #[track_caller]
     pub fn insert_arg(&mut self, id: NodeId, index: usize, arg: impl Into<NodeArg>) {
         let mut args = self[id].args.clone();
+        assert!(index <= args.len(), "node {} has no place for a positional argument {index}", self.display_name(id));
         args.insert(index, arg.into());
         self.set_args(id, args);
     }
@@ -273,13 +278,13 @@ impl Graph {
         self.relocate(id, place, Cursor::After(place));
     }
 
-    /// Removes nodes without users that `is_impure` does not protect; placeholders and the output stay.
-    /// Whether any went.
+    /// Removes nodes without users that `is_impure` does not protect; placeholders, the output and calls of functions
+    /// whose effect is [`Effect::Impure`] always stay. Whether any went.
     pub fn eliminate_dead_code(&mut self, is_impure: impl Fn(&Graph, NodeId) -> bool) -> bool {
         let before = self.len;
         for id in self.node_ids().into_iter().rev() {
             let node = &self[id];
-            let kept = matches!(node.op, Opcode::Placeholder | Opcode::Output);
+            let kept = matches!(node.op, Opcode::Placeholder | Opcode::Output) || has_effect(node);
             if !kept && node.users.is_empty() && !is_impure(self, id) {
                 let erased = self.erase_node(id);
                 debug_assert!(erased.is_ok(), "a node without users can be erased");
@@ -306,12 +311,12 @@ impl Graph {
 
     #[track_caller]
     fn with_cursor<R>(&mut self, cursor: Cursor, f: impl FnOnce(&mut Graph) -> R) -> R {
-        let saved = std::mem::replace(&mut self.cursor, cursor);
+        let depth = self.outer_cursors.len();
+        self.outer_cursors.push(std::mem::replace(&mut self.cursor, cursor));
         let result = f(self);
-        self.cursor = match saved {
-            Cursor::Before(id) | Cursor::After(id) if !self.contains(id) => Cursor::End,
-            saved => saved,
-        };
+        // `f` may have put another graph in the place of this one.
+        self.cursor = self.outer_cursors.get(depth).copied().unwrap_or_default();
+        self.outer_cursors.truncate(depth);
         result
     }
 
@@ -322,11 +327,15 @@ impl Graph {
         };
         args.iter().for_each(|arg| arg.for_each(&mut check));
         kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut check));
-        self.require(id);
-        self.remove_from_inputs(id);
+        let before = self[self.require(id)].inputs();
         if let Some(node) = self.node_mut(id) {
             (node.args, node.kwargs) = (args, kwargs);
         }
+        let after = self[id].inputs();
+        for input in before.difference(&after) {
+            self.forget_user(*input, id);
+        }
+        // Where it is a user already, it keeps its place among them.
         self.add_to_inputs(id);
     }
 
@@ -340,9 +349,13 @@ impl Graph {
 
     fn remove_from_inputs(&mut self, id: NodeId) {
         for input in self[id].inputs() {
-            if let Some(node) = self.node_mut(input) {
-                node.users.shift_remove(&id);
-            }
+            self.forget_user(input, id);
+        }
+    }
+
+    fn forget_user(&mut self, input: NodeId, user: NodeId) {
+        if let Some(node) = self.node_mut(input) {
+            node.users.shift_remove(&user);
         }
     }
 
@@ -405,22 +418,34 @@ impl Graph {
         self.require(id);
         self.require(place);
         if id != place {
-            self.repair_cursor(id);
+            self.repair_cursors(id);
             self.unlink(id);
             self.len += 1;
             self.link(id, cursor);
         }
     }
 
-    /// Keeps the insertion point valid when a node leaves its place.
-    fn repair_cursor(&mut self, id: NodeId) {
+    /// Keeps the insertion points where they are when a node leaves its place.
+    fn repair_cursors(&mut self, id: NodeId) {
         let Slot { prev, next, .. } = self.slots[id.index()];
-        self.cursor = match self.cursor {
-            Cursor::Before(at) if at == id => next.map_or(Cursor::End, Cursor::Before),
-            Cursor::After(at) if at == id => prev.map_or(Cursor::Start, Cursor::After),
-            other => other,
-        };
+        for cursor in self.outer_cursors.iter_mut().chain([&mut self.cursor]) {
+            *cursor = match *cursor {
+                Cursor::Before(at) if at == id => next.map_or(Cursor::End, Cursor::Before),
+                Cursor::After(at) if at == id => prev.map_or(Cursor::Start, Cursor::After),
+                other => other,
+            };
+        }
     }
+}
+
+/// Whether a node calls a function that must be called, used or not.
+fn has_effect(node: &Node) -> bool {
+    let function = match node.op {
+        Opcode::CallFunction => node.target.as_function(),
+        Opcode::CallMethod => Function::lookup(node.target.name()),
+        _ => None,
+    };
+    function.is_some_and(|function| function.effect() == Effect::Impure)
 }
 
 fn unknown(id: NodeId) -> Error {

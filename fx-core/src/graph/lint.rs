@@ -2,9 +2,10 @@
 //!
 //! - A call_function node's target is a function; any other node's target is a name.
 //! - A call_method node's target is a known method.
+//! - A placeholder has no arguments but its default, a get_attr none, an output one.
 //! - Arguments are nodes of this graph.
 //! - Arguments are defined before their users.
-//! - Names are unique, and identifiers.
+//! - Names are unique.
 //! - A node's users are the nodes whose arguments mention it.
 //! - There is at most one output, and it is the last node.
 //! - With an [`Owner`]: the path of a get_attr node is a parameter or buffer of it, that of a call_module node a module.
@@ -59,6 +60,7 @@ impl Graph {
         let (mut defined, mut names) = (HashSet::new(), HashSet::new());
         for (id, node) in self.nodes() {
             lint.target(id, node);
+            lint.count(id, node);
             lint.arguments(id, node, &defined);
             lint.name(id, node, &mut names);
             lint.users(id, node);
@@ -110,6 +112,19 @@ impl Lint<'_> {
         }
     }
 
+    fn count(&mut self, id: NodeId, node: &Node) {
+        let found = node.args().len() + node.kwargs().len();
+        let rule = match node.op() {
+            Opcode::Placeholder if node.args().len() > 1 || !node.kwargs().is_empty() => {
+                "at most one argument, a default"
+            }
+            Opcode::GetAttr if found > 0 => "no arguments",
+            Opcode::Output if node.args().len() != 1 || found > 1 => "one argument",
+            _ => return,
+        };
+        self.add(id, format!("{} nodes have {rule}, found {found}", node.op()));
+    }
+
     fn arguments(&mut self, id: NodeId, node: &Node, defined: &HashSet<NodeId>) {
         for input in node.inputs() {
             match self.graph.get(input) {
@@ -153,8 +168,8 @@ fn report(violations: &[Violation]) -> Result<()> {
     }
     let lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
     let count = violations.len();
-    let rules = if count == 1 { "a rule" } else { "rules" };
-    Err(Error::new(ErrorKind::Graph, format!("the graph breaks {rules} in {count} places:\n{}", lines.join("\n"))))
+    let places = if count == 1 { "a rule in 1 place".to_owned() } else { format!("rules in {count} places") };
+    Err(Error::new(ErrorKind::Graph, format!("the graph breaks {places}:\n{}", lines.join("\n"))))
 }
 
 impl fmt::Display for Violation {
@@ -162,3 +177,6 @@ impl fmt::Display for Violation {
         write!(f, "{}\n  in {}", self.message, self.line)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use super::{Opcode, Target};
 pub(super) struct Namer {
     used: HashSet<String>,
     /// The last number given after each base name.
-    counts: HashMap<String, u32>,
+    counts: HashMap<String, u64>,
 }
 
 impl Namer {
@@ -24,7 +24,7 @@ impl Namer {
             Some(number) if !self.used.contains(&name) => number,
             _ => self.counts.get(&base).copied().unwrap_or(0),
         };
-        while self.used.contains(&name) || is_keyword(&name) {
+        while self.used.contains(&name) || is_reserved(&name) {
             count += 1;
             name = format!("{base}_{count}");
         }
@@ -42,24 +42,29 @@ pub(super) fn candidate(op: Opcode, target: &Target) -> String {
     }
 }
 
-/// Whether a name can be used in Rust as it is.
-pub(super) fn is_keyword(name: &str) -> bool {
-    KEYWORDS.contains(&name)
+/// Whether a name means something else in Rust or in the text form.
+fn is_reserved(name: &str) -> bool {
+    KEYWORDS.contains(&name) || LITERALS.contains(&name)
 }
+
+/// What stands for a constant where the text form writes nodes without their sign.
+const LITERALS: &[&str] = &["None", "True", "False", "Ellipsis", "nan", "inf"];
 
 /// Rust's keywords, and the names that generated code needs for itself.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "fx", "gen", "if", "impl", "in", "let", "loop", "macro", "match",
-    "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait",
-    "true", "try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+    "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "Self", "static", "struct", "super",
+    "trait", "true", "try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while",
+    "yield",
 ];
 
 /// Splits a trailing `_5` off.
-fn split(name: &str) -> (&str, Option<u32>) {
+fn split(name: &str) -> (&str, Option<u64>) {
     match name.rsplit_once('_') {
         Some((base, number)) if !base.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            number.parse().map_or((name, None), |number| (base, Some(number)))
+            // A number too long to count on from is part of the name.
+            number.parse::<u32>().map_or((name, None), |number| (base, Some(number.into())))
         }
         _ => (name, None),
     }
@@ -117,6 +122,13 @@ mod tests {
         check("0 layers.0.conv", "_0 layers_0_conv");
         check("type self fx sum", "type_1 self_1 fx_1 sum");
         check("a--b _ é", "a_b _unnamed _unnamed_1");
+        check("x_5 x_2 x x_2 x", "x_5 x_2 x x_3 x_4");
+        check("a_1_2 a_1 a_1", "a_1_2 a_1 a_2");
+        check("x_01 x_1 x", "x_01 x_1 x");
+        check("y y_1 y y_1 y_2", "y y_1 y_2 y_3 y_4");
+        check("inf nan None Self", "inf_1 nan_1 None_1 Self_1");
+        check("x_4294967295 x_4294967295", "x_4294967295 x_4294967296");
+        check("x_99999999999 x_99999999999", "x_99999999999 x_99999999999_1");
         assert_eq!(candidate(Opcode::CallFunction, &Target::from("my_crate::helperFn")), "helper_fn");
     }
 }

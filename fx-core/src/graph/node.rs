@@ -67,7 +67,8 @@ pub(super) struct Slot {
 }
 
 impl NodeId {
-    pub(super) fn index(self) -> usize {
+    /// Its place in a table of [`Graph::slot_count`](super::Graph::slot_count) entries.
+    pub(crate) fn index(self) -> usize {
         self.index as usize
     }
 }
@@ -171,7 +172,7 @@ impl Node {
         &self.meta
     }
 
-    pub(super) fn for_each_input(&self, f: &mut impl FnMut(NodeId)) {
+    pub(crate) fn for_each_input(&self, f: &mut impl FnMut(NodeId)) {
         let mut f = |id: &NodeId| f(*id);
         self.args.iter().for_each(|arg| arg.for_each(&mut f));
         self.kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut f));

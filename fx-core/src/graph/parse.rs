@@ -71,14 +71,15 @@ impl<'a> Parser<'a> {
         self.expect("%")?;
         let name = self.until(" :")?;
         self.expect(" : ")?;
-        let annotation = if self.rest.starts_with("[num_users=") { None } else { Some(self.until(" [num_users=")?) };
+        let annotation =
+            if self.rest.starts_with("[num_users=") { None } else { Some(self.delimited(" [num_users=")?) };
         self.take(" ");
         self.expect("[num_users=")?;
         self.until("]")?;
         self.expect("] = ")?;
         let op: Opcode = self.until("[")?.parse().map_err(|error| self.located(error))?;
         self.expect("[target=")?;
-        let target = self.until("]")?;
+        let target = self.delimited("]")?;
         self.expect("]")?;
         let (args, kwargs) = self.arguments(op)?;
         self.end()?;
@@ -202,11 +203,11 @@ impl<'a> Parser<'a> {
             "Ellipsis" => Arg::Ellipsis,
             "nan" => Arg::Float(f64::NAN),
             "inf" => Arg::Float(f64::INFINITY),
-            // In the output line nodes stand without their sign.
-            word if self.line.trim_start().starts_with("return ") => self.node_named(word)?,
             word if word.starts_with("torch.") => {
                 Arg::DType(word.parse::<DType>().map_err(|error| self.located(error))?)
             }
+            // In the output line nodes stand without their sign.
+            word if self.line.trim_start().starts_with("return ") => self.node_named(word)?,
             word => Arg::Str(Cow::Owned(word.to_owned())),
         })
     }
@@ -249,6 +250,11 @@ impl<'a> Parser<'a> {
         let (text, rest) = self.rest.split_at(place);
         self.rest = rest;
         Ok(text.to_owned())
+    }
+
+    /// Text in quotes, or else up to `end`.
+    fn delimited(&mut self, end: &str) -> Result<String> {
+        if self.rest.starts_with('\'') { self.quoted() } else { self.until(end) }
     }
 
     fn take(&mut self, text: &str) -> bool {

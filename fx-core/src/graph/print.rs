@@ -28,13 +28,13 @@ impl Graph {
             let arg = node.args.first().unwrap_or(&Arg::None);
             return format!("return {}", text("").arg(arg));
         }
-        let annotation = node.annotation().map_or(String::new(), |annotation| format!("{annotation} "));
+        let annotation = node.annotation().map_or(String::new(), |text| format!("{} ", delimited(text, "[num_users=")));
         let head = format!(
             "%{} : {annotation}[num_users={}] = {}[target={}]",
             node.name,
             node.users.len(),
             node.op,
-            node.target
+            delimited(node.target.name(), "]")
         );
         match node.op {
             Opcode::Placeholder => match node.args.first() {
@@ -150,6 +150,12 @@ pub(crate) fn float(x: f64) -> String {
         return format!("{mantissa}e{sign}{digits:0>2}");
     }
     format!("{x:?}")
+}
+
+/// A text as it is, or quoted if its end would not be found before `end`.
+fn delimited(text: &str, end: &str) -> String {
+    let plain = !text.starts_with('\'') && !text.contains(end) && !text.contains(char::is_control);
+    if plain { text.to_owned() } else { quoted(text) }
 }
 
 /// A string without quotes, as torch.fx prints it, where that reads back as the same string.

@@ -101,9 +101,9 @@ fn load(module: &dyn Module, state: &StateDict) -> Result<()> {
     faults.extend(extra.map(|(name, tensor)| format!("extra: `{name}` {:?}", tensor.shape())));
     if !faults.is_empty() {
         let message = format!(
-            "the state does not fit {}, {} entries are wrong:\n  {}",
+            "the state does not fit {}, {} wrong:\n  {}",
             module.type_name(),
-            faults.len(),
+            if faults.len() == 1 { "1 entry is".to_owned() } else { format!("{} entries are", faults.len()) },
             faults.join("\n  ")
         );
         return Err(Error::new(ErrorKind::State, message));

@@ -31,7 +31,11 @@ pub fn load_safetensors_bytes(bytes: &[u8]) -> Result<IndexMap<String, Tensor>> 
     let invalid = |error| Error::new(ErrorKind::Format, format!("not a safetensors file: {error}"));
     let file = SafeTensors::deserialize(bytes).map_err(invalid)?;
     let mut entries: Vec<_> = file.tensors();
-    entries.sort_by_key(|(_, entry)| entry.data().as_ptr().addr());
+    // Tensors without elements share a place with others.
+    entries.sort_by(|(a, x), (b, y)| {
+        let place = |bytes: &[u8]| (bytes.as_ptr().addr(), bytes.len());
+        (place(x.data()), a).cmp(&(place(y.data()), b))
+    });
     entries
         .into_iter()
         .map(|(name, entry)| {
@@ -51,15 +55,20 @@ pub fn load_safetensors_bytes(bytes: &[u8]) -> Result<IndexMap<String, Tensor>> 
 /// Writes tensors to a file, beside it first and then renamed, so that it is never half-written.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// If two tensors have the same name, or the file cannot be written.
 pub fn save_safetensors<'a>(
     path: impl AsRef<Path>,
     entries: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
     metadata: Option<HashMap<String, String>>,
 ) -> Result<()> {
     let path = path.as_ref();
-    let entries = entries.into_iter().map(|(name, tensor)| (name, Entry::new(tensor)));
-    let bytes = safetensors::serialize(entries, metadata)
+    let mut named: IndexMap<&str, Entry<'_>> = IndexMap::new();
+    for (name, tensor) in entries {
+        if named.insert(name, Entry::new(tensor)).is_some() {
+            return Err(Error::argument(format!("{}: two tensors are named `{name}`", path.display())));
+        }
+    }
+    let bytes = safetensors::serialize(named, metadata)
         .map_err(|error| Error::new(ErrorKind::Format, format!("{}: {error}", path.display())))?;
     crate::error::write_file(path, &bytes)
 }

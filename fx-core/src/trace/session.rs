@@ -8,9 +8,9 @@ use std::rc::Rc;
 use super::{NodeRequest, Proxy, Tracer};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{Graph, ModuleFrame, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation, Target};
+use crate::graph::{Graph, Metadata, ModuleFrame, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation, Target};
 use crate::graph_module::{GraphModule, State};
-use crate::module::{Buffer, Entry, Module, Parameter, entries};
+use crate::module::{Buffer, Entry, Module, Parameter, entries, join};
 use crate::ops;
 use crate::tensor::Tensor;
 use crate::value::{Call, Callee, Meta};
@@ -37,6 +37,8 @@ pub(super) struct Session {
     stack: RefCell<Vec<ModuleFrame>>,
     calls: RefCell<HashMap<String, usize>>,
     errors: RefCell<Vec<Error>>,
+    /// The source lines of the nodes that are being replayed, each with the depth of the module stack there.
+    origins: RefCell<Vec<(usize, Option<SourceLocation>)>>,
 }
 
 impl Session {
@@ -72,6 +74,7 @@ impl Session {
             stack: RefCell::default(),
             calls: RefCell::default(),
             errors: RefCell::default(),
+            origins: RefCell::default(),
         })
     }
 
@@ -86,14 +89,14 @@ impl Session {
         self.stack.borrow_mut().push(ModuleFrame { path: String::new(), type_name, call: 0 });
     }
 
-    /// Runs a function on one placeholder a name, and makes a module of what it records.
+    /// Runs a function on these placeholders, and makes a module of what it records.
     pub(super) fn run(
         self: &Rc<Self>,
-        names: &[&str],
+        inputs: impl IntoIterator<Item = NodeRequest>,
         class: &str,
         f: impl FnOnce(Vec<Arg<Proxy>>) -> Result<Arg<Proxy>>,
     ) -> Result<GraphModule> {
-        let args = names.iter().map(|name| self.placeholder(name)).collect::<Result<Vec<_>>>()?;
+        let args = inputs.into_iter().map(|request| self.placeholder(request)).collect::<Result<Vec<_>>>()?;
         let guard = Guard::enter(self);
         let output = f(args);
         drop(guard);
@@ -160,14 +163,7 @@ impl Session {
         }
     }
 
-    fn placeholder(self: &Rc<Self>, name: &str) -> Result<Arg<Proxy>> {
-        let request = NodeRequest {
-            op: Opcode::Placeholder,
-            target: name.into(),
-            args: Vec::new(),
-            kwargs: Kwargs::new(),
-            name: Some(name.to_owned()),
-        };
+    fn placeholder(self: &Rc<Self>, request: NodeRequest) -> Result<Arg<Proxy>> {
         let id = self.tracer.create_node(&mut self.graph.borrow_mut(), request)?;
         Ok(Arg::Value(Proxy::new(id, self)))
     }
@@ -213,10 +209,17 @@ impl Session {
         let mut graph = self.graph.borrow_mut();
         let id = self.tracer.create_node(&mut graph, request)?;
         if let Some(meta) = graph.meta_mut(id) {
-            meta.insert(SourceLocation::from(location));
+            meta.insert(self.origin().unwrap_or_else(|| SourceLocation::from(location)));
             meta.insert(ModuleStack(self.stack.borrow().clone()));
         }
         Ok(Arg::Value(Proxy::new(id, self)))
+    }
+
+    /// The source line of the node that is being replayed, unless a module's own `forward` runs for it.
+    fn origin(&self) -> Option<SourceLocation> {
+        let origins = self.origins.borrow();
+        let (depth, location) = origins.last()?;
+        if *depth == self.stack.borrow().len() { location.clone() } else { None }
     }
 
     fn node_arg(&self, arg: Arg<Proxy>) -> Result<NodeArg> {
@@ -344,6 +347,46 @@ impl Session {
         Some(size.and_then(|size| {
             size.try_map(&mut |_| Err(Error::new(ErrorKind::Trace, "the size of a parameter is not an integer")))
         }))
+    }
+}
+
+/// The request for an input without a default.
+pub(super) fn input(name: &str) -> NodeRequest {
+    NodeRequest {
+        op: Opcode::Placeholder,
+        target: name.into(),
+        args: Vec::new(),
+        kwargs: Kwargs::new(),
+        name: Some(name.to_owned()),
+    }
+}
+
+/// Runs `f`; what is recorded in it comes from the source line and the modules of a node of another graph.
+pub(crate) fn run_for<R>(meta: &Metadata, f: impl FnOnce() -> R) -> R {
+    let Some(session) = Session::current() else { return f() };
+    let before = session.stack.borrow().len();
+    // The node's root is the module that is running.
+    let prefix = session.stack.borrow().last().map_or_else(String::new, |frame| frame.path.clone());
+    let below = |frame: &ModuleFrame| ModuleFrame { path: join(&prefix, &frame.path), ..frame.clone() };
+    session.stack.borrow_mut().extend(meta.module_stack().iter().skip(1).map(below));
+    let depth = session.stack.borrow().len();
+    session.origins.borrow_mut().push((depth, meta.location().cloned()));
+    let guard = Replay { session: &session, before };
+    let result = f();
+    drop(guard);
+    result
+}
+
+/// Ends the replay of a node when dropped, so that a panic does not leave it open.
+struct Replay<'a> {
+    session: &'a Session,
+    before: usize,
+}
+
+impl Drop for Replay<'_> {
+    fn drop(&mut self) {
+        self.session.origins.borrow_mut().pop();
+        self.session.stack.borrow_mut().truncate(self.before);
     }
 }
 

@@ -11,13 +11,13 @@ use fx::nn::models::{
     MobileNetV2, MobileNetV2Config, PaintActor, Vgg, VggConfig, VisionTransformer, VisionTransformerConfig,
     mobilenet_v2::make_divisible, resnet18, resnet34, resnet50, resnet101,
 };
+use fx::prelude::*;
 use fx::trace::{Leaves, transform};
 use fx::{Arg, GraphModule, Module, Opcode, Tensor, Traceable};
-use fx::prelude::*;
 use serde_json::Value as Json;
 
 mod support {
-    pub mod fill;
+    pub(crate) mod fill;
 }
 use support::fill::{fill, floats, integers};
 
@@ -98,6 +98,7 @@ fn check<M: Traceable<Static = ()>>(name: &str, model: &M, inputs: &[Tensor]) ->
     check_state(&golden, model);
     let args = inputs.iter().map(|input| Arg::Value(input.clone())).collect();
     let eager = tensors(&model.call_tensor(args, &fx::Kwargs::new()).unwrap());
+    assert!(!eager.is_empty(), "the model gives no tensor");
     for (golden, output) in golden["outputs"].as_array().unwrap().iter().zip(&eager) {
         check_output(golden, output);
     }
@@ -263,7 +264,8 @@ fn bert() {
 
 #[test]
 fn gpt2() {
-    let config = Gpt2Config { vocab_size: 50, n_positions: 16, n_embd: 32, n_layer: 2, n_head: 4, ..Default::default() };
+    let config =
+        Gpt2Config { vocab_size: 50, n_positions: 16, n_embd: 32, n_layer: 2, n_head: 4, ..Default::default() };
     let ids = integers("input_ids", &[2, 7], 50);
     let model = Gpt2::new(&config);
     check("gpt2", &model, &[ids.clone()]);

@@ -62,9 +62,8 @@ impl Args {
         let place = field.attrs.iter().position(|attr| attr.path().is_ident("traceable"));
         let Some(place) = place else { return Ok(None) };
         let attr = field.attrs.remove(place);
-        let error = |message: &Message| {
-            syn::Error::new(attr.meta.span(), format!("{}\nhelp: {}", message.text, message.help))
-        };
+        let error =
+            |message: &Message| syn::Error::new(attr.meta.span(), format!("{}\nhelp: {}", message.text, message.help));
         let Meta::List(list) = &attr.meta else { return Err(error(&messages::FIELD_ARGUMENT)) };
         let Meta::NameValue(pair) = syn::parse2(list.tokens.clone())? else {
             return Err(error(&messages::FIELD_ARGUMENT));

@@ -26,12 +26,12 @@ fn tensor(name: &str, shape: &[usize], f: impl Fn(f64) -> f64) -> Tensor {
 }
 
 /// An input of floats in `[-1, 1)`.
-pub fn floats(name: &str, shape: &[usize]) -> Tensor {
+pub(crate) fn floats(name: &str, shape: &[usize]) -> Tensor {
     tensor(name, shape, |u| u)
 }
 
 /// An input of integers in `0..below`.
-pub fn integers(name: &str, shape: &[usize], below: u64) -> Tensor {
+pub(crate) fn integers(name: &str, shape: &[usize], below: u64) -> Tensor {
     let count = shape.iter().product();
     Tensor::from_vec(shape, bits(name).take(count).map(|bits| (bits % below) as i64).collect())
 }
@@ -52,7 +52,7 @@ fn parameter(name: &str, shape: &[usize]) -> Tensor {
 }
 
 /// Fills all parameters and buffers of a module but PyTorch's counters; gives their names and shapes.
-pub fn fill(module: &dyn Module) -> Vec<(String, Vec<usize>)> {
+pub(crate) fn fill(module: &dyn Module) -> Vec<(String, Vec<usize>)> {
     let mut filled = Vec::new();
     for (name, entry) in entries(module) {
         let shape = match entry {

@@ -4,7 +4,6 @@
 //! Names, initialisation and the interaction of features are those of Facebook's `dlrm_s_pytorch.py`.
 
 use fx::ops::{CatOptions, StackOptions};
-use fx::prelude::*;
 use fx_macros::traceable;
 use indexmap::IndexMap;
 

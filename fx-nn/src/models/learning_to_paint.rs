@@ -4,7 +4,6 @@
 //! five strokes. Names are those of the authors' `ResNet`.
 
 use fx::functional;
-use fx::prelude::*;
 use fx_macros::traceable;
 
 use crate::{BatchNorm2d, Conv2d, Linear};

@@ -1,6 +1,5 @@
 //! The multi-layer perceptron.
 
-use fx::prelude::*;
 use fx_macros::traceable;
 
 use crate::Linear;

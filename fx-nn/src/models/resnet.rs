@@ -4,7 +4,6 @@
 
 use fx::Layer;
 use fx::ops::FlattenOptions;
-use fx::prelude::*;
 use fx_macros::traceable;
 
 use super::conv_init::he_fan_out;

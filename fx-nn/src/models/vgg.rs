@@ -3,7 +3,6 @@
 //! Names and details are torchvision's.
 
 use fx::ops::FlattenOptions;
-use fx::prelude::*;
 use fx_macros::traceable;
 
 use super::conv_init::he_fan_out;

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, Meta, Path, Token};
+use syn::{Attribute, Expr, ExprLit, Field, Lit, Meta, Path, Token};
 
 use crate::messages::{self, Message};
 
@@ -54,6 +54,29 @@ impl Args {
         match attr.meta {
             Meta::List(list) => Self::parse(list.tokens).map(Some),
             _ => Ok(Some(Self::default())),
+        }
+    }
+
+    /// Takes `#[traceable(name = "..")]` off a field of a module: the field's name in paths, if it is not its own.
+    pub(crate) fn take_name(field: &mut Field) -> syn::Result<Option<String>> {
+        let place = field.attrs.iter().position(|attr| attr.path().is_ident("traceable"));
+        let Some(place) = place else { return Ok(None) };
+        let attr = field.attrs.remove(place);
+        let error =
+            |message: &Message| syn::Error::new(attr.meta.span(), format!("{}\nhelp: {}", message.text, message.help));
+        let Meta::List(list) = &attr.meta else { return Err(error(&messages::FIELD_ARGUMENT)) };
+        let Meta::NameValue(pair) = syn::parse2(list.tokens.clone())? else {
+            return Err(error(&messages::FIELD_ARGUMENT));
+        };
+        match pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(name), .. }) if pair.path.is_ident("name") => {
+                let name = name.value();
+                if name.is_empty() || name.contains('.') {
+                    return Err(error(&messages::FIELD_NAME));
+                }
+                Ok(Some(name))
+            }
+            _ => Err(error(&messages::FIELD_ARGUMENT)),
         }
     }
 }

@@ -30,7 +30,8 @@ use context::Context;
 /// signature is rewritten to take any value, tensors as well as proxies.
 ///
 /// `#[traceable(leaf)]` on a struct makes the module a leaf: a trace records a call of it as one node.
-/// `#[traceable(skip)]` on a function of an `impl` block leaves it as it is. `#[traceable(crate = ::path)]` says where
+/// `#[traceable(name = "self")]` on a field gives it another name in paths and state dicts, where PyTorch's is no Rust
+/// identifier or no good one. `#[traceable(skip)]` on a function of an `impl` block leaves it as it is. `#[traceable(crate = ::path)]` says where
 /// the crate `fx` is, if it is renamed.
 #[proc_macro_attribute]
 pub fn traceable(attr: TokenStream, item: TokenStream) -> TokenStream {

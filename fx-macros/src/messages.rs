@@ -29,6 +29,10 @@ messages! {
         "the arguments are `leaf`, `skip` and `crate = ::path`";
     REPEATED_ARGUMENT: "the argument is given twice",
         "remove one of them";
+    FIELD_ARGUMENT: "unknown argument of the attribute on a field",
+        "write `#[traceable(name = \"..\")]`: the field's name in paths and state dicts";
+    FIELD_NAME: "the name of a field in paths is not empty and has no dot",
+        "make a module for each part of a path";
     CRATE_PATH: "`crate` takes a path from the root",
         "write `crate = ::name`";
     SKIP_HERE: "`skip` is for functions of an `impl` block",
@@ -65,16 +69,6 @@ messages! {
         "give it a parameter of type `&Tensor` and a result, or mark it `#[traceable(skip)]`";
     STATIC_REFERENCE: "a static argument of `forward` is owned",
         "take it by value, such as `String` instead of `&str`, or make it a field of the module";
-    FOR_TENSOR: "a traced tensor cannot be iterated",
-        "its length is not known while tracing; take it apart with `unbind` or `chunk`, or use `fx::wrap`";
-    INDEX_ASSIGN: "a traced tensor does not support assignment to an element",
-        "make a new tensor, for example with `where_`, `scatter` or `cat`";
-    CAST: "a traced tensor has no number to convert",
-        "convert its elements with `to`, or use `fx::wrap`";
-    MACRO_FORMAT: "a traced tensor has no text while tracing",
-        "print in a function marked `#[fx::wrap]`, or print the graph";
-    LEN: "the length of a traced tensor is not a number while tracing",
-        "use `size(0)`, which is recorded; if the call itself should be recorded, use `fx::wrap`";
 }
 
 /// The keyword of an item, to point at.

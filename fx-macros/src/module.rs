@@ -13,10 +13,12 @@ use crate::messages;
 use crate::tensors::{self, Replace};
 
 /// A struct: a structure of tensors if a field mentions `Tensor`, else a module.
-pub(crate) fn expand(context: &mut Context, args: &Args, item: ItemStruct) -> TokenStream {
+pub(crate) fn expand(context: &mut Context, args: &Args, mut item: ItemStruct) -> TokenStream {
     if args.skip {
         context.refuse(item.struct_token.span(), &messages::SKIP_HERE);
     }
+    let renamed: Vec<Option<String>> =
+        item.fields.iter_mut().map(|field| context.take(Args::take_name(field)).flatten()).collect();
     let tensors = item.fields.iter().any(|field| tensors::mentions(&field.ty));
     if tensors {
         let state = item.fields.iter().find(|field| {
@@ -35,17 +37,17 @@ pub(crate) fn expand(context: &mut Context, args: &Args, item: ItemStruct) -> To
         context.refuse_tokens(fields, &messages::TUPLE_STRUCT);
         return item.into_token_stream();
     }
-    module(context, args, &item)
+    module(context, args, &item, &renamed)
 }
 
-fn module(context: &Context, args: &Args, item: &ItemStruct) -> TokenStream {
+fn module(context: &Context, args: &Args, item: &ItemStruct, renamed: &[Option<String>]) -> TokenStream {
     let private = context.private();
     let name = &item.ident;
     let text = name.to_string();
     let leaf = args.leaf;
     let (impl_generics, type_generics, where_clause) = item.generics.split_for_impl();
     let fields: Vec<&Ident> = item.fields.iter().filter_map(|field| field.ident.as_ref()).collect();
-    let names = fields.iter().map(|field| path_name(field));
+    let names = fields.iter().zip(renamed).map(|(field, name)| name.clone().unwrap_or_else(|| path_name(field)));
     quote! {
         #item
 

@@ -26,6 +26,7 @@ mod embedding;
 pub mod init;
 mod linear;
 mod loss;
+pub mod models;
 mod norm;
 mod padding;
 mod pool;

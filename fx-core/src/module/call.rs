@@ -262,8 +262,7 @@ where
 ///
 /// # Errors
 /// If the arguments do not fit, or an op fails.
-#[doc(hidden)]
-pub fn call_dynamic<M: Traceable, V: Value>(module: &M, mut args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
+fn call_dynamic<M: Traceable, V: Value>(module: &M, mut args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
 where
     for<'a> &'a V: RefOps<V>,
     f64: ScalarOps<V>,

@@ -61,7 +61,7 @@ macro_rules! ops {
         }
 
         /// The functions of this family, as `fx::functional` has them.
-        pub mod functional {
+        pub(super) mod functional {
             #[allow(unused_imports, reason = "not every family has every style")]
             use $crate::{ops::{kind::{self, Encode}, table::out}, value::{Call, Value}};
 
@@ -124,7 +124,7 @@ macro_rules! ops {
         }
 
         /// The functions of this family as targets of nodes.
-        pub mod targets {
+        pub(super) mod targets {
             #![allow(non_upper_case_globals, reason = "a function has its op's name")]
 
             $(

@@ -10,9 +10,6 @@ use crate::module::{Buffer, Module, Parameter};
 use crate::ops::Function;
 use crate::tensor::Tensor;
 
-/// An argument without values: a constant, an attribute.
-pub type Immediate = Arg<Infallible>;
-
 /// What is called.
 pub enum Callee<'a, V> {
     /// A function: `relu(x)`, `x + y`.

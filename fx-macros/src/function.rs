@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::messages;
 use crate::signature::{self, Form, Parameter};
 use crate::taint::Taint;
-use crate::tensors::Replace;
+use crate::tensors::{self, Replace};
 
 /// A free function.
 pub(crate) fn expand_fn(context: &mut Context, item: ItemFn) -> TokenStream {
@@ -27,7 +27,15 @@ pub(crate) fn expand_fn(context: &mut Context, item: ItemFn) -> TokenStream {
     }
     rewrite(context, &mut item.sig, &mut item.block, &value, &parameters);
     let handle = handle(context, &original, &value, &parameters);
-    quote!(#item #handle)
+    let mention = mention(&original.sig);
+    quote!(#item #handle #mention)
+}
+
+/// Names the written `Tensor` once more: else its import would be unused, as the function no longer mentions it.
+fn mention(signature: &Signature) -> TokenStream {
+    tensors::first_mention(signature)
+        .map(|path| quote!(const _: ::core::option::Option<#path> = ::core::option::Option::None;))
+        .unwrap_or_default()
 }
 
 /// A type of the function's name, by which `trace_fn!` finds it. Functions and types have separate names.
@@ -59,6 +67,7 @@ pub(crate) fn expand_impl(context: &mut Context, mut item: ItemImpl) -> TokenStr
         return item.into_token_stream();
     }
     let mut extra = TokenStream::new();
+    let mut mentioned = None;
     let mut forwards = 0;
     let (generics, self_ty) = (item.generics.clone(), (*item.self_ty).clone());
     for part in &mut item.items {
@@ -83,10 +92,11 @@ pub(crate) fn expand_impl(context: &mut Context, mut item: ItemImpl) -> TokenStr
             }
         }
         if signature::is_traceable(&function.sig) {
+            mentioned = mentioned.or_else(|| Some(mention(&function.sig)));
             extra.extend(expand_method(context, &generics, &self_ty, function, is_forward));
         }
     }
-    quote!(#item #extra)
+    quote!(#item #extra #mentioned)
 }
 
 /// A function of an impl block; gives the implementations that `forward` brings.

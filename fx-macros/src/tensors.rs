@@ -39,6 +39,25 @@ pub(crate) fn mentions(ty: &Type) -> bool {
     find.0
 }
 
+/// The first `Tensor` that a signature mentions, as it was written.
+pub(crate) fn first_mention(signature: &syn::Signature) -> Option<Path> {
+    struct Find(Option<Path>);
+
+    impl Visit<'_> for Find {
+        fn visit_path(&mut self, path: &Path) {
+            if let (None, Some(count)) = (&self.0, prefix(path)) {
+                let segments = path.segments.iter().take(count).cloned().collect();
+                self.0 = Some(Path { leading_colon: path.leading_colon, segments });
+            }
+            syn::visit::visit_path(self, path);
+        }
+    }
+
+    let mut find = Find(None);
+    find.visit_signature(signature);
+    find.0
+}
+
 /// Whether a type is `Tensor` itself.
 pub(crate) fn is_plain(ty: &Type) -> bool {
     matches!(ty, Type::Path(ty) if ty.qself.is_none() && is_tensor(&ty.path))

@@ -1,8 +1,8 @@
 //! Recurrent layers.
 
-use fx::ops::{GruOptions, LstmOptions, RnnOptions, ZerosOptions};
 use fx::functional;
 use fx::module::{Entry, Visit, Visitor};
+use fx::ops::{GruOptions, LstmOptions, RnnOptions, ZerosOptions};
 use fx::prelude::*;
 use fx_macros::traceable;
 

@@ -141,12 +141,7 @@ impl TransformerEncoderLayer {
     }
 
     /// `src`: `[L, N, d_model]`, `src_mask`: `[L, L]`, `src_key_padding_mask`: `[N, L]`; gives the shape of `src`.
-    pub fn forward(
-        &self,
-        src: &Tensor,
-        src_mask: Option<&Tensor>,
-        src_key_padding_mask: Option<&Tensor>,
-    ) -> Tensor {
+    pub fn forward(&self, src: &Tensor, src_mask: Option<&Tensor>, src_key_padding_mask: Option<&Tensor>) -> Tensor {
         if self.settings.norm_first {
             let x = src + self.attend(&self.norm1.forward(src), src_mask, src_key_padding_mask);
             let fed = self.feed_forward(&self.norm2.forward(&x));
@@ -164,11 +159,8 @@ impl TransformerEncoderLayer {
 
     fn feed_forward(&self, x: &Tensor) -> Tensor {
         let hidden = self.linear1.forward(x);
-        let hidden = if self.settings.activation == "gelu" {
-            functional::gelu(hidden)
-        } else {
-            functional::relu(hidden)
-        };
+        let hidden =
+            if self.settings.activation == "gelu" { functional::gelu(hidden) } else { functional::relu(hidden) };
         self.dropout2.forward(self.linear2.forward(self.dropout.forward(hidden)))
     }
 

@@ -26,9 +26,7 @@ fn linear(name: &str) -> Option<Box<dyn Module>> {
         "Conv2d" => Box::new(nn::Conv2d::new(4, 6, 3).stride(2).padding(1).groups(2).bias(false)),
         "Conv2d same" => Box::new(nn::Conv2d::new(4, 2, [3, 2]).padding("same").dilation([1, 2])),
         "Conv2d reflect" => Box::new(nn::Conv2d::new(4, 2, 3).padding([1, 2]).padding_mode("reflect")),
-        "Conv2d same replicate" => {
-            Box::new(nn::Conv2d::new(4, 2, [3, 2]).padding("same").padding_mode("replicate"))
-        }
+        "Conv2d same replicate" => Box::new(nn::Conv2d::new(4, 2, [3, 2]).padding("same").padding_mode("replicate")),
         "Conv3d" => Box::new(nn::Conv3d::new(2, 3, 2).padding(1)),
         "ConvTranspose1d" => Box::new(nn::ConvTranspose1d::new(4, 2, 3).stride(2)),
         "ConvTranspose2d" => {
@@ -89,9 +87,35 @@ fn elementwise(name: &str) -> Option<Box<dyn Module>> {
         } };
     }
     let made = plain!(
-        ReLU, ReLU6, ELU, SELU, CELU, LeakyReLU, PReLU, GELU, SiLU, Mish, Softplus, Softsign, Tanh, Sigmoid, Hardtanh,
-        Hardsigmoid, Hardswish, LogSigmoid, GLU, Tanhshrink, Softshrink, Hardshrink, Flatten, CosineSimilarity,
-        MSELoss, L1Loss, SmoothL1Loss, HuberLoss, BCELoss
+        ReLU,
+        ReLU6,
+        ELU,
+        SELU,
+        CELU,
+        LeakyReLU,
+        PReLU,
+        GELU,
+        SiLU,
+        Mish,
+        Softplus,
+        Softsign,
+        Tanh,
+        Sigmoid,
+        Hardtanh,
+        Hardsigmoid,
+        Hardswish,
+        LogSigmoid,
+        GLU,
+        Tanhshrink,
+        Softshrink,
+        Hardshrink,
+        Flatten,
+        CosineSimilarity,
+        MSELoss,
+        L1Loss,
+        SmoothL1Loss,
+        HuberLoss,
+        BCELoss
     );
     made.or_else(|| {
         Some(match name {

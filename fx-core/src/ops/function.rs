@@ -225,7 +225,8 @@ fn require_possible(result: &Arg<Meta>) -> Result<()> {
         }
     });
     impossible.map_or(Ok(()), |tensor| {
-        Err(Error::shape(format!("there can be no {tensor}")).help("sizes are 0 or above, and their product fits 64 bits"))
+        Err(Error::shape(format!("there can be no {tensor}"))
+            .help("sizes are 0 or above, and their product fits 64 bits"))
     })
 }
 

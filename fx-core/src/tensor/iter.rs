@@ -100,7 +100,9 @@ impl<const N: usize> Runs<N> {
             let joins = outer[dim] == 1 || strides.iter().all(|strides| strides[dim - 1] == strides[dim] * outer[dim]);
             if outer[dim - 1] == 1 {
                 outer.remove(dim - 1);
-                strides.iter_mut().for_each(|strides| drop(strides.remove(dim - 1)));
+                for strides in &mut strides {
+                    strides.remove(dim - 1);
+                }
             } else if joins {
                 let size = outer.remove(dim);
                 outer[dim - 1] *= size;

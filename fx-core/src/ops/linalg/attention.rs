@@ -73,7 +73,7 @@ pub(super) fn shape(
 
 /// Makes a row of scores sum to 1; a row of minus infinities becomes zeros.
 fn softmax_row<R: Real>(row: &mut [R]) {
-    let highest = row.iter().copied().fold(R::of(f64::NEG_INFINITY), |a, b| if a < b || b != b { b } else { a });
+    let highest = row.iter().copied().fold(R::of(f64::NEG_INFINITY), |a, b| if a < b || b.f64().is_nan() { b } else { a });
     if highest.f64() == f64::NEG_INFINITY {
         row.fill(R::of(0.0));
         return;

@@ -1,0 +1,182 @@
+//! Kinds of attributes that are single values, and lists of integers.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use smallvec::SmallVec;
+
+use super::{Concrete, Encode, Kind, int_of, scalar_of};
+use crate::arg::Arg;
+use crate::tensor::{DType, Scalar};
+
+/// An attribute that may be `None`.
+pub struct maybe<K>(PhantomData<K>);
+
+impl<K: Kind> Kind for maybe<K> {
+    type Held<C: Concrete> = Option<K::Held<C>>;
+    const EXPECTED: &'static str = K::EXPECTED;
+
+    fn read<C: Concrete>(arg: &Arg<C>) -> Option<Self::Held<C>> {
+        if arg.is_none() { Some(None) } else { K::read(arg).map(Some) }
+    }
+}
+
+/// Declares kinds of attributes: the marker, what functions get, what messages say, how it is read, and what
+/// callers may write, the first of which is also the type in an `Option`.
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])* $kind:ident, $maybe:ident: $Held:ty, $expected:literal, $read:expr,
+        $First:ty $(, $More:ty)* => $encode:expr;)+) => { $(
+        $(#[doc = $doc])*
+        pub struct $kind;
+        #[doc = concat!("`", stringify!($kind), "` or `None`.")]
+        pub type $maybe = maybe<$kind>;
+
+        impl Kind for $kind {
+            type Held<C: Concrete> = $Held;
+            const EXPECTED: &'static str = $expected;
+
+            fn read<C: Concrete>(arg: &Arg<C>) -> Option<$Held> {
+                let read: fn(&Arg<C>) -> Option<$Held> = $read;
+                read(arg)
+            }
+        }
+
+        kinds!(@encode $kind: $First $(, $More)* => $encode);
+
+        impl<V> Encode<maybe<$kind>, V> for Option<$First> {
+            fn encode(self) -> Arg<V> {
+                self.map_or(Arg::None, |x| Encode::<$kind, V>::encode(x))
+            }
+        }
+    )+ };
+    (@encode $kind:ident: $($From:ty),+ => $encode:expr) => { $(
+        impl<V> Encode<$kind, V> for $From {
+            fn encode(self) -> Arg<V> {
+                let encode: fn($From) -> Arg<V> = $encode;
+                encode(self)
+            }
+        }
+
+        impl<V> Encode<maybe<$kind>, V> for $From {
+            fn encode(self) -> Arg<V> {
+                Encode::<$kind, V>::encode(self)
+            }
+        }
+    )+ };
+}
+
+kinds! {
+    /// A boolean.
+    flag, opt_flag: bool, "a bool", |arg| match arg { Arg::Bool(x) => Some(*x), _ => None },
+        bool => |x| Arg::Bool(x);
+    /// An integer.
+    int, opt_int: i64, "an int", |arg| int_of(arg),
+        i64, i32, usize => |x| Arg::Int(x as i64);
+    /// A floating-point number.
+    float, opt_float: f64, "a float", |arg| scalar_of(arg).map(Scalar::to_f64),
+        f64, f32, i64, i32 => |x| Arg::Float(x.into_f64());
+    /// A number.
+    scalar, opt_scalar: Scalar, "a number", |arg| scalar_of(arg),
+        f64, f32, i64, i32, usize, bool, Scalar => |x| Scalar::from(x).into();
+    /// An element type.
+    dtype, opt_dtype: DType, "a dtype", |arg| match arg { Arg::DType(x) => Some(*x), _ => None },
+        DType => |x| Arg::DType(x);
+    /// One of a few words.
+    string, opt_string: Cow<'static, str>, "a string",
+        |arg| match arg { Arg::Str(x) => Some(x.clone()), _ => None },
+        &'static str, String => |x| Arg::Str(x.into());
+    /// Floating-point numbers, one a dimension.
+    floats, opt_floats: SmallVec<[f64; 4]>, "a list of floats",
+        |arg| match scalar_of(arg) {
+            Some(x) => Some(SmallVec::from_slice(&[x.to_f64()])),
+            None => arg.as_items()?.iter().map(|x| scalar_of(x).map(Scalar::to_f64)).collect(),
+        },
+        Vec<f64>, f64 => |x| x.into_floats();
+}
+
+trait IntoF64 {
+    fn into_f64(self) -> f64;
+}
+
+macro_rules! into_f64 {
+    ($($T:ty),+) => { $(impl IntoF64 for $T {
+        fn into_f64(self) -> f64 {
+            self as f64
+        }
+    })+ };
+}
+into_f64!(f64, f32, i64, i32);
+
+trait IntoFloats {
+    fn into_floats<V>(self) -> Arg<V>;
+}
+
+impl IntoFloats for Vec<f64> {
+    fn into_floats<V>(self) -> Arg<V> {
+        Arg::Tuple(self.into_iter().map(Arg::Float).collect())
+    }
+}
+
+impl IntoFloats for f64 {
+    fn into_floats<V>(self) -> Arg<V> {
+        Arg::Float(self)
+    }
+}
+
+/// Integers: dimensions, shifts. One integer stands for a list of one.
+pub struct ints;
+/// `ints` or `None`.
+pub type opt_ints = maybe<ints>;
+
+impl Kind for ints {
+    type Held<C: Concrete> = SmallVec<[i64; 4]>;
+    const EXPECTED: &'static str = "an int or a list of ints";
+
+    fn read<C: Concrete>(arg: &Arg<C>) -> Option<SmallVec<[i64; 4]>> {
+        match arg.as_items() {
+            Some(items) => items.iter().map(int_of).collect(),
+            None => int_of(arg).map(|x| SmallVec::from_slice(&[x])),
+        }
+    }
+}
+
+/// What may be written for [`ints`].
+#[diagnostic::on_unimplemented(message = "`{Self}` cannot be used where an integer or a list of integers is expected")]
+pub trait Ints {
+    /// The argument to record: an int, or a tuple of ints.
+    fn into_arg<V>(self) -> Arg<V>;
+}
+
+impl<V, T: Ints> Encode<ints, V> for T {
+    fn encode(self) -> Arg<V> {
+        self.into_arg()
+    }
+}
+
+impl<V, T: Ints> Encode<maybe<ints>, V> for T {
+    fn encode(self) -> Arg<V> {
+        self.into_arg()
+    }
+}
+
+impl Ints for Option<i64> {
+    fn into_arg<V>(self) -> Arg<V> {
+        self.map_or(Arg::None, Arg::Int)
+    }
+}
+
+macro_rules! int_tuples {
+    ($(($($T:ident $i:tt),+);)+) => { $(
+        impl<$($T: Into<i64>),+> Ints for ($($T,)+) {
+            fn into_arg<V>(self) -> Arg<V> {
+                Arg::Tuple(vec![$(Arg::Int(self.$i.into())),+])
+            }
+        }
+    )+ };
+}
+int_tuples! {
+    (A 0, B 1);
+    (A 0, B 1, C 2);
+    (A 0, B 1, C 2, D 3);
+    (A 0, B 1, C 2, D 3, E 4);
+}

@@ -203,10 +203,10 @@ fn write(workspace: &Path, sample: &Sample) -> String {
     );
     if sample.same_graph {
         fs::write(folder.join("graph.txt"), sample.module.graph().to_string()).expect("the file is written");
-        let _ = write!(
+        let _ = writeln!(
             text,
             "    assert_eq!(fx::trace(&model).unwrap().graph().to_string(), \
-             std::fs::read_to_string(folder.join(\"graph.txt\")).unwrap());\n"
+             std::fs::read_to_string(folder.join(\"graph.txt\")).unwrap());"
         );
     }
     format!("    {{\n{text}    }}\n")

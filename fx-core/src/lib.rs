@@ -33,6 +33,7 @@ pub mod __private {
     pub use crate::arg::{Arg, Kwargs};
     pub use crate::error::{Error, Result};
     pub use crate::module::read_static;
+    pub use crate::module::{Buffer, Parameter};
     pub use crate::module::{
         DefaultDescription, Field, Forward, HyperField, Layer, Module, ModuleCall, NoForward, Signature, Statics,
         Traceable, TraceableFn, Visit, Visitor,

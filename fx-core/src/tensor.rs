@@ -183,10 +183,10 @@ impl Tensor {
     pub fn into_vec<T: Element>(mut self) -> Vec<T> {
         if self.is_contiguous() && self.offset == 0 {
             let numel = self.numel();
-            if let Some(elements) = T::unwrap_mut(&mut self.storage).and_then(Arc::get_mut) {
-                if elements.len() == numel {
-                    return std::mem::take(elements);
-                }
+            if let Some(elements) = T::unwrap_mut(&mut self.storage).and_then(Arc::get_mut)
+                && elements.len() == numel
+            {
+                return std::mem::take(elements);
             }
         }
         self.to_vec()

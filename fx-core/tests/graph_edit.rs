@@ -324,6 +324,7 @@ static LOG: Definition = Definition {
     doc: &[],
     operands: &[],
     attributes: &[],
+    source: ops::function::Source::WRAPPED,
     effect: Effect::Impure,
     tolerance: Tolerance::EXACT,
     eval: nothing,

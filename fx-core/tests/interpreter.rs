@@ -36,13 +36,16 @@ impl Visit for Scale {
 impl Traceable for Scale {
     type Static = ();
 
-    const SIGNATURE: Signature = Signature { name: "Scale::forward", inputs: &["x"], statics: &[] };
+    const SIGNATURE: Signature =
+        Signature { name: "Scale::forward", inputs: &["x"], types: &["&Tensor"], statics: &[] };
 
     fn invoke<V: Value>(&self, args: Vec<Arg<V>>, (): ()) -> Result<Arg<V>>
     where
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
         i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a fx_core::Buffer: ScalarOps<V>,
     {
         let (x,) = <(V,)>::from_arg(Arg::Tuple(args))?;
         let y: V = ModuleCall::new().input(|| x.to_arg()).run(self, || x.mul(self.weight.value::<V>()));

@@ -57,7 +57,7 @@ impl Module for Norm {
     }
 
     fn signature(&self) -> &'static Signature {
-        &Signature { name: "Norm::forward", inputs: &[], statics: &[] }
+        &Signature { name: "Norm::forward", inputs: &[], types: &[], statics: &[] }
     }
 
     fn call_tensor(&self, _: Vec<Arg<Tensor>>, _: &Kwargs<Tensor>) -> Result<Arg<Tensor>> {

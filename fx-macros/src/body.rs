@@ -76,10 +76,10 @@ impl VisitMut for Rewrite<'_> {
             _ => {}
         }
         syn::visit_mut::visit_expr_mut(self, expr);
-        if let Expr::Binary(binary) = expr {
-            if let Some(comparison) = self.comparison(binary) {
-                *expr = comparison;
-            }
+        if let Expr::Binary(binary) = expr
+            && let Some(comparison) = self.comparison(binary)
+        {
+            *expr = comparison;
         }
     }
 
@@ -125,5 +125,7 @@ pub(crate) fn bounds(context: &Context, value: &Ident) -> Vec<TokenStream> {
         quote!(for<'fx> &'fx #value: #private::RefOps<#value>),
         quote!(::core::primitive::f64: #private::ScalarOps<#value>),
         quote!(::core::primitive::i64: #private::ScalarOps<#value>),
+        quote!(for<'fx> &'fx #private::Parameter: #private::ScalarOps<#value>),
+        quote!(for<'fx> &'fx #private::Buffer: #private::ScalarOps<#value>),
     ]
 }

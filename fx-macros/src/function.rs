@@ -301,7 +301,7 @@ fn layer(
     signature: &Signature,
     parameters: &[Parameter],
 ) -> TokenStream {
-    let gives_one = matches!(&signature.output, ReturnType::Type(_, ty) if crate::tensors::is_plain(ty));
+    let gives_one = matches!(&signature.output, ReturnType::Type(_, ty) if tensors::is_plain(ty));
     let takes_one = matches!(parameters, [parameter] if matches!(parameter.form, Form::Owned | Form::Borrowed));
     if !gives_one || !takes_one {
         return TokenStream::new();

@@ -97,10 +97,10 @@ impl<'ast> Visit<'ast> for Spread<'_> {
 
     fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
         syn::visit::visit_expr_assign(self, assign);
-        if let (Expr::Path(left), true) = (&*assign.left, self.0.is_in(&assign.right)) {
-            if let Some(ident) = left.path.get_ident() {
-                self.0.0.insert(ident.to_string());
-            }
+        if let (Expr::Path(left), true) = (&*assign.left, self.0.is_in(&assign.right))
+            && let Some(ident) = left.path.get_ident()
+        {
+            self.0.0.insert(ident.to_string());
         }
     }
 

@@ -118,7 +118,7 @@ impl MultiheadAttention {
             scores += mask;
         }
         let weights = scores.softmax(-1);
-        (self.merge(&weights.matmul(value)), weights.mean_dim(1_i64))
+        (self.merge(weights.matmul(value)), weights.mean_dim(1_i64))
     }
 
     /// The heads of query, key and value: `[N, num_heads, L, head_dim]`.

@@ -1,5 +1,6 @@
 //! Distances.
 
+use fx::Tensor;
 use fx::functional;
 use fx::ops::CosineSimilarityOptions;
 use fx_macros::traceable;

@@ -1,5 +1,6 @@
 //! Padding of images.
 
+use fx::Tensor;
 use fx::functional;
 use fx::ops::PadOptions;
 use fx::ops::kind::Window;

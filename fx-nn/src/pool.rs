@@ -1,5 +1,6 @@
 //! Pooling.
 
+use fx::Tensor;
 use fx::functional;
 use fx::ops::kind::Window;
 use fx::ops::{

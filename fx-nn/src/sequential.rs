@@ -69,7 +69,9 @@ pub trait Layers: Clone + Send + Sync + 'static {
     where
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
-        i64: ScalarOps<V>;
+        i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a Buffer: ScalarOps<V>;
 }
 
 /// The layers, found under the path of the module itself.
@@ -93,6 +95,8 @@ impl<T: Layer + Clone> Layers for Vec<T> {
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
         i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a Buffer: ScalarOps<V>,
     {
         self.iter().fold(input, |value, layer| layer.forward_layer(value))
     }
@@ -109,6 +113,8 @@ impl<T: Layer + Clone, const N: usize> Layers for [T; N] {
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
         i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a Buffer: ScalarOps<V>,
     {
         self.iter().fold(input, |value, layer| layer.forward_layer(value))
     }
@@ -125,6 +131,8 @@ impl Layers for Vec<AnyLayer> {
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
         i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a Buffer: ScalarOps<V>,
     {
         self.iter().fold(input, |value, layer| layer.forward(value))
     }
@@ -143,6 +151,8 @@ macro_rules! tuples {
                 for<'a> &'a Input: RefOps<Input>,
                 f64: ScalarOps<Input>,
                 i64: ScalarOps<Input>,
+                for<'a> &'a fx::Parameter: ScalarOps<Input>,
+                for<'a> &'a fx::Buffer: ScalarOps<Input>,
             {
                 $(let input = self.$i.forward_layer(input);)+
                 input

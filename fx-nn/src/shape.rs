@@ -1,5 +1,6 @@
 //! Layers that rearrange or resample.
 
+use fx::Tensor;
 use fx::functional;
 use fx::ops::kind::Ints;
 use fx::ops::{FlattenOptions, InterpolateOptions};

@@ -143,8 +143,8 @@ impl TransformerEncoderLayer {
     /// `src`: `[L, N, d_model]`, `src_mask`: `[L, L]`, `src_key_padding_mask`: `[N, L]`; gives the shape of `src`.
     pub fn forward(&self, src: &Tensor, src_mask: Option<&Tensor>, src_key_padding_mask: Option<&Tensor>) -> Tensor {
         if self.settings.norm_first {
-            let x = src + self.attend(&self.norm1.forward(src), src_mask, src_key_padding_mask);
-            let fed = self.feed_forward(&self.norm2.forward(&x));
+            let x = src + self.attend(self.norm1.forward(src), src_mask, src_key_padding_mask);
+            let fed = self.feed_forward(self.norm2.forward(&x));
             x + fed
         } else {
             let x = self.norm1.forward(src + self.attend(src, src_mask, src_key_padding_mask));

@@ -3,7 +3,7 @@
 
 /// Compares text line by line, without indentation and empty lines.
 #[track_caller]
-pub fn check(actual: impl ToString, expected: &str) {
+pub(crate) fn check(actual: impl ToString, expected: &str) {
     let lines =
         |text: &str| text.lines().map(|l| l.trim().to_owned()).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("\n");
     let actual = lines(&actual.to_string());

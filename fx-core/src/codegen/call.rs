@@ -61,11 +61,11 @@ fn method(site: &Site<'_>, node: &Node, definition: &Definition) -> Option<Expre
     match definition.source.style {
         Style::Method => {
             if let ("sum" | "mean", [], [dim]) = (definition.name, rest, &node.kwargs().iter().collect::<Vec<_>>()[..])
+                && dim.0 == "dim"
+                && !dim.1.is_none()
             {
-                if dim.0 == "dim" && !dim.1.is_none() {
-                    let dim = attribute(site, "ints", dim.1)?;
-                    return Some(Expression::plain(format!("{receiver}.{}_dim({dim})", definition.name)));
-                }
+                let dim = attribute(site, "ints", dim.1)?;
+                return Some(Expression::plain(format!("{receiver}.{}_dim({dim})", definition.name)));
             }
             let (name, arguments) = arguments(site, node, definition, rest, 1)?;
             Some(Expression::plain(format!("{receiver}.{name}({arguments})")))

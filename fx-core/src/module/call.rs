@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use super::Module;
+use super::{Buffer, Module, Parameter};
 use crate::arg::{Arg, Key, Kwargs};
 use crate::error::{Error, Result};
 use crate::ops::fallible;
@@ -42,7 +42,9 @@ pub trait Traceable: Module {
     where
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
-        i64: ScalarOps<V>;
+        i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a Buffer: ScalarOps<V>;
 }
 
 /// A module that takes one tensor and gives one; `#[traceable]` implements it where `forward` has that form.
@@ -57,7 +59,9 @@ pub trait Layer: Module {
     where
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
-        i64: ScalarOps<V>;
+        i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a Buffer: ScalarOps<V>;
 }
 
 /// A free function that can be traced; `#[traceable]` on it declares a type of its name that implements this.
@@ -80,7 +84,9 @@ pub trait TraceableFn {
     where
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
-        i64: ScalarOps<V>;
+        i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a Buffer: ScalarOps<V>;
 }
 
 /// Static arguments as a tuple.
@@ -215,6 +221,8 @@ impl<M: Traceable> Forward<'_, M> {
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
         i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a Buffer: ScalarOps<V>,
     {
         call_dynamic(self.0, args, kwargs)
     }
@@ -253,6 +261,8 @@ where
     for<'a> &'a V: RefOps<V>,
     f64: ScalarOps<V>,
     i64: ScalarOps<V>,
+    for<'a> &'a Parameter: ScalarOps<V>,
+    for<'a> &'a Buffer: ScalarOps<V>,
 {
     let result = call_dynamic(module, args.into_iter().collect(), &kwargs.into_iter().collect());
     R::or_fail(result.and_then(R::from_arg))
@@ -267,6 +277,8 @@ where
     for<'a> &'a V: RefOps<V>,
     f64: ScalarOps<V>,
     i64: ScalarOps<V>,
+    for<'a> &'a Parameter: ScalarOps<V>,
+    for<'a> &'a Buffer: ScalarOps<V>,
 {
     let Signature { inputs, statics, .. } = M::SIGNATURE;
     for name in &inputs[args.len().min(inputs.len())..] {

@@ -139,15 +139,12 @@ impl<const N: usize> Runs<N> {
                 }
                 dim -= 1;
                 index[dim] += 1;
-                for n in 0..N {
-                    place[n] += self.strides[n][dim];
-                }
+                place.iter_mut().zip(&self.strides).for_each(|(place, strides)| *place += strides[dim]);
                 if index[dim] < self.outer[dim] {
                     break;
                 }
-                for n in 0..N {
-                    place[n] -= self.strides[n][dim] * self.outer[dim];
-                }
+                let size = self.outer[dim];
+                place.iter_mut().zip(&self.strides).for_each(|(place, strides)| *place -= strides[dim] * size);
                 index[dim] = 0;
             }
         }

@@ -56,7 +56,7 @@ impl Generator {
     /// Uniform in `low..high`.
     pub fn integer(&mut self, low: i64, high: i64) -> i64 {
         let range = high.wrapping_sub(low) as u64;
-        low.wrapping_add((u128::from(self.bits()) * u128::from(range) >> 64) as i64)
+        low.wrapping_add(((u128::from(self.bits()) * u128::from(range)) >> 64) as i64)
     }
 }
 

@@ -349,12 +349,13 @@ fn mul(a: &Dim, b: &Dim) -> Dim {
 fn undo_division(atoms: &[Atom], factor: i64) -> Dim {
     let term = |atoms: &[Atom], factor| Dim::from_terms(BTreeMap::from([(atoms.to_vec(), factor)]));
     for (i, atom) in atoms.iter().enumerate() {
-        if let Atom::FloorDiv(inner, Dim::Int(divisor)) = atom {
-            if factor % divisor == 0 && inner.is_multiple_of(*divisor) {
-                let mut rest = atoms.to_vec();
-                rest.remove(i);
-                return mul(&term(&rest, factor / divisor), inner);
-            }
+        if let Atom::FloorDiv(inner, Dim::Int(divisor)) = atom
+            && factor % divisor == 0
+            && inner.is_multiple_of(*divisor)
+        {
+            let mut rest = atoms.to_vec();
+            rest.remove(i);
+            return mul(&term(&rest, factor / divisor), inner);
         }
     }
     term(atoms, factor)

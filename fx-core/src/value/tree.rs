@@ -226,7 +226,8 @@ pub(crate) fn mismatch<V>(expected: &str, found: &Arg<V>) -> Error {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a static argument of a traced function",
     note = "bool, integers, floats, String, DType, and options, tuples and vectors of them can; \
-            make it a field of the module otherwise"
+            make it a field of the module otherwise; a struct of tensors is written with the tensor type, as in \
+            `Pair<Tensor>`"
 )]
 pub trait StaticArg: Sized {
     /// The argument as the graph holds it.

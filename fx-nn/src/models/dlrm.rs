@@ -3,6 +3,7 @@
 //!
 //! Names, initialisation and the interaction of features are those of Facebook's `dlrm_s_pytorch.py`.
 
+use fx::Tensor;
 use fx::ops::{CatOptions, StackOptions};
 use fx_macros::traceable;
 use indexmap::IndexMap;

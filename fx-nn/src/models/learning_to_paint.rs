@@ -3,6 +3,7 @@
 //! It looks at the canvas, the target, the step and two coordinate channels (9 channels), and gives the parameters of
 //! five strokes. Names are those of the authors' `ResNet`.
 
+use fx::Tensor;
 use fx::functional;
 use fx_macros::traceable;
 

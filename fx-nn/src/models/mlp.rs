@@ -1,5 +1,6 @@
 //! The multi-layer perceptron.
 
+use fx::Tensor;
 use fx_macros::traceable;
 
 use crate::Linear;

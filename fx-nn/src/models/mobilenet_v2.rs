@@ -2,6 +2,7 @@
 //!
 //! Names and details are torchvision's.
 
+use fx::Tensor;
 use fx::ops::FlattenOptions;
 use fx_macros::traceable;
 

@@ -3,6 +3,7 @@
 //! Names and details are torchvision's: a bottleneck strides in its 3x3 convolution ("version 1.5").
 
 use fx::Layer;
+use fx::Tensor;
 use fx::ops::FlattenOptions;
 use fx_macros::traceable;
 

@@ -43,11 +43,10 @@ pub(super) fn add(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Met
 
 pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Meta>> {
     no_float_alpha(&a, &b, alpha)?;
-    if let (Side::Tensor(x), Side::Tensor(y)) = (Side::from(&a), Side::from(&b)) {
-        if x.dtype == DType::Bool && y.dtype == DType::Bool {
+    if let (Side::Tensor(x), Side::Tensor(y)) = (Side::from(&a), Side::from(&b))
+        && x.dtype == DType::Bool && y.dtype == DType::Bool {
             return Err(Error::dtype("is not defined for two bool tensors").help("use `logical_xor`"));
         }
-    }
     arithmetic(&a, &b, |a, b| a - b * alpha.to_i64())
 }
 
@@ -107,11 +106,10 @@ pub(super) fn compare(a: Number<'_>, b: Number<'_>) -> Result<TensorMeta> {
 }
 
 pub(super) fn isclose(a: Number<'_>, b: Number<'_>, _: f64, _: f64, _: bool) -> Result<TensorMeta> {
-    if let (Num::Tensor(x), Num::Tensor(y)) = (&a, &b) {
-        if x.dtype != y.dtype {
+    if let (Num::Tensor(x), Num::Tensor(y)) = (&a, &b)
+        && x.dtype != y.dtype {
             return Err(Error::dtype(format!("the operands must have one element type, found {x} and {y}")));
         }
-    }
     compare(a, b)
 }
 

@@ -45,11 +45,10 @@ pub(super) fn shape(
             require_ndim(query, "the query", 3.., "at least 3")?;
             require_ndim(x, "the key and the value", 3.., "at least 3")?;
             let (heads, shared) = (end(query, 3), end(x, 3));
-            if let (Some(heads), Some(shared)) = (heads.as_int(), shared.as_int()) {
-                if shared == 0 || heads % shared != 0 {
+            if let (Some(heads), Some(shared)) = (heads.as_int(), shared.as_int())
+                && (shared == 0 || heads % shared != 0) {
                     return Err(Error::shape(format!("{heads} heads of the query cannot share {shared} heads")));
                 }
-            }
             if let Some(last) = lead.last_mut() {
                 *last = heads;
             }

@@ -159,11 +159,10 @@ pub(super) fn bilinear(
         require_equal(have, want, || format!("the {which} input has {have} features, the weight takes {want}"))?;
     }
     let outputs = &weight.shape[0];
-    if let Some(bias) = bias {
-        if bias.ndim() != 1 || bias.shape[0].known_eq(outputs) == Some(false) {
+    if let Some(bias) = bias
+        && (bias.ndim() != 1 || bias.shape[0].known_eq(outputs) == Some(false)) {
             return Err(Error::shape(format!("the bias must have {outputs} elements, found {bias}")));
         }
-    }
     let mut shape = Shape::from(&a.shape[..last]);
     shape.push(outputs.clone());
     Ok(TensorMeta { shape, dtype: a.dtype })

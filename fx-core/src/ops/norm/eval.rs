@@ -184,7 +184,7 @@ pub(super) fn local_response_norm(x: &Tensor, size: i64, alpha: f64, beta: f64, 
                 for squares in squares[first * area..last * area].chunks_exact(area) {
                     sums.iter_mut().zip(squares).for_each(|(sum, &x)| *sum += x);
                 }
-                row.iter_mut().zip(&sums).for_each(|(x, &sum)| *x = *x / (k + alpha * sum).powf(beta));
+                row.iter_mut().zip(&sums).for_each(|(x, &sum)| *x /= (k + alpha * sum).powf(beta));
             }
         });
     })))

@@ -142,11 +142,10 @@ fn work(args: &[Arg<Meta>], weights: usize) -> Dim {
     let steps: Dim = input.shape[..input.ndim() - 1].iter().cloned().product();
     let mut elements = Dim::Int(0);
     weights.for_each(&mut |weight| {
-        if let Meta::Tensor(weight) = weight {
-            if weight.ndim() == 2 {
+        if let Meta::Tensor(weight) = weight
+            && weight.ndim() == 2 {
                 elements = &elements + weight.numel();
             }
-        }
     });
     elements * steps * 2
 }

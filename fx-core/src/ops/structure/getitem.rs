@@ -137,11 +137,10 @@ pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>) -> Result<Arg<Meta>> {
             }
             Some(Part::New) => dims.push(Dim::Int(1)),
             Some(Part::Select(index)) => {
-                if let (Arg::Int(index), Some(len)) = (index, x.shape[at].as_int()) {
-                    if !(-len..len).contains(index) {
+                if let (Arg::Int(index), Some(len)) = (index, x.shape[at].as_int())
+                    && !(-len..len).contains(index) {
                         return Err(Error::shape(format!("index {index} lies outside a dimension of size {len}")));
                     }
-                }
                 at += 1;
             }
             Some(Part::Slice(slice)) => {
@@ -193,12 +192,11 @@ fn slice_len(len: &Dim, slice: &[Arg<Meta>; 3]) -> Result<Dim> {
     };
     let [start, stop, step] = [number(&slice[0])?, number(&slice[1])?, number(&slice[2])?];
     let ints = [&start, &stop, &step].map(|bound| bound.as_ref().map(Dim::as_int));
-    if let (Some(len), [start, stop, step]) = (len.as_int(), ints) {
-        if [start, stop, step].iter().all(|bound| *bound != Some(None)) {
+    if let (Some(len), [start, stop, step]) = (len.as_int(), ints)
+        && [start, stop, step].iter().all(|bound| *bound != Some(None)) {
             let (start, stop, step) = bounds(len, [start.flatten(), stop.flatten(), step.flatten()])?;
             return Ok(Dim::Int((stop - start - 1).div_euclid(step) + 1));
         }
-    }
     let from_end = |bound: Dim| match bound.as_int() {
         Some(bound) if bound < 0 => len + bound,
         _ => bound,

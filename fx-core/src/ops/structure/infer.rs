@@ -208,11 +208,10 @@ pub(super) fn select(x: &TensorMeta, dim: i64, index: Dim) -> Result<TensorMeta>
     let dim = shape::dim(dim, x.ndim())?;
     let mut dims = x.shape.clone();
     let have = dims.remove(dim);
-    if let (Some(have), Some(index)) = (have.as_int(), index.as_int()) {
-        if !(-have..have).contains(&index) {
+    if let (Some(have), Some(index)) = (have.as_int(), index.as_int())
+        && !(-have..have).contains(&index) {
             return Err(Error::shape(format!("index {index} lies outside a dimension of size {have}")));
         }
-    }
     Ok(TensorMeta { shape: dims, dtype: x.dtype })
 }
 
@@ -363,7 +362,7 @@ pub(super) fn unbind(x: &TensorMeta, dim: i64) -> Result<Vec<TensorMeta>> {
 }
 
 pub(super) fn pad(x: &TensorMeta, pad: SmallVec<[i64; 4]>, mode: Cow<'static, str>, _: Option<f64>) -> Result<TensorMeta> {
-    if pad.len() % 2 != 0 || pad.len() / 2 > x.ndim() {
+    if !pad.len().is_multiple_of(2) || pad.len() / 2 > x.ndim() {
         return Err(Error::argument(format!("{} amounts of padding do not fit {x}: give pairs", pad.len())));
     }
     if !["constant", "reflect", "replicate", "circular"].contains(&&*mode) {

@@ -68,8 +68,8 @@ impl Digits {
 
 /// The share of the images whose highest score is the right digit's.
 fn accuracy(scores: &Tensor, labels: &Tensor) -> f64 {
-    let found = scores.argmax_with(fx::ops::ArgmaxOptions::new().dim(1)).eq(labels);
-    found.to(DType::F64).mean().item().to_f64()
+    let found = scores.argmax_with(fx::ops::ArgmaxOptions::new().dim(1));
+    fx::functional::eq(found, labels).to(DType::F64).mean().item().to_f64()
 }
 
 fn main() -> fx::Result<()> {

@@ -183,7 +183,7 @@ fn a_trace_without_leaves_gives_the_same() {
     model.eval();
     let x = floats("x", &[2, 3, 32, 32]);
     let flat = fx::trace::trace_by(Leaves::None, &model, ()).unwrap();
-    check_modes(&flat, &[x.clone()], &[model.forward(&x)]);
+    check_modes(&flat, std::slice::from_ref(&x), &[model.forward(&x)]);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn gpt2() {
         Gpt2Config { vocab_size: 50, n_positions: 16, n_embd: 32, n_layer: 2, n_head: 4, ..Default::default() };
     let ids = integers("input_ids", &[2, 7], 50);
     let model = Gpt2::new(&config);
-    check("gpt2", &model, &[ids.clone()]);
+    check("gpt2", &model, std::slice::from_ref(&ids));
 
     let head = Gpt2LmHead { transformer: model };
     let logits = head.forward(&ids);

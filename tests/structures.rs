@@ -87,8 +87,8 @@ fn one_trace_serves_every_size() {
             %size : [num_users=1] = call_method[target=size](args = (%x,), kwargs = {dim: 0})
             %mul : [num_users=1] = call_function[target=mul](args = (%size, 2), kwargs = {})
             %add : [num_users=1] = call_function[target=add](args = (%mul, 4), kwargs = {})
-            %floordiv : [num_users=1] = call_function[target=floor_divide](args = (%add, 2), kwargs = {})
-            %sub : [num_users=1] = call_function[target=sub](args = (%floordiv, 2), kwargs = {})
+            %floor_divide : [num_users=1] = call_function[target=floor_divide](args = (%add, 2), kwargs = {})
+            %sub : [num_users=1] = call_function[target=sub](args = (%floor_divide, 2), kwargs = {})
             %reshape : [num_users=1] = call_method[target=reshape](args = (%x,), kwargs = {shape: (%sub, -1)})
             return reshape",
     );

@@ -36,12 +36,12 @@ pub type NodeArg = Arg<NodeId>;
 /// An editable program of six opcodes.
 ///
 /// ```
-/// use fx_core::graph::{Graph, Opcode};
+/// use fx_core::graph::{Graph, NodeArg};
 /// use fx_core::ops;
 ///
 /// let mut graph = Graph::new();
 /// let x = graph.placeholder("x");
-/// let y = graph.call_function(ops::add, [x.into(), 1.0.into()]);
+/// let y = graph.call_function(ops::add, [x.into(), NodeArg::from(1.0)]);
 /// graph.output(y);
 /// assert_eq!(
 ///     graph.to_string(),

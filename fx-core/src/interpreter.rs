@@ -147,9 +147,9 @@ impl Interpretable for Proxy {
 /// Runs a graph node by node.
 ///
 /// ```no_run
-/// # use fx_core::{GraphModule, Tensor, interpreter::Interpreter};
+/// # use fx_core::{Arg, GraphModule, Tensor, interpreter::Interpreter};
 /// # fn run(module: &GraphModule, x: Tensor) -> fx_core::Result<()> {
-/// let y = Interpreter::new(module).run(vec![x.into()])?;
+/// let y = Interpreter::new(module).run(vec![Arg::Value(x)])?;
 /// # Ok(())
 /// # }
 /// ```

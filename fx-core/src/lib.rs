@@ -17,6 +17,7 @@ pub mod value;
 
 pub use arg::{Arg, Kwargs};
 pub use error::{Error, ErrorKind, Result};
+pub use fx_kernels::threads::{num_threads, set_num_threads};
 pub use graph::{Graph, NodeId, Opcode};
 pub use graph_module::GraphModule;
 pub use interpreter::Interpreter;

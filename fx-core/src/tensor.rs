@@ -117,7 +117,7 @@ impl Tensor {
                 if stride != expected && self.numel() != 0 {
                     return false;
                 }
-                expected *= dim;
+                expected = expected.saturating_mul(dim);
             }
         }
         true

@@ -68,7 +68,7 @@ pub(in crate::ops) fn compute_type(dtype: DType) -> DType {
     }
 }
 
-/// Ints of two sizes, or a tensor.
+/// The result for two sizes, which are computed as symbolic ones are: they saturate.
 fn numbers(a: &Number<'_>, b: &Number<'_>, int: impl Fn(i64, i64) -> i64) -> Option<Arg<Tensor>> {
     match (scalar(a), scalar(b)) {
         (Some(Scalar::Int(a)), Some(Scalar::Int(b))) => Some(Arg::Int(int(a, b))),
@@ -90,11 +90,15 @@ pub(super) fn add(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Ten
 }
 
 pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Tensor>> {
+    let whole = alpha.to_i64();
+    if let Some(size) = numbers(&a, &b, |a, b| a.saturating_sub(b.saturating_mul(whole))) {
+        return Ok(size);
+    }
     let alpha = match alpha {
         Scalar::Float(x) => Scalar::Float(-x),
         other => Scalar::Int(other.to_i64().saturating_neg()),
     };
-    if alpha.to_f64() == -1.0 && numbers(&a, &b, |_, _| 0).is_none() {
+    if alpha.to_f64() == -1.0 {
         let (x, y) = operands(&a, &b);
         return Ok(Arg::Value(arithmetic(&x, &y, |x, y| x - y, |x, y| x - y, |x, y| x.wrapping_sub(y))));
     }

@@ -28,7 +28,9 @@ impl<const N: usize> Kind for window<N> {
 
     fn read<C: Concrete>(arg: &Arg<C>) -> Option<[usize; N]> {
         let held = ints::read(arg)?;
-        let held: SmallVec<[usize; 4]> = held.into_iter().map(|x| usize::try_from(x).ok()).collect::<Option<_>>()?;
+        // Products of two windows and sums of a few fit an i64.
+        let size = |x: i64| i32::try_from(x).ok().and_then(|x| usize::try_from(x).ok());
+        let held: SmallVec<[usize; 4]> = held.into_iter().map(size).collect::<Option<_>>()?;
         match held.len() {
             1 => Some([held[0]; N]),
             len if len == N => held.as_slice().try_into().ok(),

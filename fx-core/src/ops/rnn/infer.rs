@@ -27,7 +27,7 @@ impl Network<'_> {
         require_ndim(x, "the input", 2..=3, "3 or, without a batch, 2")?;
         let directions = 1 + i64::from(self.bidirectional);
         let per_layer = if self.bias { 4 } else { 2 };
-        let expected = self.num_layers * directions * per_layer;
+        let expected = self.num_layers.saturating_mul(directions * per_layer);
         if self.num_layers < 1 || self.weights.len() as i64 != expected {
             return Err(Error::argument(format!(
                 "{} layers in {directions} directions take {expected} weights, found {}",

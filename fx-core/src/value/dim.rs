@@ -73,7 +73,7 @@ impl Dim {
     #[must_use]
     pub fn modulo(&self, divisor: &Dim) -> Dim {
         match (self, divisor) {
-            (Dim::Int(a), Dim::Int(b)) => Dim::Int(if *b == 0 { 0 } else { a - floor_div(*a, *b) * b }),
+            (Dim::Int(a), Dim::Int(b)) => Dim::Int(if *b == 0 { 0 } else { floor_rem(*a, *b) }),
             (_, Dim::Int(b)) if *b != 0 && self.is_multiple_of(*b) => Dim::Int(0),
             _ if self.divide_exactly(divisor).is_some() => Dim::Int(0),
             _ => Self::atom(Atom::Mod(self.clone(), divisor.clone())),
@@ -107,8 +107,10 @@ impl Dim {
     /// Whether it is certainly a multiple of `divisor`.
     pub fn is_multiple_of(&self, divisor: i64) -> bool {
         match self {
-            Dim::Int(x) => x % divisor == 0,
-            Dim::Expr(expr) => expr.0.iter().all(|(atoms, factor)| (multiple(atoms) * factor) % divisor == 0),
+            Dim::Int(x) => x.wrapping_rem(divisor) == 0,
+            Dim::Expr(expr) => expr.0.iter().all(|(atoms, factor)| {
+                multiple(atoms).checked_mul(*factor).is_some_and(|product| product.wrapping_rem(divisor) == 0)
+            }),
         }
     }
 
@@ -293,9 +295,21 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a.abs() } else { gcd(b, a % b) }
 }
 
+fn sub(a: &Dim, b: &Dim) -> Dim {
+    match (a, b) {
+        (Dim::Int(a), Dim::Int(b)) => Dim::Int(a.saturating_sub(*b)),
+        _ => add(a, &-b),
+    }
+}
+
 fn floor_div(a: i64, b: i64) -> i64 {
     let quotient = a.wrapping_div(b);
     if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
+}
+
+fn floor_rem(a: i64, b: i64) -> i64 {
+    let remainder = a.wrapping_rem(b);
+    if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder }
 }
 
 impl From<i64> for Dim {
@@ -415,7 +429,7 @@ macro_rules! arithmetic {
 }
 arithmetic! {
     Add add |a, b| add(a, b);
-    Sub sub |a, b| add(a, &-b);
+    Sub sub |a, b| sub(a, b);
     Mul mul |a, b| mul(a, b);
 }
 

@@ -1,5 +1,7 @@
 //! The one writer of arguments, users and order.
 
+use smallvec::SmallVec;
+
 use super::namer;
 use super::node::{Node, Slot};
 use super::{Graph, Metadata, NodeArg, NodeId, Opcode, Target, missing};
@@ -340,7 +342,7 @@ impl Graph {
     }
 
     fn add_to_inputs(&mut self, id: NodeId) {
-        for input in self[id].inputs() {
+        for input in self.mentions(id) {
             if let Some(node) = self.node_mut(input) {
                 node.users.insert(id);
             }
@@ -348,9 +350,16 @@ impl Graph {
     }
 
     fn remove_from_inputs(&mut self, id: NodeId) {
-        for input in self[id].inputs() {
+        for input in self.mentions(id) {
             self.forget_user(input, id);
         }
+    }
+
+    /// The nodes among a node's arguments, one that is there twice twice.
+    fn mentions(&self, id: NodeId) -> SmallVec<[NodeId; 8]> {
+        let mut mentions = SmallVec::new();
+        self[id].for_each_input(&mut |input| mentions.push(input));
+        mentions
     }
 
     fn forget_user(&mut self, input: NodeId, user: NodeId) {

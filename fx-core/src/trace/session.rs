@@ -34,11 +34,37 @@ pub(super) struct Session {
     /// The node that reads each parameter, buffer or constant.
     reads: RefCell<HashMap<String, NodeId>>,
     constants: RefCell<HashMap<(usize, String), String>>,
-    stack: RefCell<Vec<ModuleFrame>>,
+    stack: RefCell<Stack>,
     calls: RefCell<HashMap<String, usize>>,
     errors: RefCell<Vec<Error>>,
     /// The source lines of the nodes that are being replayed, each with the depth of the module stack there.
     origins: RefCell<Vec<(usize, Option<SourceLocation>)>>,
+}
+
+/// The modules whose `forward` is running, outermost first.
+#[derive(Default)]
+struct Stack {
+    frames: Vec<ModuleFrame>,
+    /// The frames as nodes note them, until they change.
+    shared: Option<ModuleStack>,
+}
+
+impl Stack {
+    fn push(&mut self, frame: ModuleFrame) {
+        self.frames.push(frame);
+        self.shared = None;
+    }
+
+    fn truncate(&mut self, depth: usize) {
+        if depth < self.frames.len() {
+            self.frames.truncate(depth);
+            self.shared = None;
+        }
+    }
+
+    fn shared(&mut self) -> ModuleStack {
+        self.shared.get_or_insert_with(|| ModuleStack(self.frames.as_slice().into())).clone()
+    }
 }
 
 impl Session {
@@ -152,9 +178,10 @@ impl Session {
                     self.state.borrow_mut().modules.entry(path.clone()).or_insert_with(|| module.share());
                     return self.node(Opcode::CallModule, path.into(), call.args, call.kwargs, location);
                 }
+                let depth = self.stack.borrow().frames.len();
                 self.enter(module, path);
                 let result = forward();
-                self.stack.borrow_mut().pop();
+                self.stack.borrow_mut().truncate(depth);
                 result
             }
             Callee::Parameter(parameter) => self.read_parameter(parameter, location),
@@ -183,7 +210,7 @@ impl Session {
 
     /// Whether this is the call by which the trace itself began.
     fn is_root_call(&self, path: &str) -> bool {
-        path.is_empty() && self.stack.borrow().len() == 1
+        path.is_empty() && self.stack.borrow().frames.len() == 1
     }
 
     fn enter(&self, module: &dyn Module, path: String) {
@@ -210,7 +237,7 @@ impl Session {
         let id = self.tracer.create_node(&mut graph, request)?;
         if let Some(meta) = graph.meta_mut(id) {
             meta.insert(self.origin().unwrap_or_else(|| SourceLocation::from(location)));
-            meta.insert(ModuleStack(self.stack.borrow().clone()));
+            meta.insert(self.stack.borrow_mut().shared());
         }
         Ok(Arg::Value(Proxy::new(id, self)))
     }
@@ -219,7 +246,7 @@ impl Session {
     fn origin(&self) -> Option<SourceLocation> {
         let origins = self.origins.borrow();
         let (depth, location) = origins.last()?;
-        if *depth == self.stack.borrow().len() { location.clone() } else { None }
+        if *depth == self.stack.borrow().frames.len() { location.clone() } else { None }
     }
 
     fn node_arg(&self, arg: Arg<Proxy>) -> Result<NodeArg> {
@@ -364,12 +391,12 @@ pub(super) fn input(name: &str) -> NodeRequest {
 /// Runs `f`; what is recorded in it comes from the source line and the modules of a node of another graph.
 pub(crate) fn run_for<R>(meta: &Metadata, f: impl FnOnce() -> R) -> R {
     let Some(session) = Session::current() else { return f() };
-    let before = session.stack.borrow().len();
+    let before = session.stack.borrow().frames.len();
     // The node's root is the module that is running.
-    let prefix = session.stack.borrow().last().map_or_else(String::new, |frame| frame.path.clone());
+    let prefix = session.stack.borrow().frames.last().map_or_else(String::new, |frame| frame.path.clone());
     let below = |frame: &ModuleFrame| ModuleFrame { path: join(&prefix, &frame.path), ..frame.clone() };
-    session.stack.borrow_mut().extend(meta.module_stack().iter().skip(1).map(below));
-    let depth = session.stack.borrow().len();
+    meta.module_stack().iter().skip(1).map(below).for_each(|frame| session.stack.borrow_mut().push(frame));
+    let depth = session.stack.borrow().frames.len();
     session.origins.borrow_mut().push((depth, meta.location().cloned()));
     let guard = Replay { session: &session, before };
     let result = f();

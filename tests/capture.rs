@@ -107,10 +107,7 @@ fn paths_follow_the_fields() {
     let x = Tensor::from([-1.0_f32, 0.5, 2.0]);
     assert_eq!(traced.forward(&x).unwrap(), module.forward(&x));
     let names: Vec<_> = module.state_dict().keys().cloned().collect();
-    assert_eq!(
-        names.join(" "),
-        "maybe array.0 array.1 tuple.1 sorted.7 nested.1.inner.gain nested.1.gain"
-    );
+    assert_eq!(names.join(" "), "maybe array.0 array.1 tuple.1 sorted.7 nested.1.inner.gain nested.1.gain");
 }
 
 #[traceable]
@@ -343,6 +340,7 @@ fn a_node_knows_its_line_and_its_modules() {
     let location = gain.meta().location().unwrap();
     let line = include_str!("capture.rs").lines().position(|line| line.contains("* &self.gain")).unwrap() + 1;
     assert_eq!((&*location.file, location.line as usize), ("tests/capture.rs", line));
-    let stack: Vec<_> = gain.meta().module_stack().iter().map(|frame| format!("{}:{}", frame.path, frame.type_name)).collect();
+    let stack: Vec<_> =
+        gain.meta().module_stack().iter().map(|frame| format!("{}:{}", frame.path, frame.type_name)).collect();
     assert_eq!(stack, [":Tree", "nested.1:Block", "nested.1.inner:Block"]);
 }

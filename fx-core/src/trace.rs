@@ -9,7 +9,7 @@ mod session;
 mod tracer;
 
 pub use proxy::Proxy;
-pub use tracer::{DefaultTracer, Leaves, NodeRequest, Tracer};
+pub use tracer::{DefaultTracer, InputForm, InputForms, Leaves, NodeRequest, Tracer};
 
 use std::rc::Rc;
 

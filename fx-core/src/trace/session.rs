@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{NodeRequest, Proxy, Tracer};
+use super::{InputForm, NodeRequest, Proxy, Tracer};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, Metadata, ModuleFrame, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation, Target};
@@ -13,7 +13,7 @@ use crate::graph_module::{GraphModule, State};
 use crate::module::{Buffer, Entry, Module, Parameter, entries, join};
 use crate::ops;
 use crate::tensor::Tensor;
-use crate::value::{Call, Callee, Meta};
+use crate::value::{Call, Callee, Meta, unpack};
 
 thread_local! {
     static CURRENT: RefCell<Vec<Rc<Session>>> = const { RefCell::new(Vec::new()) };
@@ -122,8 +122,9 @@ impl Session {
         class: &str,
         f: impl FnOnce(Vec<Arg<Proxy>>) -> Result<Arg<Proxy>>,
     ) -> Result<GraphModule> {
-        let args = inputs.into_iter().map(|request| self.placeholder(request)).collect::<Result<Vec<_>>>()?;
         let guard = Guard::enter(self);
+        let inputs = inputs.into_iter().map(|request| self.placeholder(request)).collect::<Result<Vec<_>>>()?;
+        let args = inputs.into_iter().map(|(value, form)| elements(value, form)).collect::<Result<Vec<_>>>()?;
         let output = f(args);
         drop(guard);
         let result = output.and_then(|output| self.finish(output));
@@ -190,9 +191,13 @@ impl Session {
         }
     }
 
-    fn placeholder(self: &Rc<Self>, request: NodeRequest) -> Result<Arg<Proxy>> {
+    fn placeholder(self: &Rc<Self>, mut request: NodeRequest) -> Result<(Proxy, InputForm)> {
+        let form = self.tracer.input_form(request.target.name());
+        if form == InputForm::Absent && request.args.is_empty() {
+            request.args.push(Arg::None);
+        }
         let id = self.tracer.create_node(&mut self.graph.borrow_mut(), request)?;
-        Ok(Arg::Value(Proxy::new(id, self)))
+        Ok((Proxy::new(id, self), form))
     }
 
     fn finish(&self, output: Arg<Proxy>) -> Result<()> {
@@ -374,6 +379,15 @@ impl Session {
         Some(size.and_then(|size| {
             size.try_map(&mut |_| Err(Error::new(ErrorKind::Trace, "the size of a parameter is not an integer")))
         }))
+    }
+}
+
+/// An input as the function gets it.
+fn elements(value: Proxy, form: InputForm) -> Result<Arg<Proxy>> {
+    match form {
+        InputForm::Value => Ok(Arg::Value(value)),
+        InputForm::Absent => Ok(Arg::None),
+        InputForm::List(len) => Ok(Arg::List(unpack(Arg::Value(value), len)?)),
     }
 }
 

@@ -73,28 +73,44 @@ impl Session {
         if let Some(root) = root {
             modules.insert(identity(root), String::new());
             for (path, entry) in entries(root) {
-                // What is shared is known by the first of its paths.
-                match entry {
-                    Entry::Module(module) => {
-                        modules.entry(identity(module)).or_insert(path);
-                    }
-                    Entry::Parameter(parameter) => {
-                        attrs.entry(parameter.id()).or_insert(path);
-                    }
-                    Entry::Buffer(buffer) => {
-                        attrs.entry(buffer.id()).or_insert(path);
-                    }
-                    Entry::Training(_) => {}
-                }
+                note_entry(&mut modules, &mut attrs, path, entry);
             }
         }
+        Self::of(tracer, root.is_some(), modules, attrs, Graph::new(), State::new())
+    }
+
+    /// A session that goes on with a graph and its state. New modules, parameters and buffers may be used: they join
+    /// the state.
+    pub(super) fn on(tracer: Rc<dyn Tracer>, graph: Graph, state: State) -> Rc<Self> {
+        let (mut modules, mut attrs) = (HashMap::new(), HashMap::new());
+        let known = state.parameters.iter().map(|(path, parameter)| (parameter.id(), path));
+        for (id, path) in known.chain(state.buffers.iter().map(|(path, buffer)| (buffer.id(), path))) {
+            attrs.entry(id).or_insert_with(|| path.clone());
+        }
+        for (path, module) in &state.modules {
+            modules.entry(identity(&**module)).or_insert_with(|| path.clone());
+            for (below, entry) in entries(&**module) {
+                note_entry(&mut modules, &mut attrs, join(path, below), entry);
+            }
+        }
+        Self::of(tracer, false, modules, attrs, graph, state)
+    }
+
+    fn of(
+        tracer: Rc<dyn Tracer>,
+        rooted: bool,
+        modules: HashMap<Identity, String>,
+        attrs: HashMap<usize, String>,
+        graph: Graph,
+        state: State,
+    ) -> Rc<Self> {
         Rc::new(Self {
-            graph: RefCell::default(),
+            graph: RefCell::new(graph),
             tracer,
-            rooted: root.is_some(),
+            rooted,
             modules: RefCell::new(modules),
             attrs: RefCell::new(attrs),
-            state: RefCell::default(),
+            state: RefCell::new(state),
             reads: RefCell::default(),
             constants: RefCell::default(),
             stack: RefCell::default(),
@@ -131,9 +147,15 @@ impl Session {
         if let Err(error) = result {
             self.note(error);
         }
+        self.check(class)?;
+        GraphModule::with_state(self.graph.take(), self.state.take(), class)
+    }
+
+    /// All errors that were noted, as one.
+    fn check(&self, class: &str) -> Result<()> {
         let mut errors = self.errors.take();
         match errors.len() {
-            0 => GraphModule::with_state(self.graph.take(), self.state.take(), class),
+            0 => Ok(()),
             1 => Err(errors.remove(0)),
             count => {
                 let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -141,6 +163,21 @@ impl Session {
                 Err(Error::new(ErrorKind::Trace, message))
             }
         }
+    }
+
+    /// Calls `f` as the innermost running trace, and gives the graph and the state back.
+    pub(super) fn resume<R>(self: &Rc<Self>, f: impl FnOnce() -> Result<R>) -> (Graph, State, Result<R>) {
+        self.stack.borrow_mut().push(ModuleFrame { path: String::new(), type_name: "".into(), call: 0 });
+        let guard = Guard::enter(self);
+        let result = f();
+        drop(guard);
+        let result = result.and_then(|result| self.check("the graph").map(|()| result));
+        (self.graph.take(), self.state.take(), result)
+    }
+
+    /// The graph, between two recordings.
+    pub(super) fn graph(&self) -> std::cell::RefMut<'_, Graph> {
+        self.graph.borrow_mut()
     }
 
     /// Keeps an error for the end of the trace.
@@ -254,7 +291,7 @@ impl Session {
         if *depth == self.stack.borrow().frames.len() { location.clone() } else { None }
     }
 
-    fn node_arg(&self, arg: Arg<Proxy>) -> Result<NodeArg> {
+    pub(super) fn node_arg(&self, arg: Arg<Proxy>) -> Result<NodeArg> {
         self.tracer.create_arg(arg)?.try_map(&mut |proxy| {
             proxy.node().ok_or_else(|| Error::new(ErrorKind::Trace, "a value is used whose own call failed"))
         })
@@ -270,28 +307,11 @@ impl Session {
         }
         let mut modules = self.modules.borrow_mut();
         let base = module.type_name().to_lowercase();
-        let taken = |path: &String| modules.values().any(|have| have == path);
-        let mut path = base.clone();
-        let mut count = 0;
-        while taken(&path) {
-            count += 1;
-            path = format!("{base}_{count}");
-        }
+        let paths = std::iter::once(base.clone()).chain((1..).map(|count| format!("{base}_{count}")));
+        let path = free(paths, |path| modules.values().any(|have| have == path));
         modules.insert(identity(module), path.clone());
         for (below, entry) in entries(module) {
-            let below = format!("{path}.{below}");
-            match entry {
-                Entry::Module(module) => {
-                    modules.entry(identity(module)).or_insert(below);
-                }
-                Entry::Parameter(parameter) => {
-                    self.attrs.borrow_mut().entry(parameter.id()).or_insert(below);
-                }
-                Entry::Buffer(buffer) => {
-                    self.attrs.borrow_mut().entry(buffer.id()).or_insert(below);
-                }
-                Entry::Training(_) => {}
-            }
+            note_entry(&mut modules, &mut self.attrs.borrow_mut(), join(&path, below), entry);
         }
         Ok(path)
     }
@@ -324,9 +344,11 @@ impl Session {
     ) -> Result<Arg<Proxy>> {
         let layout = format!("{}{:?}{:?}", tensor.offset(), tensor.shape(), tensor.strides());
         let mut constants = self.constants.borrow_mut();
-        let next = format!("_tensor_constant{}", constants.len());
-        let path = constants.entry((tensor.storage_id(), layout)).or_insert(next).clone();
-        drop(constants);
+        let state = self.state.borrow();
+        let names = (constants.len()..).map(|count| format!("_tensor_constant{count}"));
+        let next = || free(names, |path| state.buffers.contains_key(path));
+        let path = constants.entry((tensor.storage_id(), layout)).or_insert_with(next).clone();
+        drop((constants, state));
         self.state.borrow_mut().buffers.entry(path.clone()).or_insert_with(|| Buffer::new(tensor.clone()));
         self.read(path, location)
     }
@@ -341,7 +363,8 @@ impl Session {
             }
             None => {
                 let mut attrs = self.attrs.borrow_mut();
-                let path = format!("_{what}{}", attrs.len());
+                let names = (attrs.len()..).map(|count| format!("_{what}{count}"));
+                let path = free(names, |path| attrs.values().any(|have| have == path));
                 attrs.insert(id, path.clone());
                 Ok(path)
             }
@@ -445,6 +468,32 @@ impl Drop for Guard {
     fn drop(&mut self) {
         CURRENT.with_borrow_mut(|sessions| sessions.pop());
     }
+}
+
+/// Notes the path of an entry. What is shared is known by the first of its paths.
+fn note_entry(
+    modules: &mut HashMap<Identity, String>,
+    attrs: &mut HashMap<usize, String>,
+    path: String,
+    entry: Entry<'_>,
+) {
+    match entry {
+        Entry::Module(module) => {
+            modules.entry(identity(module)).or_insert(path);
+        }
+        Entry::Parameter(parameter) => {
+            attrs.entry(parameter.id()).or_insert(path);
+        }
+        Entry::Buffer(buffer) => {
+            attrs.entry(buffer.id()).or_insert(path);
+        }
+        Entry::Training(_) => {}
+    }
+}
+
+/// The first of these names that is not taken.
+fn free(mut names: impl Iterator<Item = String>, taken: impl Fn(&String) -> bool) -> String {
+    names.find(|name| !taken(name)).unwrap_or_default()
 }
 
 fn identity(module: &dyn Module) -> Identity {

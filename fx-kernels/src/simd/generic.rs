@@ -54,6 +54,21 @@ macro_rules! arrays {
                 each(|i| $T::from_bits((x[i] + magic).to_bits() << $mantissa))
             }
             #[inline(always)]
+            unsafe fn exponent(x: Raw) -> Raw {
+                // The biased exponent as the lowest bits of a number that has no others.
+                let magic = (1_u64 << $mantissa) as $T;
+                each(|i| $T::from_bits((x[i].to_bits() >> $mantissa) | magic.to_bits()) - (magic + $bias as $T))
+            }
+            #[inline(always)]
+            unsafe fn scale(x: Raw, n: Raw) -> Raw {
+                // In two factors, since the power alone may not be a normal number.
+                // SAFETY: plain arithmetic.
+                unsafe {
+                    let half = floor(mul(n, splat(0.5)));
+                    mul(mul(x, pow2(half)), pow2(sub(n, half)))
+                }
+            }
+            #[inline(always)]
             unsafe fn select(mask: Mask, yes: Raw, no: Raw) -> Raw {
                 each(|i| if mask[i] { yes[i] } else { no[i] })
             }

@@ -6,7 +6,7 @@ pub(super) use single4::F32x4;
 /// What both vectors share.
 macro_rules! neon {
     ($T:ty, $lanes:literal, $Raw:ty, $Mask:ty, $fma:ident, $blend:ident, $cast:ident, $back:ident, $shift:ident,
-        $mantissa:literal, $bias:literal) => {
+        $down:ident, $or:ident, $mantissa:literal, $bias:literal) => {
         use std::arch::aarch64 as arm;
 
         #[inline(always)]
@@ -54,6 +54,26 @@ macro_rules! neon {
             // SAFETY: as above.
             unsafe { arm::$back(arm::$shift::<$mantissa>(arm::$cast(add(x, splat(magic))))) }
         }
+        #[inline(always)]
+        unsafe fn exponent(x: $Raw) -> $Raw {
+            // The biased exponent as the lowest bits of a number that has no others.
+            let magic = (1_u64 << $mantissa) as $T;
+            // SAFETY: as above.
+            unsafe {
+                let exponent = arm::$down::<$mantissa>(arm::$cast(x));
+                let sum = arm::$back(arm::$or(exponent, arm::$cast(splat(magic))));
+                sub(sum, splat(magic + $bias as $T))
+            }
+        }
+        #[inline(always)]
+        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
+            // In two factors, since the power alone may not be a normal number.
+            // SAFETY: as above.
+            unsafe {
+                let half = floor(mul(n, splat(0.5)));
+                mul(mul(x, pow2(half)), pow2(sub(n, half)))
+            }
+        }
     };
 }
 
@@ -73,6 +93,8 @@ mod single4 {
         vreinterpretq_u32_f32,
         vreinterpretq_f32_u32,
         vshlq_n_u32,
+        vshrq_n_u32,
+        vorrq_u32,
         23,
         127
     );
@@ -95,6 +117,8 @@ mod double2 {
         vreinterpretq_u64_f64,
         vreinterpretq_f64_u64,
         vshlq_n_u64,
+        vshrq_n_u64,
+        vorrq_u64,
         52,
         1023
     );

@@ -40,6 +40,8 @@ macro_rules! for_type {
                     ("eq", values(V::select(x.eq(y), one, zero))),
                     ("mul_add", values(x.mul_add(y, one))),
                     ("pow2", values(V::splat(self.x.clamp(-99.0, 99.0).round()).pow2())),
+                    ("exponent", values(V::splat(self.x.abs().clamp(1e-30, 1e30)).exponent())),
+                    ("scale", values(x.scale(V::splat(self.y.clamp(-140.0, 140.0).round())))),
                 ]
             }
         }
@@ -94,6 +96,10 @@ macro_rules! for_type {
                             "mul_add" => x * y + 1.0,
                             "pow2" if x.is_nan() => continue,
                             "pow2" => x.clamp(-99.0, 99.0).round().exp2(),
+                            "exponent" if x.is_nan() => continue,
+                            "exponent" => x.abs().clamp(1e-30, 1e30).log2().floor(),
+                            "scale" if y.is_nan() => continue,
+                            "scale" => (f64::from(x) * f64::from(y.clamp(-140.0, 140.0).round()).exp2()) as $T,
                             _ => unreachable!("{name} has no definition"),
                         };
                         for got in lanes {

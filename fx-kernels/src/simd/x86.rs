@@ -11,7 +11,7 @@ pub(super) use single16::F32x16;
 /// What the two vectors of 512 bits share: masks are bits, and both parts of a vector are reached by them.
 macro_rules! avx512 {
     ($T:ty, $Raw:ty, $Mask:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident, $fma:ident,
-        $round:ident, $scale:ident) => {
+        $round:ident, $scale:ident, $exponent:ident) => {
         use std::arch::x86_64 as x86;
 
         #[inline(always)]
@@ -54,6 +54,16 @@ macro_rules! avx512 {
             unsafe { x86::$scale(splat(1.0), x) }
         }
         #[inline(always)]
+        unsafe fn exponent(x: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$exponent(x) }
+        }
+        #[inline(always)]
+        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$scale(x, n) }
+        }
+        #[inline(always)]
         unsafe fn lt(x: $Raw, y: $Raw) -> $Mask {
             // SAFETY: as above.
             unsafe { x86::$compare::<{ x86::_CMP_LT_OQ }>(x, y) }
@@ -74,7 +84,8 @@ macro_rules! avx512 {
 /// What the two vectors of 256 bits share: masks are vectors, whose numbers' signs count.
 macro_rules! avx2 {
     ($T:ty, $Raw:ty, $lanes:literal, $Int:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident,
-        $round:ident, $andnot:ident, $cast:ident, $back:ident, $shift:ident, $mantissa:literal, $bias:literal) => {
+        $round:ident, $andnot:ident, $cast:ident, $back:ident, $shift:ident, $down:ident,
+        $mantissa:literal, $bias:literal) => {
         use std::arch::x86_64 as x86;
 
         /// A mask of the first `count` lanes: a window on as many ones as zeros.
@@ -130,6 +141,26 @@ macro_rules! avx2 {
             unsafe { x86::$back(x86::$shift::<$mantissa>(x86::$cast(add(x, splat(magic))))) }
         }
         #[inline(always)]
+        unsafe fn exponent(x: $Raw) -> $Raw {
+            // The biased exponent as the lowest bits of a number that has no others.
+            let magic = (1_u64 << $mantissa) as $T;
+            // SAFETY: as above.
+            unsafe {
+                let exponent = x86::$down::<$mantissa>(x86::$cast(x));
+                let sum = x86::$back(x86::_mm256_or_si256(exponent, x86::$cast(splat(magic))));
+                sub(sum, splat(magic + $bias as $T))
+            }
+        }
+        #[inline(always)]
+        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
+            // In two factors, since the power alone may not be a normal number.
+            // SAFETY: as above.
+            unsafe {
+                let half = floor(mul(n, splat(0.5)));
+                mul(mul(x, pow2(half)), pow2(sub(n, half)))
+            }
+        }
+        #[inline(always)]
         unsafe fn lt(x: $Raw, y: $Raw) -> $Raw {
             // SAFETY: as above.
             unsafe { x86::$compare::<{ x86::_CMP_LT_OQ }>(x, y) }
@@ -163,7 +194,8 @@ mod single16 {
         _mm512_mask_storeu_ps,
         _mm512_fmadd_ps,
         _mm512_roundscale_ps,
-        _mm512_scalef_ps
+        _mm512_scalef_ps,
+        _mm512_getexp_ps
     );
     crate::simd::vector!(F32x16, f32, 16, __m512, __mmask16);
 }
@@ -184,7 +216,8 @@ mod double8 {
         _mm512_mask_storeu_pd,
         _mm512_fmadd_pd,
         _mm512_roundscale_pd,
-        _mm512_scalef_pd
+        _mm512_scalef_pd,
+        _mm512_getexp_pd
     );
     crate::simd::vector!(F64x8, f64, 8, __m512d, __mmask8);
 }
@@ -209,6 +242,7 @@ mod single8 {
         _mm256_castps_si256,
         _mm256_castsi256_ps,
         _mm256_slli_epi32,
+        _mm256_srli_epi32,
         23,
         127
     );
@@ -235,6 +269,7 @@ mod double4 {
         _mm256_castpd_si256,
         _mm256_castsi256_pd,
         _mm256_slli_epi64,
+        _mm256_srli_epi64,
         52,
         1023
     );

@@ -6,6 +6,7 @@
 pub mod elementwise;
 pub mod gemm;
 mod math;
+pub mod rows;
 mod simd;
 pub mod threads;
 

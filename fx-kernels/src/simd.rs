@@ -125,8 +125,6 @@ pub(crate) trait Vector:
     fn round(self) -> Self;
     /// The largest integer that is not larger.
     fn floor(self) -> Self;
-    /// 2 to this power, for integers among the exponents of normal numbers.
-    fn pow2(self) -> Self;
     /// The exponent of 2 in a normal number above 0: 0 for those in `1..2`.
     fn exponent(self) -> Self;
     /// Times 2 to the power of an integer, up to twice the exponents of normal numbers; rounded once.
@@ -294,7 +292,7 @@ macro_rules! vector {
                 // SAFETY: as for `neg`.
                 Self(unsafe { select(mask, yes.0, no.0) })
             }
-            crate::simd::vector!(@unary abs, sqrt, round, floor, pow2, exponent);
+            crate::simd::vector!(@unary abs, sqrt, round, floor, exponent);
             crate::simd::vector!(@binary min, max, scale);
             crate::simd::vector!(@compare $Mask, lt, le, eq);
         }

@@ -303,10 +303,10 @@ impl Task<'_> {
         /// The lanes of the longest vector.
         const CONSTANT: usize = 16;
         let scratch = scratch.as_mut_ptr().cast::<f32>();
-        // SAFETY (of all writes below): a tile holds `len` elements, and a constant.
-        let fill = |from: usize, count: usize, x: f32| unsafe {
-            std::slice::from_raw_parts_mut(scratch.add(from).cast::<MaybeUninit<f32>>(), count)
-                .fill(MaybeUninit::new(x));
+        let fill = |from: usize, count: usize, x: f32| {
+            let to = scratch.wrapping_add(from).cast::<MaybeUninit<f32>>();
+            // SAFETY: what is filled lies within a tile.
+            unsafe { std::slice::from_raw_parts_mut(to, count) }.fill(MaybeUninit::new(x));
         };
         match input {
             Operand::Output => (self.out.wrapping_add(start).cast_const(), true),

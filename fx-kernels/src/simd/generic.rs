@@ -47,6 +47,7 @@ macro_rules! arrays {
                     each(|i| a[i] * b[i] + c[i])
                 }
             }
+            /// 2 to a power among the exponents of normal numbers.
             #[inline(always)]
             unsafe fn pow2(x: Raw) -> Raw {
                 // The sum has the biased exponent in its lowest bits.

@@ -47,6 +47,7 @@ macro_rules! neon {
             // SAFETY: as above.
             unsafe { select(lt(y, x), x, y) }
         }
+        /// 2 to a power among the exponents of normal numbers.
         #[inline(always)]
         unsafe fn pow2(x: $Raw) -> $Raw {
             // The sum has the biased exponent in its lowest bits.

@@ -39,7 +39,6 @@ macro_rules! for_type {
                     ("le", values(V::select(x.le(y), one, zero))),
                     ("eq", values(V::select(x.eq(y), one, zero))),
                     ("mul_add", values(x.mul_add(y, one))),
-                    ("pow2", values(V::splat(self.x.clamp(-99.0, 99.0).round()).pow2())),
                     ("exponent", values(V::splat(self.x.abs().clamp(1e-30, 1e30)).exponent())),
                     ("scale", values(x.scale(V::splat(self.y.clamp(-140.0, 140.0).round())))),
                 ]
@@ -94,8 +93,6 @@ macro_rules! for_type {
                             "le" => truth(x <= y),
                             "eq" => truth(x == y),
                             "mul_add" => x * y + 1.0,
-                            "pow2" if x.is_nan() => continue,
-                            "pow2" => x.clamp(-99.0, 99.0).round().exp2(),
                             "exponent" if x.is_nan() => continue,
                             "exponent" => x.abs().clamp(1e-30, 1e30).log2().floor(),
                             "scale" if y.is_nan() => continue,

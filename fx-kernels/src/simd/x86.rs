@@ -49,11 +49,6 @@ macro_rules! avx512 {
             unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEG_INF | x86::_MM_FROUND_NO_EXC }>(x) }
         }
         #[inline(always)]
-        unsafe fn pow2(x: $Raw) -> $Raw {
-            // SAFETY: as above.
-            unsafe { x86::$scale(splat(1.0), x) }
-        }
-        #[inline(always)]
         unsafe fn exponent(x: $Raw) -> $Raw {
             // SAFETY: as above.
             unsafe { x86::$exponent(x) }
@@ -133,6 +128,7 @@ macro_rules! avx2 {
             // SAFETY: as above.
             unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEG_INF | x86::_MM_FROUND_NO_EXC }>(x) }
         }
+        /// 2 to a power among the exponents of normal numbers.
         #[inline(always)]
         unsafe fn pow2(x: $Raw) -> $Raw {
             // The sum has the biased exponent in its lowest bits.

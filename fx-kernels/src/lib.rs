@@ -5,8 +5,10 @@
 
 pub mod dense;
 pub mod gemm;
+mod peak;
 mod simd;
 pub mod threads;
 
 pub use gemm::{Matrix, gemm};
+pub use peak::peak_flops;
 pub use simd::Level;

@@ -112,7 +112,17 @@ impl PackedConv {
         let left = if self.shape.is_pointwise() {
             Left::Rows { data, stride: pixel }
         } else {
-            Left::Windows(Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros: &self.zeros })
+            Left::Windows(Windows {
+                data,
+                input,
+                pixel,
+                output,
+                kernel,
+                stride: step,
+                dilation,
+                before,
+                zeros: &self.zeros,
+            })
         };
         Product { left, rows: batch * output[0] * output[1], groups: &self.panels, epilogue }.run(out, stride);
     }

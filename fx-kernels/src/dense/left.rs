@@ -89,11 +89,7 @@ impl Windows<'_> {
             let line = image.wrapping_add(y.wrapping_mul(width * self.pixel));
             for (j, place) in (0..self.kernel[1]).zip(&mut places) {
                 let x = x.wrapping_add(j * self.dilation[1]);
-                *place = if y < height && x < width {
-                    line.wrapping_add(x * self.pixel)
-                } else {
-                    self.zeros.as_ptr()
-                };
+                *place = if y < height && x < width { line.wrapping_add(x * self.pixel) } else { self.zeros.as_ptr() };
             }
         }
     }

@@ -138,7 +138,15 @@ impl Product<'_> {
     }
 
     /// One step of one tile.
-    fn tile(&self, split: &Split, step: usize, panel: Panel<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
+    fn tile(
+        &self,
+        split: &Split,
+        step: usize,
+        panel: Panel<'_>,
+        table: &[*const f32],
+        place: Place,
+        out: &Shared<f32>,
+    ) {
         let (runs, start, depth) = split.steps.at(step, self.left.runs(), split.run);
         let panels = &self.groups[0];
         let column = place.group * panels.columns() + panel.first;

@@ -21,8 +21,11 @@ fn close(got: f32, want: f64, scale: usize, what: &str) {
 
 #[test]
 fn linear_layers() {
-    for (m, n, k) in [(1, 1, 1), (1, 33, 70), (3, 16, 5), (6, 47, 9), (14, 32, 64), (29, 65, 200), (57, 100, 401), (2, 8, 0)] {
-        let (x, w, bias, residual) = (numbers(m * (k + 3), 1), numbers(n * k, 2), numbers(n, 3), numbers(m * (n + 1), 4));
+    for (m, n, k) in
+        [(1, 1, 1), (1, 33, 70), (3, 16, 5), (6, 47, 9), (14, 32, 64), (29, 65, 200), (57, 100, 401), (2, 8, 0)]
+    {
+        let (x, w, bias, residual) =
+            (numbers(m * (k + 3), 1), numbers(n * k, 2), numbers(n, 3), numbers(m * (n + 1), 4));
         for level in Level::available() {
             let layer = PackedLinear::at(level, Matrix::rows(&w, n, k).t());
             for case in 0..8 {

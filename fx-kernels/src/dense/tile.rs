@@ -155,7 +155,9 @@ const AHEAD: usize = 512;
 #[inline(always)]
 pub(crate) fn prefetch(place: *const f32) {
     #[cfg(target_arch = "x86_64")]
-    unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast()) };
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast())
+    };
 }
 
 /// The loops over constants are unrolled, so that the sums are registers.

@@ -83,6 +83,8 @@ pub(crate) trait Vector:
     type Mask: Copy;
     /// How many numbers there are.
     const LANES: usize;
+    /// How many rows of two vectors a kernel can keep in registers beside its operands.
+    const ROWS: usize;
 
     /// The same number in all lanes.
     fn splat(x: Self::Elem) -> Self;
@@ -237,7 +239,7 @@ pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
 
 /// Makes a vector type from functions of the same names in scope: `$Raw` is what they compute with.
 macro_rules! vector {
-    ($Name:ident, $Elem:ty, $lanes:literal, $Raw:ty, $Mask:ty) => {
+    ($Name:ident, $Elem:ty, $lanes:literal, $rows:literal, $Raw:ty, $Mask:ty) => {
         #[derive(Clone, Copy)]
         pub(in crate::simd) struct $Name($Raw);
 
@@ -256,6 +258,7 @@ macro_rules! vector {
             type Elem = $Elem;
             type Mask = $Mask;
             const LANES: usize = $lanes;
+            const ROWS: usize = $rows;
 
             #[inline(always)]
             fn splat(x: $Elem) -> Self {

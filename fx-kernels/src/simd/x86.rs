@@ -193,7 +193,7 @@ mod single16 {
         _mm512_scalef_ps,
         _mm512_getexp_ps
     );
-    crate::simd::vector!(F32x16, f32, 16, __m512, __mmask16);
+    crate::simd::vector!(F32x16, f32, 16, 14, __m512, __mmask16);
 }
 
 mod double8 {
@@ -215,7 +215,7 @@ mod double8 {
         _mm512_scalef_pd,
         _mm512_getexp_pd
     );
-    crate::simd::vector!(F64x8, f64, 8, __m512d, __mmask8);
+    crate::simd::vector!(F64x8, f64, 8, 14, __m512d, __mmask8);
 }
 
 mod single8 {
@@ -242,7 +242,7 @@ mod single8 {
         23,
         127
     );
-    crate::simd::vector!(F32x8, f32, 8, __m256, __m256);
+    crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256);
 }
 
 mod double4 {
@@ -269,5 +269,5 @@ mod double4 {
         52,
         1023
     );
-    crate::simd::vector!(F64x4, f64, 4, __m256d, __m256d);
+    crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d);
 }

@@ -149,7 +149,7 @@ fn tasks(rows: usize, len: usize, work: usize, f: impl Fn(usize, usize) + Sync) 
 
 /// Those of the first `count` lanes of `x`, and `other` in the rest.
 #[inline(always)]
-fn first<V: Single>(x: V, count: usize, other: V) -> V {
+pub(crate) fn first<V: Single>(x: V, count: usize, other: V) -> V {
     const LANE: [f32; 16] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
     V::select(V::load(&LANE).lt(V::splat(count as f32)), x, other)
 }

@@ -140,6 +140,12 @@ pub(crate) trait Vector:
     /// `yes` where the mask holds, else `no`.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
+    /// Transposes a square of `LANES` rows and columns.
+    ///
+    /// # Safety
+    /// There must be `LANES` rows of `LANES` numbers at both places, the rows as far apart as the strides say.
+    unsafe fn transpose(from: *const Self::Elem, from_stride: usize, to: *mut Self::Elem, to_stride: usize);
+
     /// No number at all: 0 in all lanes.
     #[inline(always)]
     fn zero() -> Self {
@@ -237,6 +243,22 @@ pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
     K::Elem::dispatch(level, kernel)
 }
 
+/// Makes the function `transpose` that a vector type is made from, a number at a time.
+macro_rules! transpose {
+    ($Elem:ty, $lanes:literal) => {
+        #[inline(always)]
+        unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {
+            for i in 0..$lanes {
+                for j in 0..$lanes {
+                    // SAFETY: the caller's promise.
+                    unsafe { *to.add(j * to_stride + i) = *from.add(i * from_stride + j) };
+                }
+            }
+        }
+    };
+}
+use transpose;
+
 /// Makes a vector type from functions of the same names in scope: `$Raw` is what they compute with.
 macro_rules! vector {
     ($Name:ident, $Elem:ty, $lanes:literal, $rows:literal, $Raw:ty, $Mask:ty) => {
@@ -294,6 +316,11 @@ macro_rules! vector {
             fn select(mask: $Mask, yes: Self, no: Self) -> Self {
                 // SAFETY: as for `neg`.
                 Self(unsafe { select(mask, yes.0, no.0) })
+            }
+            #[inline(always)]
+            unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { transpose(from, from_stride, to, to_stride) }
             }
             crate::simd::vector!(@unary abs, sqrt, round, floor, exponent);
             crate::simd::vector!(@binary min, max, scale);

@@ -78,6 +78,7 @@ macro_rules! arrays {
             arrays!(@binary $T, add |x, y| x + y, sub |x, y| x - y, mul |x, y| x * y, div |x, y| x / y,
                 min |x, y| if x < y { x } else { y }, max |x, y| if x > y { x } else { y });
             arrays!(@compare $n, lt |x, y| x < y, le |x, y| x <= y, eq |x, y| x == y);
+            crate::simd::transpose!($T, $n);
             crate::simd::vector!($Name, $T, $n, 4, Raw, Mask);
         }
         pub(in crate::simd) use $module::$Name;

@@ -99,6 +99,7 @@ mod single4 {
         23,
         127
     );
+    crate::simd::transpose!(f32, 4);
     crate::simd::vector!(F32x4, f32, 4, 14, float32x4_t, uint32x4_t);
 }
 
@@ -123,5 +124,6 @@ mod double2 {
         52,
         1023
     );
+    crate::simd::transpose!(f64, 2);
     crate::simd::vector!(F64x2, f64, 2, 14, float64x2_t, uint64x2_t);
 }

@@ -126,6 +126,13 @@ macro_rules! for_type {
                     assert!(out[count..V::LANES].iter().all(|&x| x == 0.0) && out[V::LANES] == 9.0);
                     assert_eq!(V::load_part(&self[..count]).sum(), self[..count].iter().sum());
                 }
+                let (n, wide) = (V::LANES, V::LANES + 3);
+                let square: Vec<$T> = (0..wide * n).map(|i| i as $T).collect();
+                let mut turned = vec![0.0; wide * n];
+                // SAFETY: both have `n` rows of more than `n` numbers.
+                unsafe { V::transpose(square.as_ptr(), wide, turned.as_mut_ptr(), wide) };
+                let expected = |i: usize| if i % wide < n { square[i % wide * wide + i / wide] } else { 0.0 };
+                assert!(turned.iter().enumerate().all(|(i, &x)| x == expected(i)));
             }
         }
     };

@@ -193,6 +193,37 @@ mod single16 {
         _mm512_scalef_ps,
         _mm512_getexp_ps
     );
+
+    /// # Safety
+    /// As [`Vector::transpose`](crate::simd::Vector::transpose).
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        // SAFETY: the caller's promise, and who has a vector has the instructions.
+        unsafe {
+            let mut x: [__m512; 16] = std::array::from_fn(|i| load(from.add(i * from_stride)));
+            // Squares of 4 by 4 within each quarter.
+            for i in (0..16).step_by(4) {
+                let [a, b, c, d] = [x[i], x[i + 1], x[i + 2], x[i + 3]];
+                let (low, high) = (x86::_mm512_unpacklo_ps(a, b), x86::_mm512_unpackhi_ps(a, b));
+                let (low2, high2) = (x86::_mm512_unpacklo_ps(c, d), x86::_mm512_unpackhi_ps(c, d));
+                x[i] = x86::_mm512_shuffle_ps::<0x44>(low, low2);
+                x[i + 1] = x86::_mm512_shuffle_ps::<0xee>(low, low2);
+                x[i + 2] = x86::_mm512_shuffle_ps::<0x44>(high, high2);
+                x[i + 3] = x86::_mm512_shuffle_ps::<0xee>(high, high2);
+            }
+            // The quarters.
+            for i in 0..4 {
+                let even = x86::_mm512_shuffle_f32x4::<0x88>(x[i], x[i + 4]);
+                let odd = x86::_mm512_shuffle_f32x4::<0xdd>(x[i], x[i + 4]);
+                let even2 = x86::_mm512_shuffle_f32x4::<0x88>(x[i + 8], x[i + 12]);
+                let odd2 = x86::_mm512_shuffle_f32x4::<0xdd>(x[i + 8], x[i + 12]);
+                store(to.add(i * to_stride), x86::_mm512_shuffle_f32x4::<0x88>(even, even2));
+                store(to.add((i + 4) * to_stride), x86::_mm512_shuffle_f32x4::<0x88>(odd, odd2));
+                store(to.add((i + 8) * to_stride), x86::_mm512_shuffle_f32x4::<0xdd>(even, even2));
+                store(to.add((i + 12) * to_stride), x86::_mm512_shuffle_f32x4::<0xdd>(odd, odd2));
+            }
+        }
+    }
     crate::simd::vector!(F32x16, f32, 16, 14, __m512, __mmask16);
 }
 
@@ -215,6 +246,7 @@ mod double8 {
         _mm512_scalef_pd,
         _mm512_getexp_pd
     );
+    crate::simd::transpose!(f64, 8);
     crate::simd::vector!(F64x8, f64, 8, 14, __m512d, __mmask8);
 }
 
@@ -242,6 +274,31 @@ mod single8 {
         23,
         127
     );
+
+    /// # Safety
+    /// As [`Vector::transpose`](crate::simd::Vector::transpose).
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        // SAFETY: the caller's promise, and who has a vector has the instructions.
+        unsafe {
+            let mut x: [__m256; 8] = std::array::from_fn(|i| load(from.add(i * from_stride)));
+            // Squares of 4 by 4 within each half.
+            for i in [0, 4] {
+                let [a, b, c, d] = [x[i], x[i + 1], x[i + 2], x[i + 3]];
+                let (low, high) = (x86::_mm256_unpacklo_ps(a, b), x86::_mm256_unpackhi_ps(a, b));
+                let (low2, high2) = (x86::_mm256_unpacklo_ps(c, d), x86::_mm256_unpackhi_ps(c, d));
+                x[i] = x86::_mm256_shuffle_ps::<0x44>(low, low2);
+                x[i + 1] = x86::_mm256_shuffle_ps::<0xee>(low, low2);
+                x[i + 2] = x86::_mm256_shuffle_ps::<0x44>(high, high2);
+                x[i + 3] = x86::_mm256_shuffle_ps::<0xee>(high, high2);
+            }
+            // The halves.
+            for i in 0..4 {
+                store(to.add(i * to_stride), x86::_mm256_permute2f128_ps::<0x20>(x[i], x[i + 4]));
+                store(to.add((i + 4) * to_stride), x86::_mm256_permute2f128_ps::<0x31>(x[i], x[i + 4]));
+            }
+        }
+    }
     crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256);
 }
 
@@ -269,5 +326,6 @@ mod double4 {
         52,
         1023
     );
+    crate::simd::transpose!(f64, 4);
     crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d);
 }

@@ -47,10 +47,27 @@ impl<'a, T> Matrix<'a, T> {
         Self::new(data, rows, cols, cols, 1)
     }
 
+    /// The number of rows.
+    pub(crate) fn height(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub(crate) fn width(&self) -> usize {
+        self.cols
+    }
+
     /// The transposed matrix.
     #[must_use]
     pub fn t(self) -> Self {
         Self { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
+    }
+}
+
+impl<T: Copy> Matrix<'_, T> {
+    /// An element.
+    pub(crate) fn get(&self, i: usize, j: usize) -> T {
+        self.data[i * self.row_stride + j * self.col_stride]
     }
 }
 

@@ -1,5 +1,23 @@
-//! Which vector instructions the processor has.
+//! Which vector instructions the processor has, and one way to write a kernel for all of them.
+//!
+//! A kernel is a struct that holds its operands and a function [`Kernel::run`], generic in the [`Vector`] type that it
+//! computes with. [`dispatch`] runs it with the vectors of a level, inside a function compiled for that level's
+//! instructions. Two things must hold:
+//!
+//! - Everything generic in a `Vector` is `#[inline(always)]`, so that it becomes part of that function: elsewhere the
+//!   instructions are not enabled, and each would be a call.
+//! - Vector types are named in this file only. Whoever has a vector got it from `dispatch`, which has seen that the
+//!   processor has the instructions; that is why arithmetic on vectors is safe.
 
+mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::OnceLock;
 
 /// A set of vector instructions that kernels are written for.
@@ -7,9 +25,11 @@ use std::sync::OnceLock;
 pub enum Level {
     /// What the compiler makes of plain Rust.
     Generic,
+    /// The vectors of 128 bits that every 64-bit ARM processor has.
+    Neon,
     /// AVX2 with FMA: 16 registers of 256 bits.
     Avx2,
-    /// AVX-512 F: 32 registers of 512 bits.
+    /// AVX-512 F, BW, DQ and VL: 32 registers of 512 bits.
     Avx512,
 }
 
@@ -18,21 +38,361 @@ impl Level {
     pub fn detect() -> Self {
         static LEVEL: OnceLock<Level> = OnceLock::new();
         *LEVEL.get_or_init(|| {
-            #[cfg(target_arch = "x86_64")]
-            {
-                if is_x86_feature_detected!("avx512f") {
-                    return Level::Avx512;
-                }
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    return Level::Avx2;
-                }
-            }
-            Level::Generic
+            [Level::Avx512, Level::Avx2, Level::Neon].into_iter().find(|level| level.on_this()).unwrap_or(Self::Generic)
         })
     }
 
     /// All levels of this processor, for tests.
     pub fn available() -> impl Iterator<Item = Self> {
-        [Level::Generic, Level::Avx2, Level::Avx512].into_iter().filter(|level| *level <= Self::detect())
+        [Level::Generic, Level::Neon, Level::Avx2, Level::Avx512].into_iter().filter(|level| level.is_available())
+    }
+
+    /// Whether this processor has the level.
+    pub fn is_available(self) -> bool {
+        self <= Self::detect() && (self == Self::Generic || (self == Self::Neon) == cfg!(target_arch = "aarch64"))
+    }
+
+    fn on_this(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => {
+                Level::Avx2.on_this()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => true,
+            level => level == Level::Generic,
+        }
     }
 }
+
+/// A register full of numbers.
+///
+/// Comparisons with NaN are false, as for scalars.
+pub(crate) trait Vector:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
+{
+    /// The type of a lane.
+    type Elem: Element;
+    /// What a comparison gives.
+    type Mask: Copy;
+    /// How many numbers there are.
+    const LANES: usize;
+    /// How many rows of two vectors a kernel can keep in registers beside its operands.
+    const ROWS: usize;
+
+    /// The same number in all lanes.
+    fn splat(x: Self::Elem) -> Self;
+
+    /// Reads `LANES` numbers, at any alignment.
+    ///
+    /// # Safety
+    /// They must be readable.
+    unsafe fn load_at(from: *const Self::Elem) -> Self;
+
+    /// Writes `LANES` numbers, at any alignment.
+    ///
+    /// # Safety
+    /// They must be writable.
+    unsafe fn store_at(self, to: *mut Self::Elem);
+
+    /// Reads the first `count` numbers; the lanes beyond are 0.
+    ///
+    /// # Safety
+    /// They must be readable, and `count` at most `LANES`.
+    unsafe fn load_first(from: *const Self::Elem, count: usize) -> Self;
+
+    /// Writes the first `count` numbers.
+    ///
+    /// # Safety
+    /// They must be writable, and `count` at most `LANES`.
+    unsafe fn store_first(self, to: *mut Self::Elem, count: usize);
+
+    /// `self * b + c`, rounded once where the level has an instruction for it.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// The smaller number; `other` where one of them is NaN.
+    fn min(self, other: Self) -> Self;
+    /// The larger number; `other` where one of them is NaN.
+    fn max(self, other: Self) -> Self;
+    /// Without the sign.
+    fn abs(self) -> Self;
+    /// The square root, correctly rounded.
+    fn sqrt(self) -> Self;
+    /// The nearest integer, the even one of two.
+    fn round(self) -> Self;
+    /// The largest integer that is not larger.
+    fn floor(self) -> Self;
+    /// The exponent of 2 in a normal number above 0: 0 for those in `1..2`.
+    fn exponent(self) -> Self;
+    /// Times 2 to the power of an integer, up to twice the exponents of normal numbers; rounded once.
+    fn scale(self, n: Self) -> Self;
+    /// Whether less.
+    fn lt(self, other: Self) -> Self::Mask;
+    /// Whether less or equal.
+    fn le(self, other: Self) -> Self::Mask;
+    /// Whether equal.
+    fn eq(self, other: Self) -> Self::Mask;
+    /// `yes` where the mask holds, else `no`.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+
+    /// Transposes a square of `LANES` rows and columns.
+    ///
+    /// # Safety
+    /// There must be `LANES` rows of `LANES` numbers at both places, the rows as far apart as the strides say.
+    unsafe fn transpose(from: *const Self::Elem, from_stride: usize, to: *mut Self::Elem, to_stride: usize);
+
+    /// No number at all: 0 in all lanes.
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::splat(Self::Elem::ZERO)
+    }
+
+    /// Reads the first `LANES` numbers of a slice.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline(always)]
+    fn load(from: &[Self::Elem]) -> Self {
+        assert!(from.len() >= Self::LANES);
+        // SAFETY: the slice is long enough.
+        unsafe { Self::load_at(from.as_ptr()) }
+    }
+
+    /// Writes the first `LANES` numbers of a slice.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline(always)]
+    fn store(self, to: &mut [Self::Elem]) {
+        assert!(to.len() >= Self::LANES);
+        // SAFETY: the slice is long enough.
+        unsafe { self.store_at(to.as_mut_ptr()) }
+    }
+
+    /// Reads a slice, up to `LANES` numbers of it; the lanes beyond are 0.
+    #[inline(always)]
+    fn load_part(from: &[Self::Elem]) -> Self {
+        // SAFETY: the count is within the slice and within the vector.
+        unsafe { Self::load_first(from.as_ptr(), from.len().min(Self::LANES)) }
+    }
+
+    /// Writes a slice, up to `LANES` numbers of it.
+    #[inline(always)]
+    fn store_part(self, to: &mut [Self::Elem]) {
+        // SAFETY: the count is within the slice and within the vector.
+        unsafe { self.store_first(to.as_mut_ptr(), to.len().min(Self::LANES)) }
+    }
+
+    /// All lanes combined by `f`, in a tree of fixed shape.
+    #[inline(always)]
+    fn reduce(self, f: impl Fn(Self::Elem, Self::Elem) -> Self::Elem) -> Self::Elem {
+        /// The lanes of the longest vector.
+        const MOST: usize = 16;
+        let mut lanes = [Self::Elem::ZERO; MOST];
+        self.store(&mut lanes);
+        let mut half = Self::LANES / 2;
+        while half > 0 {
+            for lane in 0..half {
+                lanes[lane] = f(lanes[lane], lanes[lane + half]);
+            }
+            half /= 2;
+        }
+        lanes[0]
+    }
+
+    /// The sum of all lanes.
+    #[inline(always)]
+    fn sum(self) -> Self::Elem {
+        self.reduce(|x, y| x + y)
+    }
+}
+
+/// A type of number that there are vectors of.
+pub(crate) trait Element:
+    Copy + Send + Sync + PartialOrd + Default + Add<Output = Self> + Mul<Output = Self> + 'static
+{
+    /// The number 0.
+    const ZERO: Self;
+
+    /// Runs a kernel with the vectors of a level that the processor has.
+    fn dispatch<K: Kernel<Elem = Self>>(level: Level, kernel: K) -> K::Output;
+}
+
+/// A computation that is written once for the vectors of every level.
+pub(crate) trait Kernel {
+    /// The type of number it computes with.
+    type Elem: Element;
+    /// What it returns.
+    type Output;
+
+    /// The computation. Every implementation is `#[inline(always)]`.
+    fn run<V: Vector<Elem = Self::Elem>>(self) -> Self::Output;
+}
+
+/// Runs a kernel with instructions of the given level.
+///
+/// # Panics
+/// If the processor does not have the level.
+pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
+    assert!(level.is_available(), "the processor does not have {level:?}");
+    K::Elem::dispatch(level, kernel)
+}
+
+/// Makes the function `transpose` that a vector type is made from, a number at a time.
+macro_rules! transpose {
+    ($Elem:ty, $lanes:literal) => {
+        #[inline(always)]
+        unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {
+            for i in 0..$lanes {
+                for j in 0..$lanes {
+                    // SAFETY: the caller's promise.
+                    unsafe { *to.add(j * to_stride + i) = *from.add(i * from_stride + j) };
+                }
+            }
+        }
+    };
+}
+use transpose;
+
+/// Makes a vector type from functions of the same names in scope: `$Raw` is what they compute with.
+macro_rules! vector {
+    ($Name:ident, $Elem:ty, $lanes:literal, $rows:literal, $Raw:ty, $Mask:ty) => {
+        #[derive(Clone, Copy)]
+        pub(in crate::simd) struct $Name($Raw);
+
+        crate::simd::vector!(@operators $Name, Add add, Sub sub, Mul mul, Div div);
+
+        impl std::ops::Neg for $Name {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                // SAFETY: who has a vector has the instructions (see the file `simd.rs`).
+                Self(unsafe { sub(splat(-0.0), self.0) })
+            }
+        }
+
+        impl crate::simd::Vector for $Name {
+            type Elem = $Elem;
+            type Mask = $Mask;
+            const LANES: usize = $lanes;
+            const ROWS: usize = $rows;
+
+            #[inline(always)]
+            fn splat(x: $Elem) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { splat(x) })
+            }
+            #[inline(always)]
+            unsafe fn load_at(from: *const $Elem) -> Self {
+                // SAFETY: the caller's promise.
+                Self(unsafe { load(from) })
+            }
+            #[inline(always)]
+            unsafe fn store_at(self, to: *mut $Elem) {
+                // SAFETY: the caller's promise.
+                unsafe { store(to, self.0) }
+            }
+            #[inline(always)]
+            unsafe fn load_first(from: *const $Elem, count: usize) -> Self {
+                // SAFETY: the caller's promise.
+                Self(unsafe { load_first(from, count) })
+            }
+            #[inline(always)]
+            unsafe fn store_first(self, to: *mut $Elem, count: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { store_first(to, count, self.0) }
+            }
+            #[inline(always)]
+            fn mul_add(self, b: Self, c: Self) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { mul_add(self.0, b.0, c.0) })
+            }
+            #[inline(always)]
+            fn select(mask: $Mask, yes: Self, no: Self) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { select(mask, yes.0, no.0) })
+            }
+            #[inline(always)]
+            unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { transpose(from, from_stride, to, to_stride) }
+            }
+            crate::simd::vector!(@unary abs, sqrt, round, floor, exponent);
+            crate::simd::vector!(@binary min, max, scale);
+            crate::simd::vector!(@compare $Mask, lt, le, eq);
+        }
+    };
+    (@operators $Name:ident, $($Trait:ident $function:ident),*) => { $(
+        impl std::ops::$Trait for $Name {
+            type Output = Self;
+            #[inline(always)]
+            fn $function(self, other: Self) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { $function(self.0, other.0) })
+            }
+        }
+    )* };
+    (@unary $($function:ident),*) => { $(
+        #[inline(always)]
+        fn $function(self) -> Self {
+            // SAFETY: as for `neg`.
+            Self(unsafe { $function(self.0) })
+        }
+    )* };
+    (@binary $($function:ident),*) => { $(
+        #[inline(always)]
+        fn $function(self, other: Self) -> Self {
+            // SAFETY: as for `neg`.
+            Self(unsafe { $function(self.0, other.0) })
+        }
+    )* };
+    (@compare $Mask:ty, $($function:ident),*) => { $(
+        #[inline(always)]
+        fn $function(self, other: Self) -> $Mask {
+            // SAFETY: as for `neg`.
+            unsafe { $function(self.0, other.0) }
+        }
+    )* };
+}
+pub(crate) use vector;
+
+/// The vectors of each level for one type of number.
+macro_rules! element {
+    ($T:ty, $generic:ty, $neon:ty, $avx2:ty, $avx512:ty) => {
+        impl Element for $T {
+            const ZERO: Self = 0.0;
+
+            fn dispatch<K: Kernel<Elem = Self>>(level: Level, kernel: K) -> K::Output {
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+                fn avx512<K: Kernel<Elem = $T>>(kernel: K) -> K::Output {
+                    kernel.run::<$avx512>()
+                }
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2<K: Kernel<Elem = $T>>(kernel: K) -> K::Output {
+                    kernel.run::<$avx2>()
+                }
+                match level {
+                    // SAFETY: only `super::dispatch` calls this, and it has seen that the processor has the level.
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => unsafe { avx512(kernel) },
+                    // SAFETY: as above.
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => unsafe { avx2(kernel) },
+                    #[cfg(target_arch = "aarch64")]
+                    Level::Neon => kernel.run::<$neon>(),
+                    _ => kernel.run::<$generic>(),
+                }
+            }
+        }
+    };
+}
+
+element!(f32, generic::F32x8, neon::F32x4, x86::F32x8, x86::F32x16);
+element!(f64, generic::F64x4, neon::F64x2, x86::F64x4, x86::F64x8);

@@ -1,0 +1,218 @@
+//! The speed of convolutions and linear layers: `cargo bench -p fx-kernels --bench dense [filter]`.
+//!
+//! Each line is a layer of a well-known network: time, GFLOP/s and the share of the peak that the same threads reach
+//! with products of registers only, for one thread and for all. Times are the shortest of many short bursts; the peak
+//! is measured beside them.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use fx_kernels::dense::{Activation, ConvShape, Epilogue, PackedConv, PackedLinear};
+use fx_kernels::threads::{for_each, num_threads, set_num_threads};
+
+fn main() {
+    let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
+    let threads = num_threads();
+    println!(
+        "{:<44} {:>9} {:>8} {:>6} {:>9} {:>8} {:>6} {:>7}",
+        "layer",
+        "1 thread",
+        "GFLOP/s",
+        "peak",
+        format!("{threads} threads"),
+        "GFLOP/s",
+        "peak",
+        "speedup"
+    );
+    let mut layers = convolutions();
+    layers.extend(linear());
+    let mut totals = [0.0; 2];
+    for layer in layers.iter_mut().filter(|layer| layer.name.contains(&filter)) {
+        let mut line = format!("{:<44}", layer.name);
+        let times = [1, threads].map(|threads| {
+            set_num_threads(threads);
+            let peak = peak(threads);
+            let time = shortest(&mut layer.run);
+            line += &format!(
+                " {:>7.3}ms {:>8.1} {:>5.0}%",
+                time * 1e3,
+                layer.flops / time / 1e9,
+                100.0 * layer.flops / time / peak
+            );
+            time
+        });
+        (0..2).for_each(|i| totals[i] += times[i] * layer.count);
+        println!("{line} {:>6.2}x", times[0] / times[1]);
+    }
+    println!("all, as often as they occur: {:.1} ms, {:.1} ms", totals[0] * 1e3, totals[1] * 1e3);
+}
+
+/// Something to measure.
+struct Layer {
+    name: String,
+    count: f64,
+    flops: f64,
+    run: Box<dyn FnMut()>,
+}
+
+/// The shortest time of a call, over bursts of about a millisecond for a fifth of a second: others use the machine too.
+fn shortest(run: &mut dyn FnMut()) -> f64 {
+    let start = Instant::now();
+    run();
+    run();
+    let once = start.elapsed().as_secs_f64() / 2.0;
+    let burst = (0.001 / once).clamp(1.0, 1000.0) as usize;
+    let count = (0.2 / (once * burst as f64)).clamp(5.0, 200.0) as usize;
+    let times = (0..count).map(|_| {
+        let start = Instant::now();
+        (0..burst).for_each(|_| run());
+        start.elapsed().as_secs_f64() / burst as f64
+    });
+    times.fold(f64::INFINITY, f64::min)
+}
+
+/// The number of floating-point operations a second of so many threads.
+fn peak(threads: usize) -> f64 {
+    const STEPS: usize = 20_000;
+    let best = (0..40)
+        .map(|_| {
+            let start = Instant::now();
+            let flops = std::sync::atomic::AtomicUsize::new(0);
+            for_each(threads, usize::MAX, |_| {
+                flops.fetch_add(fx_kernels::peak_flops(black_box(STEPS)), std::sync::atomic::Ordering::Relaxed);
+            });
+            flops.into_inner() as f64 / start.elapsed().as_secs_f64()
+        })
+        .fold(0.0, f64::max);
+    best
+}
+
+fn numbers(len: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 2_654_435_761) % 1000) as f32 / 1000.0 - 0.5).collect()
+}
+
+#[allow(clippy::too_many_arguments, reason = "the sizes of a convolution")]
+fn conv(
+    name: &str,
+    count: usize,
+    batch: usize,
+    size: usize,
+    inputs: usize,
+    outputs: usize,
+    k: usize,
+    stride: usize,
+    groups: usize,
+) -> Layer {
+    let before = [(k - 1) / 2; 2];
+    let shape = ConvShape {
+        inputs,
+        outputs,
+        kernel: [k; 2],
+        stride: [stride; 2],
+        dilation: [1; 2],
+        before,
+        after: before,
+        groups,
+    };
+    let layer = PackedConv::new(&numbers(outputs * inputs / groups * k * k), shape);
+    let output = shape.output([size; 2]);
+    let (x, bias) = (numbers(batch * size * size * inputs), numbers(outputs));
+    let mut out = vec![0.0; batch * output[0] * output[1] * outputs];
+    Layer {
+        name: format!(
+            "{name} {batch}x{size}x{size}x{inputs}->{outputs} {k}x{k}/{stride}{}",
+            if groups > 1 { format!(" g{groups}") } else { String::new() }
+        ),
+        count: count as f64,
+        flops: 2.0 * (out.len() * inputs / groups * k * k) as f64,
+        run: Box::new(move || {
+            let epilogue = Epilogue { bias: Some(&bias), activation: Activation::Relu, ..Epilogue::default() };
+            layer.run(&mut out, outputs, &x, inputs, batch, [size; 2], &epilogue);
+            black_box(&out);
+        }),
+    }
+}
+
+/// The convolutions of ResNet-50 (version 1.5) and of MobileNetV2.
+fn convolutions() -> Vec<Layer> {
+    let mut layers = vec![conv("resnet50", 1, 1, 224, 3, 64, 7, 2, 1)];
+    let stages =
+        [(56, 64, 64, 256, 3, 1), (56, 256, 128, 512, 4, 2), (28, 512, 256, 1024, 6, 2), (14, 1024, 512, 2048, 3, 2)];
+    for batch in [1, 8] {
+        let name = if batch == 1 { "resnet50" } else { "resnet50b8" };
+        for (size, inputs, middle, outputs, blocks, stride) in stages {
+            let small = size / stride;
+            if stride == 1 {
+                layers.push(conv(name, 1, batch, size, inputs, middle, 1, 1, 1));
+                layers.push(conv(name, 3, batch, size, middle, middle, 3, 1, 1));
+            } else {
+                layers.push(conv(name, 1, batch, size, inputs, middle, 1, 1, 1));
+                layers.push(conv(name, 1, batch, size, middle, middle, 3, stride, 1));
+                layers.push(conv(name, blocks - 1, batch, small, middle, middle, 3, 1, 1));
+            }
+            layers.push(conv(name, 1, batch, size, inputs, outputs, 1, stride, 1));
+            layers.push(conv(name, blocks, batch, small, middle, outputs, 1, 1, 1));
+            layers.push(conv(name, blocks - 1, batch, small, outputs, middle, 1, 1, 1));
+        }
+    }
+    layers.push(conv("mobilenet", 1, 1, 224, 3, 32, 3, 2, 1));
+    for (size, inputs, outputs) in [
+        (112, 32, 16),
+        (112, 16, 96),
+        (56, 96, 24),
+        (56, 24, 144),
+        (28, 144, 32),
+        (28, 32, 192),
+        (14, 384, 64),
+        (14, 64, 384),
+        (14, 576, 96),
+        (7, 960, 160),
+        (7, 160, 960),
+        (7, 320, 1280),
+    ] {
+        layers.push(conv("mobilenet", 1, 1, size, inputs, outputs, 1, 1, 1));
+    }
+    for (size, channels, stride) in
+        [(112, 32, 1), (112, 96, 2), (56, 144, 1), (28, 192, 1), (14, 384, 1), (14, 576, 2), (7, 960, 1)]
+    {
+        layers.push(conv("mobilenet", 1, 1, size, channels, channels, 3, stride, channels));
+    }
+    layers
+}
+
+fn linear() -> Vec<Layer> {
+    let shapes = [
+        ("resnet50 fc", 1, 2048, 1000),
+        ("bert", 128, 768, 768),
+        ("bert qkv", 128, 768, 2304),
+        ("bert", 128, 768, 3072),
+        ("bert", 128, 3072, 768),
+        ("mlp", 1, 17768, 512),
+        ("mlp", 1, 512, 512),
+        ("mlp", 1, 512, 1024),
+        ("mlp", 1, 512, 17768),
+        ("mlp", 4, 17768, 512),
+        ("mlp", 4, 512, 17768),
+        ("mlp", 16, 17768, 512),
+        ("mlp", 16, 512, 17768),
+        ("mlp", 64, 17768, 512),
+        ("mlp", 64, 512, 17768),
+        ("gpt2", 128, 768, 50257),
+        ("gpt2", 1, 768, 50257),
+    ];
+    let layers = shapes.into_iter().map(|(name, rows, inputs, outputs)| {
+        let layer = PackedLinear::new(&numbers(inputs * outputs), outputs, inputs);
+        let (x, bias) = (numbers(rows * inputs), numbers(outputs));
+        let mut out = vec![0.0; rows * outputs];
+        Layer {
+            name: format!("linear {name} {rows}x{inputs}->{outputs}"),
+            count: 1.0,
+            flops: 2.0 * (rows * inputs * outputs) as f64,
+            run: Box::new(move || {
+                layer.run(&mut out, outputs, &x, inputs, rows, &Epilogue { bias: Some(&bias), ..Epilogue::default() });
+                black_box(&out);
+            }),
+        }
+    });
+    layers.collect()
+}

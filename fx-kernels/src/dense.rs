@@ -1,0 +1,19 @@
+//! Products with weights that are packed once: linear layers and convolutions.
+//!
+//! Images have their channels last. The left operand is read where it lies, the right one is packed in panels, and
+//! what follows a product in a network (bias, residual, activation) is done before its tile leaves the registers or
+//! the cache.
+
+mod conv;
+mod epilogue;
+mod left;
+mod linear;
+mod panels;
+mod product;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+pub use conv::{ConvShape, PackedConv};
+pub use epilogue::{Activation, Epilogue, Residual};
+pub use linear::PackedLinear;

@@ -1,0 +1,78 @@
+//! Linear layers.
+
+use super::epilogue::Epilogue;
+use super::left::Left;
+use super::panels::Panels;
+use super::product::Product;
+use crate::gemm::Matrix;
+use crate::simd::Level;
+
+/// The weights of a linear layer, packed: `y = x W^T`.
+///
+/// ```
+/// use fx_kernels::dense::{Epilogue, PackedLinear};
+///
+/// let layer = PackedLinear::new(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3, 2);
+/// let mut y = [0.0; 3];
+/// layer.run(&mut y, 3, &[1.0, 10.0], 2, 1, &Epilogue::default());
+/// assert_eq!(y, [21.0, 43.0, 65.0]);
+/// ```
+#[derive(Debug)]
+pub struct PackedLinear {
+    panels: Panels,
+}
+
+impl PackedLinear {
+    /// Packs a weight in PyTorch's layout: `outputs` rows of `inputs` numbers.
+    ///
+    /// # Panics
+    /// If the weight has another length.
+    pub fn new(weight: &[f32], outputs: usize, inputs: usize) -> Self {
+        Self::from_matrix(Matrix::rows(weight, outputs, inputs).t())
+    }
+
+    /// Packs the right operand of a product, `inputs` rows of `outputs` numbers.
+    pub fn from_matrix(right: Matrix<'_, f32>) -> Self {
+        Self::at(Level::detect(), right)
+    }
+
+    /// As [`from_matrix`](Self::from_matrix), for instructions of the given level.
+    ///
+    /// # Panics
+    /// If the processor does not have the level.
+    pub fn at(level: Level, right: Matrix<'_, f32>) -> Self {
+        Self { panels: Panels::new(level, right.height(), right.width(), |k, j| right.get(k, j)) }
+    }
+
+    /// The numbers in a row of the input.
+    pub fn inputs(&self) -> usize {
+        self.panels.inner()
+    }
+
+    /// The numbers in a row of the output.
+    pub fn outputs(&self) -> usize {
+        self.panels.columns()
+    }
+
+    /// The bytes of the packed weights.
+    pub fn bytes(&self) -> usize {
+        self.panels.bytes()
+    }
+
+    /// Applies the layer to `rows` rows of `input` that are `input_stride` apart, into rows that are `stride` apart.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub fn run(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        input: &[f32],
+        input_stride: usize,
+        rows: usize,
+        epilogue: &Epilogue<'_>,
+    ) {
+        let left = Left::Rows { data: input, stride: input_stride };
+        Product { left, rows, groups: std::slice::from_ref(&self.panels), epilogue }.run(out, stride);
+    }
+}

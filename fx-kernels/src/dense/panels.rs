@@ -1,0 +1,117 @@
+//! The right operand of a product, packed once: panels as wide as a register tile, row after row.
+
+use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::threads::for_each_piece;
+
+/// A line of the cache. Vectors of a panel must not straddle two lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line([f32; LINE]);
+
+/// The numbers in a line.
+const LINE: usize = 16;
+
+/// A matrix in panels of as many columns as two vectors have; the last one may be narrower.
+///
+/// Row `k` of panel `j` holds columns `j * width..` of the matrix's row `k`, filled up with zeros to one vector or two.
+#[derive(Debug)]
+pub(crate) struct Panels {
+    lines: Vec<Line>,
+    level: Level,
+    lanes: usize,
+    inner: usize,
+    columns: usize,
+}
+
+/// One panel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Panel<'a> {
+    /// Its numbers: a multiple of one vector's or two vectors' lanes.
+    pub(crate) data: &'a [f32],
+    /// Its first column.
+    pub(crate) first: usize,
+    /// How many columns are the matrix's own.
+    pub(crate) columns: usize,
+    /// Its width with the zeros.
+    pub(crate) width: usize,
+}
+
+impl Panels {
+    /// Packs the `inner` by `columns` matrix whose elements a function gives.
+    pub(crate) fn new(level: Level, inner: usize, columns: usize, get: impl Fn(usize, usize) -> f32 + Sync) -> Self {
+        let (_, lanes) = tile_size(level);
+        let mut panels = Self { lines: Vec::new(), level, lanes, inner, columns };
+        let len = (0..panels.count()).map(|index| inner * panels.width(index)).sum::<usize>();
+        let mut lines = vec![Line([0.0; LINE]); len.div_ceil(LINE)];
+        // SAFETY: a line is an array of numbers.
+        let data = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
+        for_each_piece(data, inner * 2 * lanes, 16 * len, |index, data| {
+            let (first, width) = (index * 2 * lanes, panels.width(index));
+            let columns = width.min(columns - first);
+            for j in 0..columns {
+                for (k, row) in data.chunks_exact_mut(width).enumerate() {
+                    row[j] = get(k, first + j);
+                }
+            }
+        });
+        panels.lines = lines;
+        panels
+    }
+
+    /// The level whose vectors set the width.
+    pub(crate) fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The lanes of that vector.
+    pub(crate) fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// The rows of the matrix.
+    pub(crate) fn inner(&self) -> usize {
+        self.inner
+    }
+
+    /// The columns of the matrix.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The number of panels.
+    pub(crate) fn count(&self) -> usize {
+        self.columns.div_ceil(2 * self.lanes)
+    }
+
+    /// The bytes of memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(self.lines.as_slice())
+    }
+
+    /// One of the panels.
+    pub(crate) fn panel(&self, index: usize) -> Panel<'_> {
+        let (first, width) = (index * 2 * self.lanes, self.width(index));
+        // SAFETY: a line is an array of numbers.
+        let data = unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast::<f32>(), self.lines.len() * LINE) };
+        let data = &data[self.inner * first..self.inner * (first + width)];
+        Panel { data, first, columns: width.min(self.columns - first), width }
+    }
+
+    fn width(&self, index: usize) -> usize {
+        if self.columns - index * 2 * self.lanes <= self.lanes { self.lanes } else { 2 * self.lanes }
+    }
+}
+
+/// The rows of a level's largest tile, and the lanes of its vectors.
+pub(crate) fn tile_size(level: Level) -> (usize, usize) {
+    struct Size;
+    impl Kernel for Size {
+        type Elem = f32;
+        type Output = (usize, usize);
+        #[inline(always)]
+        fn run<V: Vector<Elem = f32>>(self) -> (usize, usize) {
+            (V::ROWS, V::LANES)
+        }
+    }
+    dispatch(level, Size)
+}

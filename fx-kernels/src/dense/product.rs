@@ -1,0 +1,219 @@
+//! The loops around the register tile.
+//!
+//! The rows are split into blocks that stay in the second-level cache together with what a thread does next, the
+//! columns into sets of panels; a block times a set is a task. A task goes panel by panel, and down a panel in steps
+//! that stay in the first-level cache while all tiles of the block use them. Sums that are not finished wait in the
+//! output. How a product is split depends on its sizes only, so a result does not depend on the number of threads.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::ptr::null;
+
+use super::Epilogue;
+use super::left::Left;
+use super::panels::{Panel, Panels, tile_size};
+use super::tile::{MOST_ROWS, Tile};
+use crate::threads::{Shared, for_each};
+
+/// The steps of the inner dimension that a panel is worked through at a time.
+const DEPTH: usize = 192;
+/// The numbers of the left operand in a block.
+const BLOCK: usize = 96 * 1024;
+/// The pointers to the left operand in a block.
+const POINTERS: usize = 16 * 1024;
+/// The tasks that make a fair share for each of a few threads likely.
+const TASKS: usize = 16;
+
+/// A product of rows with packed matrices: the rows' runs are split among as many groups, each with a matrix.
+pub(crate) struct Product<'a> {
+    /// The left operand.
+    pub(crate) left: Left<'a>,
+    /// The number of rows.
+    pub(crate) rows: usize,
+    /// The right operand of each group; all have the same size.
+    pub(crate) groups: &'a [Panels],
+    /// What is done with the sums.
+    pub(crate) epilogue: &'a Epilogue<'a>,
+}
+
+/// How a product is split.
+struct Split {
+    /// The tiles of all rows.
+    tiles: usize,
+    /// The blocks of tiles.
+    blocks: usize,
+    /// The sets of panels.
+    sets: usize,
+    /// The length of a run.
+    run: usize,
+    /// The steps down a panel.
+    steps: Steps,
+    /// How many of them are made before the next panel.
+    ahead: usize,
+}
+
+/// The steps down a panel: whole runs, or parts of a run.
+struct Steps {
+    /// The runs in a step.
+    runs: usize,
+    /// The parts of a run.
+    parts: usize,
+    /// The number of steps.
+    count: usize,
+}
+
+impl Product<'_> {
+    /// Computes the product into rows that are `stride` apart.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub(crate) fn run(&self, out: &mut [f32], stride: usize) {
+        let Some(panels) = self.groups.first() else { return };
+        let width = self.groups.len() * panels.columns();
+        if self.rows == 0 || width == 0 {
+            return;
+        }
+        let split = self.split();
+        assert!(split.run * self.left.runs() == panels.inner(), "the inner dimensions of a product must be equal");
+        assert!(self.left.covers(self.rows, self.groups.len() * split.run), "the left operand is too short");
+        assert!(stride >= width && (self.rows - 1) * stride + width <= out.len(), "the result does not fit");
+        self.epilogue.check(self.rows, width);
+        let out = Shared(out.as_mut_ptr());
+        let work = 2 * self.rows * width * panels.inner();
+        for_each(self.groups.len() * split.blocks * split.sets, work, |task| {
+            let (group, task) = (task / (split.blocks * split.sets), task % (split.blocks * split.sets));
+            self.task(&split, group, task / split.sets, task % split.sets, &out, stride);
+        });
+    }
+
+    fn split(&self) -> Split {
+        let panels = &self.groups[0];
+        let runs = self.left.runs();
+        let run = panels.inner() / runs;
+        let (most, _) = tile_size(panels.level());
+        let tiles = self.rows.div_ceil(most);
+        let fitting = (BLOCK / (most * run.max(1))).min(POINTERS / (MOST_ROWS * runs)).max(4);
+        let wanted = TASKS.div_ceil(panels.count() * self.groups.len()).min(tiles.div_ceil(4));
+        let blocks = tiles.div_ceil(fitting).max(wanted);
+        let sets = TASKS.div_ceil(blocks * self.groups.len()).min(panels.count());
+        let block = tiles.div_ceil(blocks) * most;
+        // A panel that is used once gains nothing from steps.
+        let depth = if tiles == 1 { usize::MAX } else { DEPTH };
+        let steps = if run >= depth {
+            let parts = run.div_ceil(depth);
+            Steps { runs: 1, parts, count: runs * parts }
+        } else {
+            let whole = (depth / run.max(1)).min(runs);
+            Steps { runs: whole, parts: 1, count: runs.div_ceil(whole) }
+        };
+        let ahead = if runs == 1 { (BLOCK / (block * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
+        Split { tiles, blocks, sets, run, steps, ahead }
+    }
+
+    /// A block of rows times a set of panels.
+    fn task(&self, split: &Split, group: usize, block: usize, set: usize, out: &Shared<f32>, stride: usize) {
+        let part = |index: usize, count: usize, parts: usize| index * count / parts;
+        let panels = &self.groups[group];
+        let count = panels.count();
+        let tiles = part(block, split.tiles, split.blocks)..part(block + 1, split.tiles, split.blocks);
+        let set = part(set, count, split.sets)..part(set + 1, count, split.sets);
+        let pitch = self.left.runs() * MOST_ROWS;
+        let rows = |tile: usize| part(tile, self.rows, split.tiles)..part(tile + 1, self.rows, split.tiles);
+        with_table(tiles.len() * pitch, |table| {
+            for (tile, table) in tiles.clone().zip(table.chunks_exact_mut(pitch)) {
+                self.left.fill(rows(tile).start, rows(tile).len(), table);
+            }
+            for first in (0..split.steps.count).step_by(split.ahead) {
+                for index in set.clone() {
+                    let panel = panels.panel(index);
+                    for step in first..split.steps.count.min(first + split.ahead) {
+                        for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
+                            let place = Place { group, rows: rows(tile), stride };
+                            self.tile(split, step, panel, table, place, out);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// One step of one tile.
+    fn tile(
+        &self,
+        split: &Split,
+        step: usize,
+        panel: Panel<'_>,
+        table: &[*const f32],
+        place: Place,
+        out: &Shared<f32>,
+    ) {
+        let (runs, start, depth) = split.steps.at(step, self.left.runs(), split.run);
+        let panels = &self.groups[0];
+        let column = place.group * panels.columns() + panel.first;
+        let Place { rows, stride, .. } = place;
+        let to = out.at(rows.start * stride + column);
+        let last = step + 1 == split.steps.count;
+        let bias = self.epilogue.bias.filter(|_| last).map_or(null(), |bias| bias[column..].as_ptr());
+        let residual = self.epilogue.residual.filter(|_| last);
+        let tile = Tile {
+            rows: rows.len(),
+            left: table[runs.start * MOST_ROWS..].as_ptr(),
+            offset: place.group * split.run + start,
+            segments: runs.len(),
+            depth,
+            panel: panel.data[(runs.start * split.run + start) * panel.width..].as_ptr(),
+            narrow: panel.width == panels.lanes(),
+            accumulate: step > 0 || self.epilogue.accumulate,
+            bias,
+            residual: residual.map_or(null(), |x| x.data[rows.start * x.stride + column..].as_ptr()),
+            residual_stride: residual.map_or(0, |x| x.stride),
+            bounds: self.epilogue.bounds().filter(|_| last),
+            out: to,
+            stride,
+        };
+        // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue
+        // reads hold the tile's rows and columns (all seen in `run`); tasks have tiles of their own.
+        unsafe {
+            if panel.columns == panel.width {
+                tile.run(panels.level());
+            } else {
+                tile.run_part(panels.level(), panel.columns, panel.width);
+            }
+            if last {
+                self.epilogue.finish(panels.level(), to, rows.len(), panel.columns, stride);
+            }
+        }
+    }
+}
+
+impl Steps {
+    /// The runs of a step, and the part of them that it covers: where it starts and how long it is.
+    fn at(&self, step: usize, runs: usize, run: usize) -> (Range<usize>, usize, usize) {
+        if self.parts == 1 {
+            return (step * self.runs..runs.min((step + 1) * self.runs), 0, run);
+        }
+        let (index, part) = (step / self.parts, step % self.parts);
+        let (start, stop) = (part * run / self.parts, (part + 1) * run / self.parts);
+        (index..index + 1, start, stop - start)
+    }
+}
+
+/// Where a tile is.
+struct Place {
+    group: usize,
+    rows: Range<usize>,
+    stride: usize,
+}
+
+/// Lends memory for so many pointers; it is kept for the thread's next product.
+fn with_table(len: usize, f: impl FnOnce(&mut [*const f32])) {
+    thread_local! {
+        static TABLE: Cell<Vec<*const f32>> = const { Cell::new(Vec::new()) };
+    }
+    let mut table = TABLE.take();
+    if table.len() < len {
+        table.resize(len, null());
+    }
+    f(&mut table[..len]);
+    TABLE.set(table);
+}

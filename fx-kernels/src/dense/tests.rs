@@ -1,0 +1,124 @@
+//! Every level and many shapes, against the definitions in f64.
+
+use super::*;
+use crate::Level;
+use crate::gemm::Matrix;
+
+fn numbers(len: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
+    (0..len)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (f64::from(state >> 8) / f64::from(1 << 24) - 0.5) as f32
+        })
+        .collect()
+}
+
+#[track_caller]
+fn close(got: f32, want: f64, scale: usize, what: &str) {
+    assert!((f64::from(got) - want).abs() < 1e-6 * (scale as f64).sqrt() + 1e-6, "{what}: {got}, not {want}");
+}
+
+#[test]
+fn linear_layers() {
+    for (m, n, k) in
+        [(1, 1, 1), (1, 33, 70), (3, 16, 5), (6, 47, 9), (14, 32, 64), (29, 65, 200), (57, 100, 401), (2, 8, 0)]
+    {
+        let (x, w, bias, residual) =
+            (numbers(m * (k + 3), 1), numbers(n * k, 2), numbers(n, 3), numbers(m * (n + 1), 4));
+        for level in Level::available() {
+            let layer = PackedLinear::at(level, Matrix::rows(&w, n, k).t());
+            for case in 0..8 {
+                let epilogue = Epilogue {
+                    bias: (case & 1 > 0).then_some(&bias),
+                    residual: (case & 2 > 0).then_some(Residual { data: &residual, stride: n + 1 }),
+                    accumulate: case & 4 > 0,
+                    activation: [Activation::None, Activation::Relu, Activation::Clamp(-0.1, 0.2)][case % 3],
+                };
+                let mut out = vec![0.25; m * (n + 2)];
+                layer.run(&mut out, n + 2, &x, k + 3, m, &epilogue);
+                for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                    let mut want = (0..k).map(|p| f64::from(x[i * (k + 3) + p]) * f64::from(w[j * k + p])).sum::<f64>();
+                    want += if case & 1 > 0 { f64::from(bias[j]) } else { 0.0 };
+                    want += if case & 2 > 0 { f64::from(residual[i * (n + 1) + j]) } else { 0.0 };
+                    want += if case & 4 > 0 { 0.25 } else { 0.0 };
+                    let want = match case % 3 {
+                        1 => want.max(0.0),
+                        2 => want.clamp(-0.1, 0.2),
+                        _ => want,
+                    };
+                    close(out[i * (n + 2) + j], want, k, &format!("{level:?} {m}x{n}x{k} case {case} at {i}, {j}"));
+                }
+                assert!(out.chunks(n + 2).all(|row| row[n..] == [0.25; 2]), "a gap was written");
+            }
+        }
+    }
+}
+
+/// A convolution by its definition.
+fn definition(x: &[f32], w: &[f32], shape: &ConvShape, batch: usize, input: [usize; 2], pixel: usize) -> Vec<f64> {
+    let output = shape.output(input);
+    let (channels, filters) = (shape.inputs / shape.groups, shape.outputs / shape.groups);
+    let mut out = Vec::new();
+    for place in 0..batch * output[0] * output[1] {
+        let (image, place) = (place / (output[0] * output[1]), place % (output[0] * output[1]));
+        let (oy, ox) = (place / output[1], place % output[1]);
+        for filter in 0..shape.outputs {
+            let mut sum = 0.0;
+            for (ky, kx) in (0..shape.kernel[0]).flat_map(|ky| (0..shape.kernel[1]).map(move |kx| (ky, kx))) {
+                let y = (oy * shape.stride[0] + ky * shape.dilation[0]).wrapping_sub(shape.before[0]);
+                let x0 = (ox * shape.stride[1] + kx * shape.dilation[1]).wrapping_sub(shape.before[1]);
+                if y >= input[0] || x0 >= input[1] {
+                    continue;
+                }
+                for c in 0..channels {
+                    let from = ((image * input[0] + y) * input[1] + x0) * pixel + filter / filters * channels + c;
+                    let weight = ((filter * channels + c) * shape.kernel[0] + ky) * shape.kernel[1] + kx;
+                    sum += f64::from(x[from]) * f64::from(w[weight]);
+                }
+            }
+            out.push(sum);
+        }
+    }
+    out
+}
+
+#[test]
+fn convolutions() {
+    let plain = ConvShape {
+        inputs: 5,
+        outputs: 7,
+        kernel: [3; 2],
+        stride: [1; 2],
+        dilation: [1; 2],
+        before: [1; 2],
+        after: [1; 2],
+        groups: 1,
+    };
+    let shapes = [
+        plain,
+        ConvShape { kernel: [1; 2], before: [0; 2], after: [0; 2], outputs: 70, ..plain },
+        ConvShape { stride: [2; 2], outputs: 33, ..plain },
+        ConvShape { kernel: [1, 5], before: [0, 4], after: [0, 1], dilation: [1, 2], ..plain },
+        ConvShape { inputs: 6, outputs: 4, groups: 2, ..plain },
+        ConvShape { inputs: 6, outputs: 6, groups: 6, stride: [2, 1], ..plain },
+        ConvShape { inputs: 3, outputs: 16, kernel: [7; 2], stride: [2; 2], before: [3; 2], after: [3; 2], ..plain },
+        ConvShape { inputs: 80, outputs: 40, dilation: [2; 2], ..plain },
+        ConvShape { inputs: 300, outputs: 20, kernel: [2, 2], before: [0; 2], ..plain },
+    ];
+    for (case, shape) in shapes.into_iter().enumerate() {
+        let (batch, input, pixel) = (2, [9, 8], shape.inputs + case % 2);
+        let taps = shape.kernel[0] * shape.kernel[1];
+        let x = numbers(batch * input[0] * input[1] * pixel, 1);
+        let w = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
+        let want = definition(&x, &w, &shape, batch, input, pixel);
+        for level in Level::available() {
+            let mut out = vec![0.0; want.len()];
+            let conv = PackedConv::at(level, &w, shape);
+            conv.run(&mut out, shape.outputs, &x, pixel, batch, input, &Epilogue::default());
+            for (i, (got, want)) in out.iter().zip(&want).enumerate() {
+                close(*got, *want, shape.inputs * taps, &format!("{level:?} case {case} at {i}"));
+            }
+        }
+    }
+}

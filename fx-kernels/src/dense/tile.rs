@@ -1,0 +1,231 @@
+//! The register tile: up to 14 rows by two vectors of columns of a product, finished before they leave the registers.
+//!
+//! The rows of the left operand are reached through pointers, one for each row and segment of the inner dimension, so
+//! that a convolution reads its input where it lies. The right operand is a packed panel. Each step of the inner
+//! dimension loads two vectors of the panel and multiplies them with every row's number.
+
+use crate::simd::{Kernel, Level, Vector, dispatch};
+
+/// The most rows of a tile at any level.
+pub(crate) const MOST_ROWS: usize = 14;
+/// The most columns of a tile at any level.
+const MOST_COLUMNS: usize = 32;
+/// The most numbers of a tile at any level.
+const LARGEST: usize = MOST_ROWS * MOST_COLUMNS;
+
+/// One tile of a product.
+///
+/// The pointers must stay valid for all reads and writes that the fields describe.
+#[derive(Clone, Copy)]
+pub(crate) struct Tile {
+    /// The number of rows, at most [`MOST_ROWS`] and at most the level's.
+    pub(crate) rows: usize,
+    /// Pointers to the left operand: `segments` times [`MOST_ROWS`], of which the first `rows` count.
+    pub(crate) left: *const *const f32,
+    /// Where in their runs the segments begin.
+    pub(crate) offset: usize,
+    /// How many segments the inner dimension has here.
+    pub(crate) segments: usize,
+    /// The length of a segment.
+    pub(crate) depth: usize,
+    /// The panel: `segments * depth` rows of as many columns as one or two vectors have.
+    pub(crate) panel: *const f32,
+    /// Whether the panel is one vector wide, not two.
+    pub(crate) narrow: bool,
+    /// Whether the product is added to what is at `out`.
+    pub(crate) accumulate: bool,
+    /// What is added to each row, or null.
+    pub(crate) bias: *const f32,
+    /// What is added to the tile, or null.
+    pub(crate) residual: *const f32,
+    /// The distance of its rows.
+    pub(crate) residual_stride: usize,
+    /// The bounds of the result.
+    pub(crate) bounds: Option<(f32, f32)>,
+    /// Where the tile is written.
+    pub(crate) out: *mut f32,
+    /// The distance of its rows.
+    pub(crate) stride: usize,
+}
+
+impl Tile {
+    /// Computes the tile.
+    ///
+    /// # Safety
+    /// All pointers must be valid for the reads and writes that the fields describe.
+    pub(crate) unsafe fn run(&self, level: Level) {
+        dispatch(level, Run(self));
+    }
+
+    /// Computes the tile, but reads and writes only its first `columns` of `width`.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    pub(crate) unsafe fn run_part(mut self, level: Level, columns: usize, width: usize) {
+        let (mut out, mut residual, mut bias) = ([0.0; LARGEST], [0.0; LARGEST], [0.0; MOST_COLUMNS]);
+        // SAFETY: the caller's promise, for the first `columns`; the places of our own are large enough.
+        unsafe {
+            if self.accumulate {
+                copy(self.out, self.stride, out.as_mut_ptr(), width, self.rows, columns);
+            }
+            if !self.residual.is_null() {
+                copy(self.residual, self.residual_stride, residual.as_mut_ptr(), width, self.rows, columns);
+                (self.residual, self.residual_stride) = (residual.as_ptr(), width);
+            }
+            if !self.bias.is_null() {
+                copy(self.bias, 0, bias.as_mut_ptr(), 0, 1, columns);
+                self.bias = bias.as_ptr();
+            }
+            let (to, stride) = (self.out, self.stride);
+            (self.out, self.stride) = (out.as_mut_ptr(), width);
+            dispatch(level, Run(&self));
+            copy(out.as_ptr(), width, to, stride, self.rows, columns);
+        }
+    }
+}
+
+/// Copies a matrix.
+///
+/// # Safety
+/// Both must be valid for so many rows and columns, and must not overlap.
+unsafe fn copy(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize, rows: usize, columns: usize) {
+    for i in 0..rows {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from.add(i * from_stride), to.add(i * to_stride), columns) };
+    }
+}
+
+/// The computation of a tile.
+struct Run<'a>(&'a Tile);
+
+impl Kernel for Run<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        /// Runs the version for the number of rows, among those that fit the registers.
+        macro_rules! with_rows {
+            ($($rows:literal)*) => {
+                match self.0.rows {
+                    $($rows if $rows <= V::ROWS => {
+                        // SAFETY: the tile's pointers are valid as its fields say.
+                        unsafe {
+                            if self.0.narrow { tile::<V, $rows, 1>(self.0) } else { tile::<V, $rows, 2>(self.0) }
+                        }
+                    })*
+                    rows => unreachable!("a tile of {rows} rows"),
+                }
+            };
+        }
+        with_rows!(1 2 3 4 5 6 7 8 9 10 11 12 13 14);
+    }
+}
+
+/// The steps of the inner dimension between two looks at the loop's end.
+const UNROLL: usize = 4;
+
+/// One step of the inner dimension.
+///
+/// # Safety
+/// Every row must have a number at `k`, and the panel a row.
+#[inline(always)]
+unsafe fn multiply<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(
+    sums: &mut [[V; VECTORS]; ROWS],
+    rows: &[*const f32; ROWS],
+    k: usize,
+    panel: *const f32,
+) {
+    // SAFETY: the caller's promise.
+    let right: [V; VECTORS] = std::array::from_fn(|v| unsafe { V::load_at(panel.add(v * V::LANES)) });
+    for v in 0..VECTORS {
+        prefetch(panel.wrapping_add(AHEAD + v * V::LANES));
+    }
+    for i in 0..ROWS {
+        // SAFETY: the caller's promise.
+        let left = V::splat(unsafe { *rows[i].add(k) });
+        for v in 0..VECTORS {
+            sums[i][v] = left.mul_add(right[v], sums[i][v]);
+        }
+    }
+}
+/// ..
+const AHEAD: usize = 512;
+
+#[inline(always)]
+pub(crate) fn prefetch(place: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast())
+    };
+}
+
+/// The loops over constants are unrolled, so that the sums are registers.
+///
+/// # Safety
+/// As [`Tile`] says.
+#[inline(always)]
+unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(job: &Tile) {
+    let mut sums = [[V::zero(); VECTORS]; ROWS];
+    if job.accumulate {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                // SAFETY: there is a row of the result for each row of the tile.
+                sums[i][v] = unsafe { V::load_at(job.out.add(i * job.stride + v * V::LANES)) };
+            }
+        }
+    }
+    let mut panel = job.panel;
+    let mut table = job.left;
+    for _ in 0..job.segments {
+        // SAFETY: the table has a pointer for each row of each segment.
+        let rows: [*const f32; ROWS] = std::array::from_fn(|i| unsafe { *table.add(i) }.wrapping_add(job.offset));
+        let mut k = 0;
+        while k + UNROLL <= job.depth {
+            for step in 0..UNROLL {
+                // SAFETY: every row has `depth` numbers, and the panel as many rows as all segments have steps.
+                unsafe { multiply::<V, ROWS, VECTORS>(&mut sums, &rows, k + step, panel) };
+                panel = panel.wrapping_add(VECTORS * V::LANES);
+            }
+            k += UNROLL;
+        }
+        while k < job.depth {
+            // SAFETY: as above.
+            unsafe { multiply::<V, ROWS, VECTORS>(&mut sums, &rows, k, panel) };
+            panel = panel.wrapping_add(VECTORS * V::LANES);
+            k += 1;
+        }
+        table = table.wrapping_add(MOST_ROWS);
+    }
+    if !job.bias.is_null() {
+        for v in 0..VECTORS {
+            // SAFETY: there is a number for each column.
+            let bias = unsafe { V::load_at(job.bias.add(v * V::LANES)) };
+            for i in 0..ROWS {
+                sums[i][v] = sums[i][v] + bias;
+            }
+        }
+    }
+    if !job.residual.is_null() {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                // SAFETY: as for the start.
+                let residual = unsafe { V::load_at(job.residual.add(i * job.residual_stride + v * V::LANES)) };
+                sums[i][v] = sums[i][v] + residual;
+            }
+        }
+    }
+    if let Some((low, high)) = job.bounds {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                sums[i][v] = V::splat(high).min(V::splat(low).max(sums[i][v]));
+            }
+        }
+    }
+    for i in 0..ROWS {
+        for v in 0..VECTORS {
+            // SAFETY: the place is the caller's to write.
+            unsafe { sums[i][v].store_at(job.out.add(i * job.stride + v * V::LANES)) };
+        }
+    }
+}

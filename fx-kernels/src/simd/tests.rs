@@ -1,0 +1,150 @@
+//! Every operation on vectors, of every level, against the same operation on numbers.
+
+use super::*;
+
+/// Applies every operation to `x` and `y` in all lanes.
+struct All<T> {
+    x: T,
+    y: T,
+}
+
+macro_rules! for_type {
+    ($test:ident, $T:ty) => {
+        impl Kernel for All<$T> {
+            type Elem = $T;
+            type Output = Vec<(&'static str, Vec<$T>)>;
+
+            #[inline(always)]
+            fn run<V: Vector<Elem = $T>>(self) -> Self::Output {
+                let (x, y) = (V::splat(self.x), V::splat(self.y));
+                let (one, zero) = (V::splat(1.0), V::zero());
+                let values = |v: V| {
+                    let mut lanes = vec![0.0; V::LANES];
+                    v.store(&mut lanes);
+                    lanes
+                };
+                vec![
+                    ("add", values(x + y)),
+                    ("sub", values(x - y)),
+                    ("mul", values(x * y)),
+                    ("div", values(x / y)),
+                    ("neg", values(-x)),
+                    ("min", values(x.min(y))),
+                    ("max", values(x.max(y))),
+                    ("abs", values(x.abs())),
+                    ("sqrt", values(x.sqrt())),
+                    ("round", values(x.round())),
+                    ("floor", values(x.floor())),
+                    ("lt", values(V::select(x.lt(y), one, zero))),
+                    ("le", values(V::select(x.le(y), one, zero))),
+                    ("eq", values(V::select(x.eq(y), one, zero))),
+                    ("mul_add", values(x.mul_add(y, one))),
+                    ("exponent", values(V::splat(self.x.abs().clamp(1e-30, 1e30)).exponent())),
+                    ("scale", values(x.scale(V::splat(self.y.clamp(-140.0, 140.0).round())))),
+                ]
+            }
+        }
+
+        #[test]
+        fn $test() {
+            let numbers = [
+                0.0,
+                -0.0,
+                1.0,
+                -1.5,
+                2.5,
+                3.5,
+                -2.5,
+                7.25,
+                (1_u64 << 40) as $T,
+                <$T>::INFINITY,
+                -<$T>::INFINITY,
+                <$T>::NAN,
+            ];
+            let truth = |holds: bool| if holds { 1.0 } else { 0.0 };
+            for level in Level::available() {
+                for (x, y) in numbers.into_iter().flat_map(|x| numbers.map(|y| (x, y))) {
+                    for (name, lanes) in dispatch(level, All { x, y }) {
+                        let want: $T = match name {
+                            "add" => x + y,
+                            "sub" => x - y,
+                            "mul" => x * y,
+                            "div" => x / y,
+                            "neg" => -x,
+                            "min" => {
+                                if x < y {
+                                    x
+                                } else {
+                                    y
+                                }
+                            }
+                            "max" => {
+                                if x > y {
+                                    x
+                                } else {
+                                    y
+                                }
+                            }
+                            "abs" => x.abs(),
+                            "sqrt" => x.sqrt(),
+                            "round" => x.round_ties_even(),
+                            "floor" => x.floor(),
+                            "lt" => truth(x < y),
+                            "le" => truth(x <= y),
+                            "eq" => truth(x == y),
+                            "mul_add" => x * y + 1.0,
+                            "exponent" if x.is_nan() => continue,
+                            "exponent" => x.abs().clamp(1e-30, 1e30).log2().floor(),
+                            "scale" if y.is_nan() => continue,
+                            "scale" => (f64::from(x) * f64::from(y.clamp(-140.0, 140.0).round()).exp2()) as $T,
+                            _ => unreachable!("{name} has no definition"),
+                        };
+                        for got in lanes {
+                            let same = got == want && got.is_sign_negative() == want.is_sign_negative();
+                            assert!(
+                                same || got.is_nan() && want.is_nan(),
+                                "{level:?} {name} {x} {y}: {got}, not {want}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+
+        impl Kernel for &[$T] {
+            type Elem = $T;
+            type Output = ();
+
+            /// Copies every beginning of itself, and checks that nothing else is written.
+            #[inline(always)]
+            fn run<V: Vector<Elem = $T>>(self) {
+                for count in 0..=V::LANES {
+                    let mut out = vec![9.0; V::LANES + 1];
+                    V::load_part(&self[..count]).store_part(&mut out[..count]);
+                    assert!(out[..count] == self[..count] && out[count..].iter().all(|&x| x == 9.0));
+                    V::load_part(&self[..count]).store(&mut out);
+                    assert!(out[count..V::LANES].iter().all(|&x| x == 0.0) && out[V::LANES] == 9.0);
+                    assert_eq!(V::load_part(&self[..count]).sum(), self[..count].iter().sum());
+                }
+                let (n, wide) = (V::LANES, V::LANES + 3);
+                let square: Vec<$T> = (0..wide * n).map(|i| i as $T).collect();
+                let mut turned = vec![0.0; wide * n];
+                // SAFETY: both have `n` rows of more than `n` numbers.
+                unsafe { V::transpose(square.as_ptr(), wide, turned.as_mut_ptr(), wide) };
+                let expected = |i: usize| if i % wide < n { square[i % wide * wide + i / wide] } else { 0.0 };
+                assert!(turned.iter().enumerate().all(|(i, &x)| x == expected(i)));
+            }
+        }
+    };
+}
+
+for_type!(single_precision, f32);
+for_type!(double_precision, f64);
+
+#[test]
+fn parts_of_vectors() {
+    for level in Level::available() {
+        dispatch(level, &(1..=16_u8).map(f32::from).collect::<Vec<_>>()[..]);
+        dispatch(level, &(1..=16_u8).map(f64::from).collect::<Vec<_>>()[..]);
+    }
+}

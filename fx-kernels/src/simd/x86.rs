@@ -1,0 +1,331 @@
+//! The vectors of AVX2 and AVX-512.
+//!
+//! A module for each holds the instructions under common names; those that take one operand or two are imported, the
+//! others written out.
+
+pub(super) use double4::F64x4;
+pub(super) use double8::F64x8;
+pub(super) use single8::F32x8;
+pub(super) use single16::F32x16;
+
+/// What the two vectors of 512 bits share: masks are bits, and both parts of a vector are reached by them.
+macro_rules! avx512 {
+    ($T:ty, $Raw:ty, $Mask:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident, $fma:ident,
+        $round:ident, $scale:ident, $exponent:ident) => {
+        use std::arch::x86_64 as x86;
+
+        #[inline(always)]
+        unsafe fn first(count: usize) -> $Mask {
+            ((1_u32 << count) - 1) as $Mask
+        }
+        #[inline(always)]
+        unsafe fn load_first(from: *const $T, count: usize) -> $Raw {
+            // SAFETY: the caller's promise; lanes outside the mask are not touched.
+            unsafe { x86::$maskload(first(count), from) }
+        }
+        #[inline(always)]
+        unsafe fn store_first(to: *mut $T, count: usize, x: $Raw) {
+            // SAFETY: as above.
+            unsafe { x86::$maskstore(to, first(count), x) }
+        }
+        #[inline(always)]
+        unsafe fn mul_add(a: $Raw, b: $Raw, c: $Raw) -> $Raw {
+            // SAFETY: who has a vector has the instructions.
+            unsafe { x86::$fma(a, b, c) }
+        }
+        #[inline(always)]
+        unsafe fn select(mask: $Mask, yes: $Raw, no: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$blend(mask, no, yes) }
+        }
+        #[inline(always)]
+        unsafe fn round(x: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEAREST_INT | x86::_MM_FROUND_NO_EXC }>(x) }
+        }
+        #[inline(always)]
+        unsafe fn floor(x: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEG_INF | x86::_MM_FROUND_NO_EXC }>(x) }
+        }
+        #[inline(always)]
+        unsafe fn exponent(x: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$exponent(x) }
+        }
+        #[inline(always)]
+        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$scale(x, n) }
+        }
+        #[inline(always)]
+        unsafe fn lt(x: $Raw, y: $Raw) -> $Mask {
+            // SAFETY: as above.
+            unsafe { x86::$compare::<{ x86::_CMP_LT_OQ }>(x, y) }
+        }
+        #[inline(always)]
+        unsafe fn le(x: $Raw, y: $Raw) -> $Mask {
+            // SAFETY: as above.
+            unsafe { x86::$compare::<{ x86::_CMP_LE_OQ }>(x, y) }
+        }
+        #[inline(always)]
+        unsafe fn eq(x: $Raw, y: $Raw) -> $Mask {
+            // SAFETY: as above.
+            unsafe { x86::$compare::<{ x86::_CMP_EQ_OQ }>(x, y) }
+        }
+    };
+}
+
+/// What the two vectors of 256 bits share: masks are vectors, whose numbers' signs count.
+macro_rules! avx2 {
+    ($T:ty, $Raw:ty, $lanes:literal, $Int:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident,
+        $round:ident, $andnot:ident, $cast:ident, $back:ident, $shift:ident, $down:ident,
+        $mantissa:literal, $bias:literal) => {
+        use std::arch::x86_64 as x86;
+
+        /// A mask of the first `count` lanes: a window on as many ones as zeros.
+        #[inline(always)]
+        unsafe fn first(count: usize) -> x86::__m256i {
+            const ONES: [$Int; 2 * $lanes] = {
+                let mut ones = [0; 2 * $lanes];
+                let mut i = 0;
+                while i < $lanes {
+                    ones[i] = -1;
+                    i += 1;
+                }
+                ones
+            };
+            // SAFETY: the caller promises that `count` is at most the number of lanes.
+            unsafe { x86::_mm256_loadu_si256(ONES.as_ptr().add($lanes - count).cast()) }
+        }
+        #[inline(always)]
+        unsafe fn load_first(from: *const $T, count: usize) -> $Raw {
+            // SAFETY: the caller's promise; lanes outside the mask are not touched.
+            unsafe { x86::$maskload(from, first(count)) }
+        }
+        #[inline(always)]
+        unsafe fn store_first(to: *mut $T, count: usize, x: $Raw) {
+            // SAFETY: as above.
+            unsafe { x86::$maskstore(to, first(count), x) }
+        }
+        #[inline(always)]
+        unsafe fn select(mask: $Raw, yes: $Raw, no: $Raw) -> $Raw {
+            // SAFETY: who has a vector has the instructions.
+            unsafe { x86::$blend(no, yes, mask) }
+        }
+        #[inline(always)]
+        unsafe fn abs(x: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$andnot(splat(-0.0), x) }
+        }
+        #[inline(always)]
+        unsafe fn round(x: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEAREST_INT | x86::_MM_FROUND_NO_EXC }>(x) }
+        }
+        #[inline(always)]
+        unsafe fn floor(x: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEG_INF | x86::_MM_FROUND_NO_EXC }>(x) }
+        }
+        /// 2 to a power among the exponents of normal numbers.
+        #[inline(always)]
+        unsafe fn pow2(x: $Raw) -> $Raw {
+            // The sum has the biased exponent in its lowest bits.
+            let magic = ((1_u64 << $mantissa) + $bias) as $T;
+            // SAFETY: as above.
+            unsafe { x86::$back(x86::$shift::<$mantissa>(x86::$cast(add(x, splat(magic))))) }
+        }
+        #[inline(always)]
+        unsafe fn exponent(x: $Raw) -> $Raw {
+            // The biased exponent as the lowest bits of a number that has no others.
+            let magic = (1_u64 << $mantissa) as $T;
+            // SAFETY: as above.
+            unsafe {
+                let exponent = x86::$down::<$mantissa>(x86::$cast(x));
+                let sum = x86::$back(x86::_mm256_or_si256(exponent, x86::$cast(splat(magic))));
+                sub(sum, splat(magic + $bias as $T))
+            }
+        }
+        #[inline(always)]
+        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
+            // In two factors, since the power alone may not be a normal number.
+            // SAFETY: as above.
+            unsafe {
+                let half = floor(mul(n, splat(0.5)));
+                mul(mul(x, pow2(half)), pow2(sub(n, half)))
+            }
+        }
+        #[inline(always)]
+        unsafe fn lt(x: $Raw, y: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$compare::<{ x86::_CMP_LT_OQ }>(x, y) }
+        }
+        #[inline(always)]
+        unsafe fn le(x: $Raw, y: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$compare::<{ x86::_CMP_LE_OQ }>(x, y) }
+        }
+        #[inline(always)]
+        unsafe fn eq(x: $Raw, y: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$compare::<{ x86::_CMP_EQ_OQ }>(x, y) }
+        }
+    };
+}
+
+mod single16 {
+    use std::arch::x86_64::{
+        __m512, __mmask16, _mm512_abs_ps as abs, _mm512_add_ps as add, _mm512_div_ps as div, _mm512_loadu_ps as load,
+        _mm512_max_ps as max, _mm512_min_ps as min, _mm512_mul_ps as mul, _mm512_set1_ps as splat,
+        _mm512_sqrt_ps as sqrt, _mm512_storeu_ps as store, _mm512_sub_ps as sub,
+    };
+    avx512!(
+        f32,
+        __m512,
+        __mmask16,
+        _mm512_cmp_ps_mask,
+        _mm512_mask_blend_ps,
+        _mm512_maskz_loadu_ps,
+        _mm512_mask_storeu_ps,
+        _mm512_fmadd_ps,
+        _mm512_roundscale_ps,
+        _mm512_scalef_ps,
+        _mm512_getexp_ps
+    );
+
+    /// # Safety
+    /// As [`Vector::transpose`](crate::simd::Vector::transpose).
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        // SAFETY: the caller's promise, and who has a vector has the instructions.
+        unsafe {
+            let mut x: [__m512; 16] = std::array::from_fn(|i| load(from.add(i * from_stride)));
+            // Squares of 4 by 4 within each quarter.
+            for i in (0..16).step_by(4) {
+                let [a, b, c, d] = [x[i], x[i + 1], x[i + 2], x[i + 3]];
+                let (low, high) = (x86::_mm512_unpacklo_ps(a, b), x86::_mm512_unpackhi_ps(a, b));
+                let (low2, high2) = (x86::_mm512_unpacklo_ps(c, d), x86::_mm512_unpackhi_ps(c, d));
+                x[i] = x86::_mm512_shuffle_ps::<0x44>(low, low2);
+                x[i + 1] = x86::_mm512_shuffle_ps::<0xee>(low, low2);
+                x[i + 2] = x86::_mm512_shuffle_ps::<0x44>(high, high2);
+                x[i + 3] = x86::_mm512_shuffle_ps::<0xee>(high, high2);
+            }
+            // The quarters.
+            for i in 0..4 {
+                let even = x86::_mm512_shuffle_f32x4::<0x88>(x[i], x[i + 4]);
+                let odd = x86::_mm512_shuffle_f32x4::<0xdd>(x[i], x[i + 4]);
+                let even2 = x86::_mm512_shuffle_f32x4::<0x88>(x[i + 8], x[i + 12]);
+                let odd2 = x86::_mm512_shuffle_f32x4::<0xdd>(x[i + 8], x[i + 12]);
+                store(to.add(i * to_stride), x86::_mm512_shuffle_f32x4::<0x88>(even, even2));
+                store(to.add((i + 4) * to_stride), x86::_mm512_shuffle_f32x4::<0x88>(odd, odd2));
+                store(to.add((i + 8) * to_stride), x86::_mm512_shuffle_f32x4::<0xdd>(even, even2));
+                store(to.add((i + 12) * to_stride), x86::_mm512_shuffle_f32x4::<0xdd>(odd, odd2));
+            }
+        }
+    }
+    crate::simd::vector!(F32x16, f32, 16, 14, __m512, __mmask16);
+}
+
+mod double8 {
+    use std::arch::x86_64::{
+        __m512d, __mmask8, _mm512_abs_pd as abs, _mm512_add_pd as add, _mm512_div_pd as div, _mm512_loadu_pd as load,
+        _mm512_max_pd as max, _mm512_min_pd as min, _mm512_mul_pd as mul, _mm512_set1_pd as splat,
+        _mm512_sqrt_pd as sqrt, _mm512_storeu_pd as store, _mm512_sub_pd as sub,
+    };
+    avx512!(
+        f64,
+        __m512d,
+        __mmask8,
+        _mm512_cmp_pd_mask,
+        _mm512_mask_blend_pd,
+        _mm512_maskz_loadu_pd,
+        _mm512_mask_storeu_pd,
+        _mm512_fmadd_pd,
+        _mm512_roundscale_pd,
+        _mm512_scalef_pd,
+        _mm512_getexp_pd
+    );
+    crate::simd::transpose!(f64, 8);
+    crate::simd::vector!(F64x8, f64, 8, 14, __m512d, __mmask8);
+}
+
+mod single8 {
+    use std::arch::x86_64::{
+        __m256, _mm256_add_ps as add, _mm256_div_ps as div, _mm256_fmadd_ps as mul_add, _mm256_loadu_ps as load,
+        _mm256_max_ps as max, _mm256_min_ps as min, _mm256_mul_ps as mul, _mm256_set1_ps as splat,
+        _mm256_sqrt_ps as sqrt, _mm256_storeu_ps as store, _mm256_sub_ps as sub,
+    };
+    avx2!(
+        f32,
+        __m256,
+        8,
+        i32,
+        _mm256_cmp_ps,
+        _mm256_blendv_ps,
+        _mm256_maskload_ps,
+        _mm256_maskstore_ps,
+        _mm256_round_ps,
+        _mm256_andnot_ps,
+        _mm256_castps_si256,
+        _mm256_castsi256_ps,
+        _mm256_slli_epi32,
+        _mm256_srli_epi32,
+        23,
+        127
+    );
+
+    /// # Safety
+    /// As [`Vector::transpose`](crate::simd::Vector::transpose).
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        // SAFETY: the caller's promise, and who has a vector has the instructions.
+        unsafe {
+            let mut x: [__m256; 8] = std::array::from_fn(|i| load(from.add(i * from_stride)));
+            // Squares of 4 by 4 within each half.
+            for i in [0, 4] {
+                let [a, b, c, d] = [x[i], x[i + 1], x[i + 2], x[i + 3]];
+                let (low, high) = (x86::_mm256_unpacklo_ps(a, b), x86::_mm256_unpackhi_ps(a, b));
+                let (low2, high2) = (x86::_mm256_unpacklo_ps(c, d), x86::_mm256_unpackhi_ps(c, d));
+                x[i] = x86::_mm256_shuffle_ps::<0x44>(low, low2);
+                x[i + 1] = x86::_mm256_shuffle_ps::<0xee>(low, low2);
+                x[i + 2] = x86::_mm256_shuffle_ps::<0x44>(high, high2);
+                x[i + 3] = x86::_mm256_shuffle_ps::<0xee>(high, high2);
+            }
+            // The halves.
+            for i in 0..4 {
+                store(to.add(i * to_stride), x86::_mm256_permute2f128_ps::<0x20>(x[i], x[i + 4]));
+                store(to.add((i + 4) * to_stride), x86::_mm256_permute2f128_ps::<0x31>(x[i], x[i + 4]));
+            }
+        }
+    }
+    crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256);
+}
+
+mod double4 {
+    use std::arch::x86_64::{
+        __m256d, _mm256_add_pd as add, _mm256_div_pd as div, _mm256_fmadd_pd as mul_add, _mm256_loadu_pd as load,
+        _mm256_max_pd as max, _mm256_min_pd as min, _mm256_mul_pd as mul, _mm256_set1_pd as splat,
+        _mm256_sqrt_pd as sqrt, _mm256_storeu_pd as store, _mm256_sub_pd as sub,
+    };
+    avx2!(
+        f64,
+        __m256d,
+        4,
+        i64,
+        _mm256_cmp_pd,
+        _mm256_blendv_pd,
+        _mm256_maskload_pd,
+        _mm256_maskstore_pd,
+        _mm256_round_pd,
+        _mm256_andnot_pd,
+        _mm256_castpd_si256,
+        _mm256_castsi256_pd,
+        _mm256_slli_epi64,
+        _mm256_srli_epi64,
+        52,
+        1023
+    );
+    crate::simd::transpose!(f64, 4);
+    crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d);
+}

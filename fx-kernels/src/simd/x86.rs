@@ -165,7 +165,7 @@ mod single16 {
         _mm512_roundscale_ps,
         _mm512_scalef_ps
     );
-    crate::simd::vector!(F32x16, f32, 16, 14, __m512, __mmask16);
+    crate::simd::vector!(F32x16, f32, 16, 12, __m512, __mmask16);
 }
 
 mod double8 {
@@ -186,7 +186,7 @@ mod double8 {
         _mm512_roundscale_pd,
         _mm512_scalef_pd
     );
-    crate::simd::vector!(F64x8, f64, 8, 14, __m512d, __mmask8);
+    crate::simd::vector!(F64x8, f64, 8, 12, __m512d, __mmask8);
 }
 
 mod single8 {

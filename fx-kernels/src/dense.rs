@@ -4,6 +4,7 @@
 //! what follows a product in a network (bias, residual, activation) is done before its tile leaves the registers or
 //! the cache.
 
+mod block;
 mod conv;
 mod epilogue;
 mod left;

@@ -3,9 +3,13 @@
 //! Every kernel has a safe interface on slices, checks its bounds once, and picks at run time the best version that
 //! the processor has. A generic version is always built; the tests hold every other one against it.
 
+pub mod attention;
 pub mod dense;
+pub mod elementwise;
 pub mod gemm;
+mod math;
 mod peak;
+pub mod rows;
 mod simd;
 pub mod threads;
 

@@ -127,8 +127,10 @@ pub(crate) trait Vector:
     fn round(self) -> Self;
     /// The largest integer that is not larger.
     fn floor(self) -> Self;
-    /// 2 to this power, for integers among the exponents of normal numbers.
-    fn pow2(self) -> Self;
+    /// The exponent of 2 in a normal number above 0: 0 for those in `1..2`.
+    fn exponent(self) -> Self;
+    /// Times 2 to the power of an integer, up to twice the exponents of normal numbers; rounded once.
+    fn scale(self, n: Self) -> Self;
     /// Whether less.
     fn lt(self, other: Self) -> Self::Mask;
     /// Whether less or equal.
@@ -137,6 +139,12 @@ pub(crate) trait Vector:
     fn eq(self, other: Self) -> Self::Mask;
     /// `yes` where the mask holds, else `no`.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+
+    /// Transposes a square of `LANES` rows and columns.
+    ///
+    /// # Safety
+    /// There must be `LANES` rows of `LANES` numbers at both places, the rows as far apart as the strides say.
+    unsafe fn transpose(from: *const Self::Elem, from_stride: usize, to: *mut Self::Elem, to_stride: usize);
 
     /// No number at all: 0 in all lanes.
     #[inline(always)]
@@ -235,6 +243,22 @@ pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
     K::Elem::dispatch(level, kernel)
 }
 
+/// Makes the function `transpose` that a vector type is made from, a number at a time.
+macro_rules! transpose {
+    ($Elem:ty, $lanes:literal) => {
+        #[inline(always)]
+        unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {
+            for i in 0..$lanes {
+                for j in 0..$lanes {
+                    // SAFETY: the caller's promise.
+                    unsafe { *to.add(j * to_stride + i) = *from.add(i * from_stride + j) };
+                }
+            }
+        }
+    };
+}
+use transpose;
+
 /// Makes a vector type from functions of the same names in scope: `$Raw` is what they compute with.
 macro_rules! vector {
     ($Name:ident, $Elem:ty, $lanes:literal, $rows:literal, $Raw:ty, $Mask:ty) => {
@@ -293,8 +317,13 @@ macro_rules! vector {
                 // SAFETY: as for `neg`.
                 Self(unsafe { select(mask, yes.0, no.0) })
             }
-            crate::simd::vector!(@unary abs, sqrt, round, floor, pow2);
-            crate::simd::vector!(@binary min, max);
+            #[inline(always)]
+            unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { transpose(from, from_stride, to, to_stride) }
+            }
+            crate::simd::vector!(@unary abs, sqrt, round, floor, exponent);
+            crate::simd::vector!(@binary min, max, scale);
             crate::simd::vector!(@compare $Mask, lt, le, eq);
         }
     };

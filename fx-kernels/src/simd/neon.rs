@@ -6,7 +6,7 @@ pub(super) use single4::F32x4;
 /// What both vectors share.
 macro_rules! neon {
     ($T:ty, $lanes:literal, $Raw:ty, $Mask:ty, $fma:ident, $blend:ident, $cast:ident, $back:ident, $shift:ident,
-        $mantissa:literal, $bias:literal) => {
+        $down:ident, $or:ident, $mantissa:literal, $bias:literal) => {
         use std::arch::aarch64 as arm;
 
         #[inline(always)]
@@ -47,12 +47,33 @@ macro_rules! neon {
             // SAFETY: as above.
             unsafe { select(lt(y, x), x, y) }
         }
+        /// 2 to a power among the exponents of normal numbers.
         #[inline(always)]
         unsafe fn pow2(x: $Raw) -> $Raw {
             // The sum has the biased exponent in its lowest bits.
             let magic = ((1_u64 << $mantissa) + $bias) as $T;
             // SAFETY: as above.
             unsafe { arm::$back(arm::$shift::<$mantissa>(arm::$cast(add(x, splat(magic))))) }
+        }
+        #[inline(always)]
+        unsafe fn exponent(x: $Raw) -> $Raw {
+            // The biased exponent as the lowest bits of a number that has no others.
+            let magic = (1_u64 << $mantissa) as $T;
+            // SAFETY: as above.
+            unsafe {
+                let exponent = arm::$down::<$mantissa>(arm::$cast(x));
+                let sum = arm::$back(arm::$or(exponent, arm::$cast(splat(magic))));
+                sub(sum, splat(magic + $bias as $T))
+            }
+        }
+        #[inline(always)]
+        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
+            // In two factors, since the power alone may not be a normal number.
+            // SAFETY: as above.
+            unsafe {
+                let half = floor(mul(n, splat(0.5)));
+                mul(mul(x, pow2(half)), pow2(sub(n, half)))
+            }
         }
     };
 }
@@ -73,9 +94,12 @@ mod single4 {
         vreinterpretq_u32_f32,
         vreinterpretq_f32_u32,
         vshlq_n_u32,
+        vshrq_n_u32,
+        vorrq_u32,
         23,
         127
     );
+    crate::simd::transpose!(f32, 4);
     crate::simd::vector!(F32x4, f32, 4, 12, float32x4_t, uint32x4_t);
 }
 
@@ -95,8 +119,11 @@ mod double2 {
         vreinterpretq_u64_f64,
         vreinterpretq_f64_u64,
         vshlq_n_u64,
+        vshrq_n_u64,
+        vorrq_u64,
         52,
         1023
     );
+    crate::simd::transpose!(f64, 2);
     crate::simd::vector!(F64x2, f64, 2, 12, float64x2_t, uint64x2_t);
 }

@@ -39,7 +39,8 @@ macro_rules! for_type {
                     ("le", values(V::select(x.le(y), one, zero))),
                     ("eq", values(V::select(x.eq(y), one, zero))),
                     ("mul_add", values(x.mul_add(y, one))),
-                    ("pow2", values(V::splat(self.x.clamp(-99.0, 99.0).round()).pow2())),
+                    ("exponent", values(V::splat(self.x.abs().clamp(1e-30, 1e30)).exponent())),
+                    ("scale", values(x.scale(V::splat(self.y.clamp(-140.0, 140.0).round())))),
                 ]
             }
         }
@@ -92,8 +93,10 @@ macro_rules! for_type {
                             "le" => truth(x <= y),
                             "eq" => truth(x == y),
                             "mul_add" => x * y + 1.0,
-                            "pow2" if x.is_nan() => continue,
-                            "pow2" => x.clamp(-99.0, 99.0).round().exp2(),
+                            "exponent" if x.is_nan() => continue,
+                            "exponent" => x.abs().clamp(1e-30, 1e30).log2().floor(),
+                            "scale" if y.is_nan() => continue,
+                            "scale" => (f64::from(x) * f64::from(y.clamp(-140.0, 140.0).round()).exp2()) as $T,
                             _ => unreachable!("{name} has no definition"),
                         };
                         for got in lanes {
@@ -123,6 +126,13 @@ macro_rules! for_type {
                     assert!(out[count..V::LANES].iter().all(|&x| x == 0.0) && out[V::LANES] == 9.0);
                     assert_eq!(V::load_part(&self[..count]).sum(), self[..count].iter().sum());
                 }
+                let (n, wide) = (V::LANES, V::LANES + 3);
+                let square: Vec<$T> = (0..wide * n).map(|i| i as $T).collect();
+                let mut turned = vec![0.0; wide * n];
+                // SAFETY: both have `n` rows of more than `n` numbers.
+                unsafe { V::transpose(square.as_ptr(), wide, turned.as_mut_ptr(), wide) };
+                let expected = |i: usize| if i % wide < n { square[i % wide * wide + i / wide] } else { 0.0 };
+                assert!(turned.iter().enumerate().all(|(i, &x)| x == expected(i)));
             }
         }
     };

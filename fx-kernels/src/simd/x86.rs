@@ -11,7 +11,7 @@ pub(super) use single16::F32x16;
 /// What the two vectors of 512 bits share: masks are bits, and both parts of a vector are reached by them.
 macro_rules! avx512 {
     ($T:ty, $Raw:ty, $Mask:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident, $fma:ident,
-        $round:ident, $scale:ident) => {
+        $round:ident, $scale:ident, $exponent:ident) => {
         use std::arch::x86_64 as x86;
 
         #[inline(always)]
@@ -49,9 +49,14 @@ macro_rules! avx512 {
             unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEG_INF | x86::_MM_FROUND_NO_EXC }>(x) }
         }
         #[inline(always)]
-        unsafe fn pow2(x: $Raw) -> $Raw {
+        unsafe fn exponent(x: $Raw) -> $Raw {
             // SAFETY: as above.
-            unsafe { x86::$scale(splat(1.0), x) }
+            unsafe { x86::$exponent(x) }
+        }
+        #[inline(always)]
+        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$scale(x, n) }
         }
         #[inline(always)]
         unsafe fn lt(x: $Raw, y: $Raw) -> $Mask {
@@ -74,7 +79,8 @@ macro_rules! avx512 {
 /// What the two vectors of 256 bits share: masks are vectors, whose numbers' signs count.
 macro_rules! avx2 {
     ($T:ty, $Raw:ty, $lanes:literal, $Int:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident,
-        $round:ident, $andnot:ident, $cast:ident, $back:ident, $shift:ident, $mantissa:literal, $bias:literal) => {
+        $round:ident, $andnot:ident, $cast:ident, $back:ident, $shift:ident, $down:ident,
+        $mantissa:literal, $bias:literal) => {
         use std::arch::x86_64 as x86;
 
         /// A mask of the first `count` lanes: a window on as many ones as zeros.
@@ -122,12 +128,33 @@ macro_rules! avx2 {
             // SAFETY: as above.
             unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEG_INF | x86::_MM_FROUND_NO_EXC }>(x) }
         }
+        /// 2 to a power among the exponents of normal numbers.
         #[inline(always)]
         unsafe fn pow2(x: $Raw) -> $Raw {
             // The sum has the biased exponent in its lowest bits.
             let magic = ((1_u64 << $mantissa) + $bias) as $T;
             // SAFETY: as above.
             unsafe { x86::$back(x86::$shift::<$mantissa>(x86::$cast(add(x, splat(magic))))) }
+        }
+        #[inline(always)]
+        unsafe fn exponent(x: $Raw) -> $Raw {
+            // The biased exponent as the lowest bits of a number that has no others.
+            let magic = (1_u64 << $mantissa) as $T;
+            // SAFETY: as above.
+            unsafe {
+                let exponent = x86::$down::<$mantissa>(x86::$cast(x));
+                let sum = x86::$back(x86::_mm256_or_si256(exponent, x86::$cast(splat(magic))));
+                sub(sum, splat(magic + $bias as $T))
+            }
+        }
+        #[inline(always)]
+        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
+            // In two factors, since the power alone may not be a normal number.
+            // SAFETY: as above.
+            unsafe {
+                let half = floor(mul(n, splat(0.5)));
+                mul(mul(x, pow2(half)), pow2(sub(n, half)))
+            }
         }
         #[inline(always)]
         unsafe fn lt(x: $Raw, y: $Raw) -> $Raw {
@@ -163,8 +190,40 @@ mod single16 {
         _mm512_mask_storeu_ps,
         _mm512_fmadd_ps,
         _mm512_roundscale_ps,
-        _mm512_scalef_ps
+        _mm512_scalef_ps,
+        _mm512_getexp_ps
     );
+
+    /// # Safety
+    /// As [`Vector::transpose`](crate::simd::Vector::transpose).
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        // SAFETY: the caller's promise, and who has a vector has the instructions.
+        unsafe {
+            let mut x: [__m512; 16] = std::array::from_fn(|i| load(from.add(i * from_stride)));
+            // Squares of 4 by 4 within each quarter.
+            for i in (0..16).step_by(4) {
+                let [a, b, c, d] = [x[i], x[i + 1], x[i + 2], x[i + 3]];
+                let (low, high) = (x86::_mm512_unpacklo_ps(a, b), x86::_mm512_unpackhi_ps(a, b));
+                let (low2, high2) = (x86::_mm512_unpacklo_ps(c, d), x86::_mm512_unpackhi_ps(c, d));
+                x[i] = x86::_mm512_shuffle_ps::<0x44>(low, low2);
+                x[i + 1] = x86::_mm512_shuffle_ps::<0xee>(low, low2);
+                x[i + 2] = x86::_mm512_shuffle_ps::<0x44>(high, high2);
+                x[i + 3] = x86::_mm512_shuffle_ps::<0xee>(high, high2);
+            }
+            // The quarters.
+            for i in 0..4 {
+                let even = x86::_mm512_shuffle_f32x4::<0x88>(x[i], x[i + 4]);
+                let odd = x86::_mm512_shuffle_f32x4::<0xdd>(x[i], x[i + 4]);
+                let even2 = x86::_mm512_shuffle_f32x4::<0x88>(x[i + 8], x[i + 12]);
+                let odd2 = x86::_mm512_shuffle_f32x4::<0xdd>(x[i + 8], x[i + 12]);
+                store(to.add(i * to_stride), x86::_mm512_shuffle_f32x4::<0x88>(even, even2));
+                store(to.add((i + 4) * to_stride), x86::_mm512_shuffle_f32x4::<0x88>(odd, odd2));
+                store(to.add((i + 8) * to_stride), x86::_mm512_shuffle_f32x4::<0xdd>(even, even2));
+                store(to.add((i + 12) * to_stride), x86::_mm512_shuffle_f32x4::<0xdd>(odd, odd2));
+            }
+        }
+    }
     crate::simd::vector!(F32x16, f32, 16, 12, __m512, __mmask16);
 }
 
@@ -184,8 +243,10 @@ mod double8 {
         _mm512_mask_storeu_pd,
         _mm512_fmadd_pd,
         _mm512_roundscale_pd,
-        _mm512_scalef_pd
+        _mm512_scalef_pd,
+        _mm512_getexp_pd
     );
+    crate::simd::transpose!(f64, 8);
     crate::simd::vector!(F64x8, f64, 8, 12, __m512d, __mmask8);
 }
 
@@ -209,9 +270,35 @@ mod single8 {
         _mm256_castps_si256,
         _mm256_castsi256_ps,
         _mm256_slli_epi32,
+        _mm256_srli_epi32,
         23,
         127
     );
+
+    /// # Safety
+    /// As [`Vector::transpose`](crate::simd::Vector::transpose).
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        // SAFETY: the caller's promise, and who has a vector has the instructions.
+        unsafe {
+            let mut x: [__m256; 8] = std::array::from_fn(|i| load(from.add(i * from_stride)));
+            // Squares of 4 by 4 within each half.
+            for i in [0, 4] {
+                let [a, b, c, d] = [x[i], x[i + 1], x[i + 2], x[i + 3]];
+                let (low, high) = (x86::_mm256_unpacklo_ps(a, b), x86::_mm256_unpackhi_ps(a, b));
+                let (low2, high2) = (x86::_mm256_unpacklo_ps(c, d), x86::_mm256_unpackhi_ps(c, d));
+                x[i] = x86::_mm256_shuffle_ps::<0x44>(low, low2);
+                x[i + 1] = x86::_mm256_shuffle_ps::<0xee>(low, low2);
+                x[i + 2] = x86::_mm256_shuffle_ps::<0x44>(high, high2);
+                x[i + 3] = x86::_mm256_shuffle_ps::<0xee>(high, high2);
+            }
+            // The halves.
+            for i in 0..4 {
+                store(to.add(i * to_stride), x86::_mm256_permute2f128_ps::<0x20>(x[i], x[i + 4]));
+                store(to.add((i + 4) * to_stride), x86::_mm256_permute2f128_ps::<0x31>(x[i], x[i + 4]));
+            }
+        }
+    }
     crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256);
 }
 
@@ -235,8 +322,10 @@ mod double4 {
         _mm256_castpd_si256,
         _mm256_castsi256_pd,
         _mm256_slli_epi64,
+        _mm256_srli_epi64,
         52,
         1023
     );
+    crate::simd::transpose!(f64, 4);
     crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d);
 }

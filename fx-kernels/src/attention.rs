@@ -1,0 +1,191 @@
+//! Scaled dot-product attention without the table of all scores.
+//!
+//! A task is a head and a block of its queries. It goes over the keys in blocks: a block of keys and values is packed
+//! into panels, then for as many queries as a register tile has rows the scores with the block are computed, turned
+//! into powers relative to the highest score so far, and multiplied with the values. When the highest score grows,
+//! what was gathered is scaled down (Milakov and Gimelshein, 2018; Dao et al., 2022).
+
+mod block;
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+
+use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::threads::{Shared, for_each};
+use block::Block;
+
+/// How far apart the parts of an operand are; the numbers of a row lie side by side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strides {
+    /// From one batch to the next.
+    pub batch: usize,
+    /// From one head to the next.
+    pub head: usize,
+    /// From one row to the next: a query, a key, a value or a result.
+    pub row: usize,
+}
+
+/// What is added to the scores, or which of them count.
+#[derive(Clone, Copy, Debug)]
+pub enum Mask<'a> {
+    /// Nothing.
+    None,
+    /// No key after the query's own place.
+    Causal,
+    /// Numbers to add, and the distance of neighbours in a row (0 for one number a row).
+    Add(&'a [f32], Strides, usize),
+    /// Whether a key counts, and the distance of neighbours in a row.
+    Keep(&'a [bool], Strides, usize),
+}
+
+/// The sizes of an attention.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// The batches.
+    pub batches: usize,
+    /// The heads of the queries.
+    pub heads: usize,
+    /// The heads of the keys and values, which divide those of the queries: each serves as many neighbours.
+    pub key_heads: usize,
+    /// The queries of a head.
+    pub queries: usize,
+    /// The keys and values of a head.
+    pub keys: usize,
+    /// The length of a query and of a key.
+    pub width: usize,
+    /// The length of a value and of a result.
+    pub values: usize,
+}
+
+/// An operand and how far apart its parts are.
+pub type Operand<'a> = (&'a [f32], Strides);
+
+/// Writes `softmax(scale * q kᵀ + mask) v`; a query that no key counts for gives zeros.
+///
+/// # Panics
+/// If an operand does not hold the rows that sizes and strides ask for, or rows of the result overlap.
+pub fn attention(
+    sizes: Sizes,
+    out: (&mut [f32], Strides),
+    q: Operand<'_>,
+    k: Operand<'_>,
+    v: Operand<'_>,
+    scale: f32,
+    mask: Mask<'_>,
+) {
+    attention_at(Level::detect(), sizes, out, q, k, v, scale, mask);
+}
+
+/// As [`attention`], with instructions of the given level.
+#[allow(clippy::too_many_arguments, reason = "the operands of attention are that many")]
+pub(crate) fn attention_at(
+    level: Level,
+    sizes: Sizes,
+    out: (&mut [f32], Strides),
+    q: Operand<'_>,
+    k: Operand<'_>,
+    v: Operand<'_>,
+    scale: f32,
+    mask: Mask<'_>,
+) {
+    let Sizes { batches, heads, key_heads, queries, keys, width, values } = sizes;
+    if batches * heads * queries * values == 0 {
+        return;
+    }
+    assert!(key_heads > 0 && heads.is_multiple_of(key_heads), "{heads} heads cannot share {key_heads}");
+    check("the query", q.0.len(), q.1, [batches, heads, queries], width);
+    check("the key", k.0.len(), k.1, [batches, key_heads, keys], width);
+    check("the value", v.0.len(), v.1, [batches, key_heads, keys], values);
+    check("the result", out.0.len(), out.1, [batches, heads, queries], values);
+    assert!(apart(out.1, [batches, heads, queries], values), "rows of the result overlap");
+    match mask {
+        Mask::Add(data, strides, step) => {
+            check("the mask", data.len(), strides, [batches, heads, queries], extent(keys, step));
+        }
+        Mask::Keep(data, strides, step) => {
+            check("the mask", data.len(), strides, [batches, heads, queries], extent(keys, step));
+        }
+        Mask::None | Mask::Causal => {}
+    }
+    let to = Shared(out.0.as_mut_ptr());
+    let chunk = chunk(batches * heads, queries);
+    let chunks = queries.div_ceil(chunk);
+    let work = 2 * batches * heads * queries * keys * (width + values);
+    for_each(batches * heads * chunks, work, |task| {
+        let (first, head) = (task % chunks * chunk, task / chunks);
+        let rows = first..queries.min(first + chunk);
+        let (batch, head) = (head / heads, head % heads);
+        let place = |strides: Strides, head: usize| batch * strides.batch + head * strides.head;
+        let key_head = head / (heads / key_heads);
+        with_scratch(|scratch| {
+            dispatch(
+                level,
+                Block {
+                    sizes,
+                    scale,
+                    mask: at(mask, |strides| place(strides, head)),
+                    out: to.at(place(out.1, head)),
+                    out_row: out.1.row,
+                    q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),
+                    k: (k.0.as_ptr().wrapping_add(place(k.1, key_head)), k.1.row),
+                    v: (v.0.as_ptr().wrapping_add(place(v.1, key_head)), v.1.row),
+                    rows,
+                    scratch,
+                },
+            );
+        });
+    });
+}
+
+/// How many queries a task has: enough that packing the keys is little beside them, few enough that all threads have
+/// something to do.
+fn chunk(heads: usize, queries: usize) -> usize {
+    const TASKS: usize = 16;
+    (queries * heads).div_ceil(TASKS).clamp(56, 224).next_multiple_of(14)
+}
+
+/// The mask of one head.
+fn at(mask: Mask<'_>, place: impl Fn(Strides) -> usize) -> Mask<'_> {
+    match mask {
+        Mask::Add(data, strides, step) => Mask::Add(&data[place(strides)..], strides, step),
+        Mask::Keep(data, strides, step) => Mask::Keep(&data[place(strides)..], strides, step),
+        other => other,
+    }
+}
+
+/// The length of a row whose numbers are `step` apart.
+fn extent(count: usize, step: usize) -> usize {
+    if count == 0 { 0 } else { (count - 1) * step + 1 }
+}
+
+#[track_caller]
+fn check(what: &str, len: usize, strides: Strides, [batches, heads, rows]: [usize; 3], width: usize) {
+    if rows == 0 || width == 0 {
+        return;
+    }
+    let last = (batches - 1) * strides.batch + (heads - 1) * strides.head + (rows - 1) * strides.row;
+    assert!(last + width <= len, "{what} needs {} elements, found {len}", last + width);
+}
+
+/// Whether no two rows share an element.
+fn apart(strides: Strides, [batches, heads, rows]: [usize; 3], width: usize) -> bool {
+    let mut dims = [(strides.batch, batches), (strides.head, heads), (strides.row, rows)];
+    dims.sort_unstable();
+    let mut reach = width;
+    dims.into_iter().filter(|&(_, count)| count > 1).all(|(stride, count)| {
+        let fits = stride >= reach;
+        reach += (count - 1) * stride;
+        fits
+    })
+}
+
+/// Lends memory that is kept for the thread's next attention.
+fn with_scratch(f: impl FnOnce(&mut Vec<f32>)) {
+    thread_local! {
+        static SCRATCH: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+    }
+    let mut scratch = SCRATCH.take();
+    f(&mut scratch);
+    SCRATCH.set(scratch);
+}

@@ -1,0 +1,143 @@
+//! Every level, layout and mask against the definition in f64.
+
+use super::*;
+
+fn numbers(len: usize, seed: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1000.0 - 1.0).collect()
+}
+
+/// Strides of `[batch, head, row, width]`, or of `[batch, row, head, width]`.
+fn strides(rows_first: bool, heads: usize, rows: usize, width: usize) -> Strides {
+    if rows_first {
+        Strides { batch: heads * rows * width, head: width, row: heads * width }
+    } else {
+        Strides { batch: heads * rows * width, head: rows * width, row: width }
+    }
+}
+
+fn definition(sizes: Sizes, q: Operand<'_>, k: Operand<'_>, v: Operand<'_>, scale: f32, mask: Mask<'_>) -> Vec<f64> {
+    let at = |x: Operand<'_>, b: usize, h: usize, r: usize, i: usize| {
+        f64::from(x.0[b * x.1.batch + h * x.1.head + r * x.1.row + i])
+    };
+    let mut out = Vec::new();
+    for b in 0..sizes.batches {
+        for h in 0..sizes.heads {
+            let kh = h / (sizes.heads / sizes.key_heads);
+            for i in 0..sizes.queries {
+                let place = |s: Strides| b * s.batch + h * s.head + i * s.row;
+                let scores: Vec<f64> = (0..sizes.keys)
+                    .map(|j| {
+                        let dot: f64 = (0..sizes.width).map(|d| at(q, b, h, i, d) * at(k, b, kh, j, d)).sum();
+                        let added = match mask {
+                            Mask::None => 0.0,
+                            Mask::Causal => {
+                                if j > i {
+                                    f64::NEG_INFINITY
+                                } else {
+                                    0.0
+                                }
+                            }
+                            Mask::Add(data, s, step) => f64::from(data[place(s) + j * step]),
+                            Mask::Keep(data, s, step) => {
+                                if data[place(s) + j * step] {
+                                    0.0
+                                } else {
+                                    f64::NEG_INFINITY
+                                }
+                            }
+                        };
+                        dot * f64::from(scale) + added
+                    })
+                    .collect();
+                let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let powers: Vec<f64> = scores
+                    .iter()
+                    .map(|x| if highest == f64::NEG_INFINITY { 0.0 } else { (x - highest).exp() })
+                    .collect();
+                let sum: f64 = powers.iter().sum();
+                out.extend((0..sizes.values).map(|d| {
+                    let total: f64 = (0..sizes.keys).map(|j| powers[j] * at(v, b, kh, j, d)).sum();
+                    if sum == 0.0 { 0.0 } else { total / sum }
+                }));
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn all_layouts_and_masks() {
+    // Batches, heads, heads of keys, queries, keys, width, length of a value.
+    let cases = [
+        [1, 1, 1, 1, 1, 1, 1],
+        [2, 3, 3, 5, 7, 4, 6],
+        [1, 4, 2, 33, 40, 20, 64],
+        [2, 2, 1, 128, 128, 64, 64],
+        [1, 2, 2, 1, 300, 64, 32],
+        [1, 1, 1, 300, 530, 33, 40],
+        [1, 2, 2, 3, 0, 8, 8],
+    ];
+    for [batches, heads, key_heads, queries, keys, width, values] in cases {
+        let sizes = Sizes { batches, heads, key_heads, queries, keys, width, values };
+        let q = numbers(batches * heads * queries * width, 1);
+        let k = numbers(batches * key_heads * keys * width, 2);
+        let v = numbers(batches * key_heads * keys * values, 3);
+        let table = numbers(batches * queries * keys + 1, 4);
+        let keep: Vec<bool> = (0..batches * queries * keys + 1).map(|i| i / keys.max(1) % 4 > 0 && i % 3 > 0).collect();
+        // One mask for all heads.
+        let by_row = Strides { batch: queries * keys, head: 0, row: keys };
+        let by_batch = Strides { batch: queries * keys, head: 0, row: 0 };
+        let masks = [
+            Mask::None,
+            Mask::Causal,
+            Mask::Add(&table, by_row, 1),
+            Mask::Add(&table, by_batch, 1),
+            Mask::Add(&table, by_row, 0),
+            Mask::Keep(&keep, by_row, 1),
+        ];
+        for rows_first in [false, true] {
+            let q = (&q[..], strides(rows_first, heads, queries, width));
+            let k = (&k[..], strides(rows_first, key_heads, keys, width));
+            let v = (&v[..], strides(rows_first, key_heads, keys, values));
+            let to = strides(rows_first, heads, queries, values);
+            for mask in masks {
+                let want = definition(sizes, q, k, v, 0.3, mask);
+                for level in Level::available() {
+                    let mut out = vec![9.0; want.len()];
+                    attention_at(level, sizes, (&mut out, to), q, k, v, 0.3, mask);
+                    for (index, &want) in want.iter().enumerate() {
+                        let (row, d) = (index / values, index % values);
+                        let (b, h, i) = (row / queries / heads, row / queries % heads, row % queries);
+                        let got = f64::from(out[b * to.batch + h * to.head + i * to.row + d]);
+                        assert!(
+                            (got - want).abs() <= 1e-5 * want.abs().max(1.0),
+                            "{level:?} {sizes:?} {rows_first} {mask:.0?} at {index}: {got}, not {want}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nan_reaches_its_rows_only() {
+    let sizes = Sizes { batches: 1, heads: 1, key_heads: 1, queries: 20, keys: 20, width: 8, values: 8 };
+    let strides = strides(false, 1, 20, 8);
+    let (mut q, k) = (numbers(160, 1), numbers(160, 2));
+    q[8 * 3] = f32::NAN;
+    for level in Level::available() {
+        let mut out = vec![0.0; 160];
+        attention_at(level, sizes, (&mut out, strides), (&q, strides), (&k, strides), (&k, strides), 1.0, Mask::None);
+        assert!(out.chunks(8).enumerate().all(|(i, row)| row.iter().all(|x| x.is_nan() == (i == 3))), "{level:?}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "rows of the result overlap")]
+fn results_must_not_overlap() {
+    let sizes = Sizes { batches: 1, heads: 2, key_heads: 2, queries: 2, keys: 2, width: 4, values: 4 };
+    let (apart, overlapping) = (strides(false, 2, 2, 4), Strides { batch: 0, head: 4, row: 4 });
+    let x = numbers(16, 1);
+    attention(sizes, (&mut [0.0; 16], overlapping), (&x, apart), (&x, apart), (&x, apart), 1.0, Mask::None);
+}

@@ -1,0 +1,352 @@
+//! Chains of elementwise ops, run tile by tile.
+
+use std::fmt;
+use std::mem::MaybeUninit;
+
+use super::tile::Operands;
+use super::*;
+
+/// An op of any number of operands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Op {
+    /// Of one operand.
+    Unary(Unary),
+    /// Of two operands.
+    Binary(Binary),
+    /// Of three operands.
+    Ternary(Ternary),
+}
+
+impl Op {
+    /// How many operands it has.
+    fn operands(self) -> usize {
+        match self {
+            Op::Unary(_) => 1,
+            Op::Binary(_) => 2,
+            Op::Ternary(_) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Op::Unary(op) => op.fmt(f),
+            Op::Binary(op) => op.fmt(f),
+            Op::Ternary(op) => op.fmt(f),
+        }
+    }
+}
+
+/// What a step computes with: an operand of the chain, or the result of an earlier step, both counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An operand of the chain.
+    Input(usize),
+    /// The result of a step.
+    Step(usize),
+}
+
+/// One op of a chain, and where its operands are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    op: Op,
+    /// As many as the op has; the rest repeat the last.
+    args: [Place; 3],
+}
+
+impl Step {
+    /// An op of one operand.
+    pub fn unary(op: Unary, x: Place) -> Self {
+        Self { op: Op::Unary(op), args: [x; 3] }
+    }
+
+    /// An op of two operands.
+    pub fn binary(op: Binary, x: Place, y: Place) -> Self {
+        Self { op: Op::Binary(op), args: [x, y, y] }
+    }
+
+    /// An op of three operands.
+    pub fn ternary(op: Ternary, x: Place, y: Place, z: Place) -> Self {
+        Self { op: Op::Ternary(op), args: [x, y, z] }
+    }
+
+    fn args(&self) -> &[Place] {
+        &self.args[..self.op.operands()]
+    }
+}
+
+/// A sequence of elementwise ops whose last result is the output.
+///
+/// ```
+/// use fx_kernels::elementwise::{Binary, Chain, Operand, Place, Step, Unary};
+///
+/// let chain = Chain::new(2, &[
+///     Step::binary(Binary::Add, Place::Input(0), Place::Input(1)),
+///     Step::unary(Unary::Relu, Place::Step(0)),
+/// ]);
+/// let chain = chain.expect("a short chain");
+/// assert_eq!(chain.to_string(), "relu(add(x0, x1))");
+/// let mut out = [0.0; 4];
+/// chain.run(&mut out, &[Operand::Cycle(&[1.0, -2.0, 3.0, -4.0]), Operand::Cycle(&[0.5, 1.0])]);
+/// assert_eq!(out, [1.5, 0.0, 3.5, 0.0]);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chain {
+    inputs: usize,
+    steps: Vec<Coded>,
+}
+
+/// A step with its place among the registers; the last step's is the output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Coded {
+    step: Step,
+    /// Where the result goes, if not to the output.
+    register: usize,
+    /// The registers of the operands that are steps.
+    from: [usize; 3],
+}
+
+impl Chain {
+    /// A chain of `inputs` operands; none if there are more operands, or results alive at once, than fit a tile's
+    /// registers: it has to be cut in two then.
+    ///
+    /// # Panics
+    /// If there is no step, or if a step refers to an operand that there is not, or to a step that is not before it.
+    pub fn new(inputs: usize, steps: &[Step]) -> Option<Self> {
+        assert!(!steps.is_empty(), "a chain has at least one step");
+        let mut last_use = vec![0; steps.len()];
+        for (index, step) in steps.iter().enumerate() {
+            for arg in step.args() {
+                match *arg {
+                    Place::Input(input) => assert!(input < inputs, "there are {inputs} operands, not {}", input + 1),
+                    Place::Step(step) => {
+                        assert!(step < index, "step {index} refers to step {step}");
+                        last_use[step] = index;
+                    }
+                }
+            }
+        }
+        // Which step's result a register holds.
+        let mut holders = [None::<usize>; REGISTERS];
+        let mut registers = vec![0; steps.len()];
+        let mut coded = Vec::with_capacity(steps.len());
+        for (index, &step) in steps.iter().enumerate() {
+            let from = step.args.map(|arg| if let Place::Step(step) = arg { registers[step] } else { 0 });
+            if index + 1 < steps.len() {
+                // A result may take the place of an operand that nobody needs later.
+                let free = holders.iter().position(|holder| holder.is_none_or(|step| last_use[step] <= index))?;
+                holders[free] = Some(index);
+                registers[index] = free;
+            }
+            coded.push(Coded { step, register: registers[index], from });
+        }
+        (inputs <= INPUTS).then_some(Self { inputs, steps: coded })
+    }
+
+    /// How many operands it has.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// The steps, in order.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().map(|coded| &coded.step)
+    }
+
+    /// Computes all elements of `out`.
+    ///
+    /// # Panics
+    /// If the number of operands is another, or if one does not divide the output into equal parts.
+    pub fn run(&self, out: &mut [f32], inputs: &[Operand<'_>]) {
+        self.run_at(Level::detect(), out, inputs);
+    }
+
+    /// As [`Chain::run`], with instructions of the given level.
+    ///
+    /// # Panics
+    /// As [`Chain::run`], and if the processor does not have the level.
+    pub fn run_at(&self, level: Level, out: &mut [f32], inputs: &[Operand<'_>]) {
+        assert_eq!(inputs.len(), self.inputs, "the chain {self} has {} operands", self.inputs);
+        run(level, &self.steps, out, inputs);
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
+        let step = &self.steps[index].step;
+        write!(f, "{}(", step.op)?;
+        for (i, arg) in step.args().iter().enumerate() {
+            f.write_str(if i > 0 { ", " } else { "" })?;
+            match *arg {
+                Place::Input(input) => write!(f, "x{input}")?,
+                Place::Step(step) => self.write(f, step)?,
+            }
+        }
+        f.write_str(")")
+    }
+}
+
+/// The formula; the operands are `x0`, `x1` and so on.
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, self.steps.len() - 1)
+    }
+}
+
+/// Runs one op as a chain.
+pub(crate) fn run_one(level: Level, op: Op, out: &mut [f32], inputs: &[Operand<'_>]) {
+    let place = |i: usize| Place::Input(i.min(inputs.len() - 1));
+    let step = Step { op, args: [place(0), place(1), place(2)] };
+    run(level, &[Coded { step, register: 0, from: [0; 3] }], out, inputs);
+}
+
+fn run(level: Level, steps: &[Coded], out: &mut [f32], inputs: &[Operand<'_>]) {
+    let len = out.len();
+    if len == 0 {
+        return;
+    }
+    // A tile is a multiple of the longest operand that is shorter, so that every tile begins at its beginning.
+    let mut longest = 1;
+    for input in inputs {
+        let parts = match *input {
+            Operand::Cycle(x) => x.len(),
+            Operand::Repeat(x, run) => x.len() * run,
+            Operand::Output | Operand::Number(_) => 1,
+        };
+        assert!(parts > 0 && len.is_multiple_of(parts), "an operand of {parts} elements does not divide {len}");
+        if let Operand::Cycle(x) = input
+            && x.len() <= TILE
+        {
+            longest = longest.max(x.len());
+        }
+    }
+    let tile = TILE / longest * longest;
+    let per_element: usize = steps.iter().map(|step| if matches!(step.step.op, Op::Unary(_)) { 12 } else { 4 }).sum();
+    let task = tile * if len > 64 * tile { 16 } else { 4 };
+    let place = Shared(out.as_mut_ptr());
+    for_each(len.div_ceil(task), per_element * len, |index| {
+        let start = index * task;
+        let stop = len.min(start + task);
+        dispatch(level, Task { steps, inputs, out: place.at(0), start, stop, tile });
+    });
+}
+
+/// A part of the output, a few tiles long, which nobody else writes.
+struct Task<'a> {
+    steps: &'a [Coded],
+    inputs: &'a [Operand<'a>],
+    /// All of the output.
+    out: *mut f32,
+    start: usize,
+    stop: usize,
+    tile: usize,
+}
+
+/// Memory for a tile.
+type Scratch = MaybeUninit<[f32; TILE]>;
+
+impl Kernel for Task<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let mut spread = [const { Scratch::uninit() }; INPUTS];
+        let mut registers = [const { Scratch::uninit() }; REGISTERS];
+        let registers = registers.each_mut().map(|register| register.as_mut_ptr().cast::<f32>());
+        let mut start = self.start;
+        while start < self.stop {
+            let len = self.tile.min(self.stop - start);
+            let mut places = [(std::ptr::null::<f32>(), false); INPUTS];
+            for ((place, &input), scratch) in places.iter_mut().zip(self.inputs).zip(&mut spread) {
+                *place = self.place(input, start, len, scratch);
+            }
+            for (index, coded) in self.steps.iter().enumerate() {
+                let mut args = [(std::ptr::null(), false); 3];
+                for i in 0..3 {
+                    args[i] = match coded.step.args[i] {
+                        Place::Input(input) => places[input],
+                        Place::Step(_) => (registers[coded.from[i]].cast_const(), true),
+                    };
+                }
+                let last = index + 1 == self.steps.len();
+                let to = if last { self.out.wrapping_add(start) } else { registers[coded.register] };
+                // SAFETY: the output and the registers hold `len` elements; operands do too, or are a constant
+                // (see `place`), and registers that are read were written by the steps before.
+                unsafe { coded.step.op.run::<V>(to, len, &args) };
+            }
+            start += len;
+        }
+    }
+}
+
+impl Op {
+    /// Runs the op over a tile.
+    ///
+    /// # Safety
+    /// As the loops of the module `tile`.
+    #[inline(always)]
+    unsafe fn run<V: Vector<Elem = f32>>(self, out: *mut f32, len: usize, x: Operands<'_>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Op::Unary(op) => op.run::<V>(out, len, x),
+                Op::Binary(op) => op.run::<V>(out, len, x),
+                Op::Ternary(op) => op.run::<V>(out, len, x),
+            }
+        }
+    }
+}
+
+impl Task<'_> {
+    /// Where a tile finds an operand, and whether it is more than a constant.
+    fn place(&self, input: Operand<'_>, start: usize, len: usize, scratch: &mut Scratch) -> (*const f32, bool) {
+        /// The lanes of the longest vector.
+        const CONSTANT: usize = 16;
+        let scratch = scratch.as_mut_ptr().cast::<f32>();
+        let fill = |from: usize, count: usize, x: f32| {
+            let to = scratch.wrapping_add(from).cast::<MaybeUninit<f32>>();
+            // SAFETY: what is filled lies within a tile.
+            unsafe { std::slice::from_raw_parts_mut(to, count) }.fill(MaybeUninit::new(x));
+        };
+        match input {
+            Operand::Output => (self.out.wrapping_add(start).cast_const(), true),
+            Operand::Number(x) | Operand::Cycle(&[x]) => {
+                fill(0, CONSTANT, x);
+                (scratch, false)
+            }
+            Operand::Cycle(x) => {
+                let first = start % x.len();
+                if first + len <= x.len() {
+                    return (x[first..].as_ptr(), true);
+                }
+                if self.tile.is_multiple_of(x.len()) && start > self.start {
+                    // Every tile begins at the beginning of the operand, and the first one has filled the memory.
+                    return (scratch, true);
+                }
+                let (mut done, mut from) = (0, first);
+                while done < len {
+                    let count = (x.len() - from).min(len - done);
+                    // SAFETY: `count` elements are left in the operand and in the tile.
+                    unsafe { std::ptr::copy_nonoverlapping(x[from..].as_ptr(), scratch.add(done), count) };
+                    (done, from) = (done + count, 0);
+                }
+                (scratch, true)
+            }
+            Operand::Repeat(x, run) => {
+                let (mut place, mut left) = (start / run % x.len(), run - start % run);
+                if left >= len {
+                    fill(0, CONSTANT, x[place]);
+                    return (scratch, false);
+                }
+                let mut done = 0;
+                while done < len {
+                    let count = left.min(len - done);
+                    fill(done, count, x[place]);
+                    place = if place + 1 == x.len() { 0 } else { place + 1 };
+                    (done, left) = (done + count, run);
+                }
+                (scratch, true)
+            }
+        }
+    }
+}

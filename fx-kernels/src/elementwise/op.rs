@@ -1,0 +1,192 @@
+//! The elementwise ops: a row each, with its name and what it computes on vectors.
+
+use super::tile::{Loops, Operands};
+use crate::math::{self, Single};
+
+/// The type of an op's parameter.
+macro_rules! parameter {
+    ($name:ident) => {
+        f32
+    };
+}
+
+/// Makes the ops of as many operands as the rows name: an enum, its text, and the loop over a tile for each.
+macro_rules! ops {
+    ($(#[$doc:meta])* $Ops:ident, $operands:literal, $Function:ident, $loop:ident:
+        $($(#[$about:meta])* $Name:ident $(($($p:ident),+))? $text:literal = |$($x:ident),+| $body:expr;)+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum $Ops { $(
+            $(#[$about])*
+            $Name $(($(parameter!($p)),+))?,
+        )+ }
+
+        impl $Ops {
+            /// Runs the op over a tile.
+            ///
+            /// # Safety
+            /// As [`Loops::run1`] and its siblings.
+            #[inline(always)]
+            pub(crate) unsafe fn run<V: Single>(self, out: *mut f32, len: usize, x: Operands<'_>) {
+                match self { $(
+                    $Ops::$Name $(($($p),+))? => {
+                        struct Row { $($($p: f32),+)? }
+
+                        impl $Function for Row {
+                            #[inline(always)]
+                            fn of<V: Single>(&self, $($x: V),+) -> V {
+                                $(let Row { $($p),+ } = *self;)?
+                                $body
+                            }
+                        }
+                        // SAFETY: the caller's promise.
+                        unsafe { Loops::$loop::<V, Row>(&Row { $($($p),+)? }, out, len, x) }
+                    }
+                )+ }
+            }
+
+            /// The name, and the parameters.
+            fn parts(self) -> (&'static str, [Option<f32>; 2]) {
+                match self { $(
+                    $Ops::$Name $(($($p),+))? => ($text, {
+                        let parameters: &[f32] = &[$($($p),+)?];
+                        [parameters.first().copied(), parameters.get(1).copied()]
+                    }),
+                )+ }
+            }
+        }
+
+        impl std::fmt::Display for $Ops {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let (name, parameters) = self.parts();
+                f.write_str(name)?;
+                match parameters {
+                    [Some(p), Some(q)] => write!(f, "[{p}, {q}]"),
+                    [Some(p), None] => write!(f, "[{p}]"),
+                    _ => Ok(()),
+                }
+            }
+        }
+    };
+}
+
+/// A function of one vector.
+pub(super) trait Function1 {
+    fn of<V: Single>(&self, x: V) -> V;
+}
+
+/// A function of two vectors.
+pub(super) trait Function2 {
+    fn of<V: Single>(&self, x: V, y: V) -> V;
+}
+
+/// A function of three vectors.
+pub(super) trait Function3 {
+    fn of<V: Single>(&self, x: V, y: V, z: V) -> V;
+}
+
+ops! {
+    /// The ops of one operand; NaN and infinities give what they give in PyTorch.
+    Unary, 1, Function1, run1:
+    /// The absolute value.
+    Abs "abs" = |x| x.abs();
+    /// `-x`.
+    Neg "neg" = |x| -x;
+    /// `x * x`.
+    Square "square" = |x| x * x;
+    /// The square root, correctly rounded.
+    Sqrt "sqrt" = |x| x.sqrt();
+    /// `1 / sqrt(x)`.
+    Rsqrt "rsqrt" = |x| V::splat(1.0) / x.sqrt();
+    /// `1 / x`.
+    Reciprocal "reciprocal" = |x| V::splat(1.0) / x;
+    /// The exponential.
+    Exp "exp" = |x| math::exp(x);
+    /// The exponential less 1, accurate near 0.
+    Expm1 "expm1" = |x| math::expm1(x);
+    /// The natural logarithm.
+    Log "log" = |x| math::log(x);
+    /// The logarithm of `1 + x`, accurate near 0.
+    Log1p "log1p" = |x| math::log1p(x);
+    /// The hyperbolic tangent.
+    Tanh "tanh" = |x| math::tanh(x);
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid "sigmoid" = |x| math::sigmoid(x);
+    /// The error function.
+    Erf "erf" = |x| math::erf(x);
+    /// The largest integer that is not larger.
+    Floor "floor" = |x| x.floor();
+    /// The smallest integer that is not smaller.
+    Ceil "ceil" = |x| -(-x).floor();
+    /// The nearest integer, the even one of two.
+    Round "round" = |x| x.round();
+    /// `max(x, 0)`.
+    Relu "relu" = |x| V::zero().max(x);
+    /// `min(max(x, 0), 6)`.
+    Relu6 "relu6" = |x| math::clamp(x, 0.0, 6.0);
+    /// `x` above 0, else the parameter times it.
+    LeakyRelu(slope) "leaky_relu" = |x| V::select(V::zero().lt(x), x, x * V::splat(slope));
+    /// `x` above 0, else the parameter times `exp(x) - 1`.
+    Elu(alpha) "elu" = |x| math::elu(x, alpha, 1.0, 1.0);
+    /// `x` above 0, else the parameter times `exp(x / parameter) - 1`.
+    Celu(alpha) "celu" = |x| math::elu(x, alpha, 1.0, 1.0 / alpha);
+    /// The self-normalising `elu` (Klambauer et al., 2017).
+    Selu "selu" = |x| math::elu(x, 1.758_099_3, 1.050_701, 1.0);
+    /// `x` times the normal distribution function.
+    Gelu "gelu" = |x| math::gelu(x);
+    /// The approximation of `gelu` with a hyperbolic tangent.
+    GeluTanh "gelu_tanh" = |x| math::gelu_tanh(x);
+    /// `x * sigmoid(x)`.
+    Silu "silu" = |x| math::silu(x);
+    /// `x * tanh(log(1 + exp(x)))`.
+    Mish "mish" = |x| math::mish(x);
+    /// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above a threshold, the second parameter.
+    Softplus(beta, threshold) "softplus" = |x| math::softplus(x, beta, threshold);
+    /// `x / (1 + |x|)`.
+    Softsign "softsign" = |x| x / (x.abs() + V::splat(1.0));
+    /// `log(sigmoid(x))`.
+    LogSigmoid "logsigmoid" = |x| math::log_sigmoid(x);
+    /// `x * relu6(x + 3) / 6`.
+    Hardswish "hardswish" = |x| math::hardswish(x);
+    /// `relu6(x + 3) / 6`.
+    Hardsigmoid "hardsigmoid" = |x| math::hardsigmoid(x);
+    /// The value, but at least the first parameter and at most the second.
+    Clamp(low, high) "clamp" = |x| math::clamp(x, low, high);
+}
+
+ops! {
+    /// The ops of two operands; comparisons give 1 or 0.
+    Binary, 2, Function2, run2:
+    /// `x + y`.
+    Add "add" = |x, y| x + y;
+    /// `x - y`.
+    Sub "sub" = |x, y| x - y;
+    /// `x * y`.
+    Mul "mul" = |x, y| x * y;
+    /// `x / y`.
+    Div "div" = |x, y| x / y;
+    /// The larger; NaN if there is one.
+    Maximum "maximum" = |x, y| V::select(x.eq(x), x.max(y), x);
+    /// The smaller; NaN if there is one.
+    Minimum "minimum" = |x, y| V::select(x.eq(x), x.min(y), x);
+    /// Whether `x = y`.
+    Eq "eq" = |x, y| V::select(x.eq(y), V::splat(1.0), V::zero());
+    /// Whether `x < y`.
+    Lt "lt" = |x, y| V::select(x.lt(y), V::splat(1.0), V::zero());
+    /// Whether `x <= y`.
+    Le "le" = |x, y| V::select(x.le(y), V::splat(1.0), V::zero());
+}
+
+ops! {
+    /// The ops of three operands.
+    Ternary, 3, Function3, run3:
+    /// `x * y + z`, rounded once where the processor can.
+    MulAdd "mul_add" = |x, y, z| x.mul_add(y, z);
+    /// `y` where `x` is not 0, else `z`.
+    Where "where" = |x, y, z| V::select(x.eq(V::zero()), z, y);
+    /// From `x` to `y` as `z` goes from 0 to 1.
+    Lerp "lerp" = |x, y, z| {
+        let far = V::splat(0.5).le(z.abs());
+        V::select(far, y - (y - x) * (V::splat(1.0) - z), z.mul_add(y - x, x))
+    };
+}

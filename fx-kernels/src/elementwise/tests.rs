@@ -1,0 +1,126 @@
+//! Operands of all kinds and chains of all shapes, on every level, against their definitions by index.
+
+use super::*;
+
+fn numbers(len: usize, seed: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 100.0 - 10.0).collect()
+}
+
+fn element(operand: Operand<'_>, before: &[f32], index: usize) -> f32 {
+    match operand {
+        Operand::Output => before[index],
+        Operand::Cycle(x) => x[index % x.len()],
+        Operand::Repeat(x, run) => x[index / run % x.len()],
+        Operand::Number(x) => x,
+    }
+}
+
+#[test]
+fn operands_broadcast() {
+    for (len, part) in [(1, 1), (7, 7), (12, 3), (1024, 1024), (5000, 1000), (6000, 1500), (70_000, 7), (9000, 1800)] {
+        let (full, few, before) = (numbers(len, 1), numbers(part, 2), numbers(len, 3));
+        let runs = numbers(len / part, 4);
+        let operands = [
+            Operand::Output,
+            Operand::Cycle(&full),
+            Operand::Cycle(&few),
+            Operand::Cycle(&few[..1]),
+            Operand::Repeat(&runs, part),
+            Operand::Repeat(&full, 1),
+            Operand::Number(2.5),
+        ];
+        for level in Level::available() {
+            for x in operands {
+                for y in operands {
+                    let mut out = before.clone();
+                    run_one(level, Op::Binary(Binary::Sub), &mut out, &[x, y]);
+                    for (i, &got) in out.iter().enumerate() {
+                        let want = element(x, &before, i) - element(y, &before, i);
+                        assert!(got == want, "{level:?} {len} {x:?} {y:?} at {i}: {got}, not {want}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn chains_hand_results_on() {
+    use Place::{Input, Step as Earlier};
+    let chain = Chain::new(
+        3,
+        &[
+            Step::binary(Binary::Add, Input(0), Input(1)),
+            Step::unary(Unary::Square, Earlier(0)),
+            Step::binary(Binary::Maximum, Input(2), Earlier(0)),
+            Step::ternary(Ternary::MulAdd, Earlier(1), Earlier(2), Earlier(0)),
+            Step::unary(Unary::LeakyRelu(0.5), Earlier(3)),
+        ],
+    );
+    let chain = chain.expect("three results are alive at once");
+    assert_eq!(
+        chain.to_string(),
+        "leaky_relu[0.5](mul_add(square(add(x0, x1)), maximum(x2, add(x0, x1)), add(x0, x1)))"
+    );
+    for len in [1, 100, 5000, 100_000] {
+        let (x, y) = (numbers(len, 1), numbers(len, 2));
+        let mut want = Vec::new();
+        for level in Level::available() {
+            let mut out = x.clone();
+            chain.run_at(level, &mut out, &[Operand::Output, Operand::Cycle(&y), Operand::Number(1.5)]);
+            for i in 0..len {
+                let sum = x[i] + y[i];
+                let inner = sum * sum * sum.max(1.5) + sum;
+                let exact = if inner > 0.0 { inner } else { 0.5 * inner };
+                assert!((out[i] - exact).abs() <= 1e-5 * exact.abs().max(1.0), "{level:?} {i}: {} {exact}", out[i]);
+            }
+            if level == Level::Generic {
+                want = out;
+            } else {
+                assert!(out.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-5 * b.abs().max(1.0)));
+            }
+        }
+    }
+}
+
+#[test]
+fn too_much_for_the_registers() {
+    let leaves: Vec<Step> = (0..=REGISTERS).map(|_| Step::unary(Unary::Exp, Place::Input(0))).collect();
+    let sums = (0..REGISTERS).map(|i| {
+        let left = if i == 0 { 0 } else { REGISTERS + i };
+        Step::binary(Binary::Add, Place::Step(left), Place::Step(i + 1))
+    });
+    let steps: Vec<Step> = leaves.iter().copied().chain(sums).collect();
+    assert_eq!(Chain::new(1, &steps), None);
+    assert_eq!(Chain::new(INPUTS + 1, &steps[..1]), None);
+}
+
+#[test]
+fn nan_and_comparisons() {
+    let (nan, one) = (f32::NAN, 1.0);
+    for level in Level::available() {
+        for (op, x, y, want) in [
+            (Binary::Maximum, nan, one, nan),
+            (Binary::Maximum, one, nan, nan),
+            (Binary::Minimum, nan, one, nan),
+            (Binary::Minimum, one, nan, nan),
+            (Binary::Lt, nan, one, 0.0),
+            (Binary::Le, one, one, 1.0),
+            (Binary::Eq, nan, nan, 0.0),
+        ] {
+            let mut out = [0.0; 3];
+            run_one(level, Op::Binary(op), &mut out, &[Operand::Number(x), Operand::Number(y)]);
+            assert!(out.iter().all(|&got| got == want || got.is_nan() && want.is_nan()), "{level:?} {op} {x} {y}");
+        }
+        let mut out = [0.0; 3];
+        let choice = [Operand::Cycle(&[1.0, 0.0, nan]), Operand::Number(5.0), Operand::Number(7.0)];
+        run_one(level, Op::Ternary(Ternary::Where), &mut out, &choice);
+        assert_eq!(out, [5.0, 7.0, 5.0]);
+    }
+}
+
+#[test]
+#[should_panic(expected = "an operand of 3 elements does not divide 4")]
+fn operands_must_fit() {
+    unary(Unary::Neg, &mut [0.0; 4], Operand::Cycle(&[1.0, 2.0, 3.0]));
+}

@@ -1,0 +1,221 @@
+//! Layer norm, RMS norm and group norm.
+
+use super::{Input, Pointers, first, for_vectors, load, store, tasks};
+use crate::math::Single;
+use crate::simd::{Kernel, Level, Vector, dispatch};
+
+/// What a normalisation does after it: a factor and a summand for each element or channel, and what is added to the
+/// variance so that its root is not 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Affine<'a> {
+    /// The factors; none are 1.
+    pub weight: Option<&'a [f32]>,
+    /// The summands; none are 0.
+    pub bias: Option<&'a [f32]>,
+    /// What is added to the variance.
+    pub eps: f32,
+}
+
+impl Affine<'_> {
+    fn check(&self, len: usize) {
+        for x in [self.weight, self.bias].into_iter().flatten() {
+            assert_eq!(x.len(), len, "there is a weight and a bias for each of {len}");
+        }
+    }
+}
+
+/// Writes rows of `len` elements with mean 0 and variance 1, times the weight, plus the bias (Ba et al., 2016).
+///
+/// # Panics
+/// If an operand has another length than `out`, `len` does not divide it, or there are not `len` weights and biases.
+pub fn layer_norm(out: &mut [f32], x: Input<'_>, len: usize, affine: Affine<'_>) {
+    rows(Level::detect(), out, x, len, affine, true);
+}
+
+/// Writes rows of `len` elements with mean square 1, times the weight, plus the bias (Zhang and Sennrich, 2019).
+///
+/// # Panics
+/// As [`layer_norm`].
+pub fn rms_norm(out: &mut [f32], x: Input<'_>, len: usize, affine: Affine<'_>) {
+    rows(Level::detect(), out, x, len, affine, false);
+}
+
+/// Layer norm, or RMS norm without `centred`.
+pub(super) fn rows(level: Level, out: &mut [f32], mut x: Input<'_>, len: usize, affine: Affine<'_>, centred: bool) {
+    let total = out.len();
+    if total == 0 {
+        return;
+    }
+    assert!(total.is_multiple_of(len), "rows of {len} elements do not divide {total}");
+    affine.check(len);
+    let at = x.pointers(out);
+    tasks(total / len, len, 6 * total, |row, stop| dispatch(level, Rows { at, len, row, stop, affine, centred }));
+}
+
+/// Writes groups of channels with mean 0 and variance 1, times the weight, plus the bias of each channel (Wu and He,
+/// 2018); `x` is `[outer, channels, area]`. As many groups as channels make it an instance norm.
+///
+/// # Panics
+/// If an operand has another length than `out`, `groups` does not divide `channels`, or those times `area` not the
+/// length, or there are not as many weights and biases as channels.
+pub fn group_norm(out: &mut [f32], x: Input<'_>, channels: usize, area: usize, groups: usize, affine: Affine<'_>) {
+    group_norm_at(Level::detect(), out, x, channels, area, groups, affine);
+}
+
+pub(super) fn group_norm_at(
+    level: Level,
+    out: &mut [f32],
+    mut x: Input<'_>,
+    channels: usize,
+    area: usize,
+    groups: usize,
+    affine: Affine<'_>,
+) {
+    let total = out.len();
+    if total == 0 {
+        return;
+    }
+    assert!(channels.is_multiple_of(groups), "{groups} groups do not divide {channels} channels");
+    assert!(total.is_multiple_of(channels * area), "images of {channels} by {area} elements do not divide {total}");
+    affine.check(channels);
+    let at = x.pointers(out);
+    let each = channels / groups;
+    tasks(total / (each * area), each * area, 6 * total, |group, stop| {
+        dispatch(level, Groups { at, area, channels: each, groups, group, stop, affine });
+    });
+}
+
+/// Some rows of a layer norm or RMS norm.
+struct Rows<'a> {
+    at: Pointers,
+    len: usize,
+    row: usize,
+    stop: usize,
+    affine: Affine<'a>,
+    centred: bool,
+}
+
+impl Kernel for Rows<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        for row in self.row..self.stop {
+            let at = self.at.at(row * self.len);
+            // SAFETY: the operands hold `len` elements a row, and no other task writes these rows.
+            unsafe {
+                let (mean, scale) = moments::<V>(at, self.len, self.affine.eps, self.centred);
+                self.write::<V>(at, V::splat(mean), V::splat(scale));
+            }
+        }
+    }
+}
+
+impl Rows<'_> {
+    /// # Safety
+    /// As [`moments`], which must have been called.
+    #[inline(always)]
+    unsafe fn write<V: Single>(&self, at: Pointers, mean: V, scale: V) {
+        let again = at.again();
+        let weight = self.affine.weight.map(<[f32]>::as_ptr);
+        let bias = self.affine.bias.map(<[f32]>::as_ptr);
+        for_vectors!(V, self.len, |i, count, _part| {
+            // SAFETY: the caller's promise; weight and bias are as long as a row.
+            unsafe {
+                let mut x = (load::<V>(again.wrapping_add(i), count) - mean) * scale;
+                if let Some(weight) = weight {
+                    x = x * load::<V>(weight.wrapping_add(i), count);
+                }
+                if let Some(bias) = bias {
+                    x = x + load::<V>(bias.wrapping_add(i), count);
+                }
+                store(x, at.out.wrapping_add(i), count);
+            }
+        });
+    }
+}
+
+impl Pointers {
+    /// Where [`moments`] leaves what it has read: a sum of operands is kept in the output.
+    #[inline(always)]
+    fn again(&self) -> *const f32 {
+        if self.residual.is_some() { self.out.cast_const() } else { self.x }
+    }
+}
+
+/// The mean of a row and one over its deviation; not `centred`, 0 and one over the root of the mean square.
+///
+/// # Safety
+/// The operands must hold `len` elements, which nobody else writes.
+#[inline(always)]
+unsafe fn moments<V: Single>(at: Pointers, len: usize, eps: f32, centred: bool) -> (f32, f32) {
+    let total = |parts: [V; 4]| ((parts[0] + parts[1]) + (parts[2] + parts[3])).sum();
+    let (mut sums, mut squares) = ([V::zero(); 4], [V::zero(); 4]);
+    // SAFETY: the caller's promise: all vectors lie within `len`.
+    unsafe {
+        for_vectors!(V, len, |i, count, part| {
+            let x = at.read::<V>(i, count);
+            if at.residual.is_some() {
+                store(x, at.out.wrapping_add(i), count);
+            }
+            sums[part] = sums[part] + x;
+            squares[part] = x.mul_add(x, squares[part]);
+        });
+        if !centred {
+            return (0.0, 1.0 / (total(squares) / len as f32 + eps).sqrt());
+        }
+        let mean = total(sums) / len as f32;
+        // The squares of the differences, while the row is in the cache: the difference of squares would cancel.
+        let (again, middle) = (at.again(), V::splat(mean));
+        let mut squares = [V::zero(); 4];
+        for_vectors!(V, len, |i, count, part| {
+            let x = load::<V>(again.wrapping_add(i), count) - middle;
+            let x = if count < V::LANES { first(x, count, V::zero()) } else { x };
+            squares[part] = x.mul_add(x, squares[part]);
+        });
+        (mean, 1.0 / (total(squares) / len as f32 + eps).sqrt())
+    }
+}
+
+/// Some groups of a group norm.
+struct Groups<'a> {
+    at: Pointers,
+    area: usize,
+    /// The channels of a group.
+    channels: usize,
+    /// The groups of an image.
+    groups: usize,
+    group: usize,
+    stop: usize,
+    affine: Affine<'a>,
+}
+
+impl Kernel for Groups<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let len = self.channels * self.area;
+        for group in self.group..self.stop {
+            let at = self.at.at(group * len);
+            // SAFETY: the operands hold `len` elements a group, and no other task writes these groups.
+            let (mean, scale) = unsafe { moments::<V>(at, len, self.affine.eps, true) };
+            for i in 0..self.channels {
+                let channel = group % self.groups * self.channels + i;
+                let scale = scale * self.affine.weight.map_or(1.0, |weight| weight[channel]);
+                let shift = self.affine.bias.map_or(0.0, |bias| bias[channel]) - mean * scale;
+                let (scale, shift) = (V::splat(scale), V::splat(shift));
+                let (from, to) = (at.again().wrapping_add(i * self.area), at.out.wrapping_add(i * self.area));
+                for_vectors!(V, self.area, |j, count, _part| {
+                    // SAFETY: as above.
+                    unsafe {
+                        let x = load::<V>(from.wrapping_add(j), count);
+                        store(x.mul_add(scale, shift), to.wrapping_add(j), count);
+                    }
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Sums, means and extremes of rows.
+
+use super::{first, for_vectors, load, store, tasks};
+use crate::math::Single;
+use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::threads::{Shared, for_each};
+
+/// What becomes of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// The sum.
+    Sum,
+    /// The mean.
+    Mean,
+    /// The largest element; NaN if there is one.
+    Max,
+    /// The smallest element; NaN if there is one.
+    Min,
+}
+
+impl Reduction {
+    /// What it is of no elements.
+    fn start(self) -> f32 {
+        match self {
+            Self::Sum | Self::Mean => 0.0,
+            Self::Max => f32::NEG_INFINITY,
+            Self::Min => f32::INFINITY,
+        }
+    }
+
+    #[inline(always)]
+    fn join<V: Single>(self, x: V, y: V) -> V {
+        match self {
+            Self::Sum | Self::Mean => x + y,
+            Self::Max => V::select(x.eq(x), x.max(y), x),
+            Self::Min => V::select(x.eq(x), x.min(y), x),
+        }
+    }
+
+    fn join_lanes(self, x: f32, y: f32) -> f32 {
+        match self {
+            Self::Sum | Self::Mean => x + y,
+            Self::Max => {
+                if x > y || x.is_nan() {
+                    x
+                } else {
+                    y
+                }
+            }
+            Self::Min => {
+                if x < y || x.is_nan() {
+                    x
+                } else {
+                    y
+                }
+            }
+        }
+    }
+}
+
+/// Reduces the middle of `[outer, len, inner]`; `out` is `[outer, inner]`.
+///
+/// # Panics
+/// If `inner` does not divide the output, or `x` does not have `len` elements for each of its elements.
+pub fn reduce(reduction: Reduction, out: &mut [f32], x: &[f32], len: usize, inner: usize) {
+    reduce_at(Level::detect(), reduction, out, x, len, inner);
+}
+
+/// As [`reduce`], with instructions of the given level.
+pub(super) fn reduce_at(level: Level, reduction: Reduction, out: &mut [f32], x: &[f32], len: usize, inner: usize) {
+    if out.is_empty() {
+        return;
+    }
+    assert!(inner > 0 && out.len().is_multiple_of(inner), "{inner} columns do not divide {}", out.len());
+    assert_eq!(x.len(), out.len() * len, "there are {len} elements for each of {}", out.len());
+    let place = Shared(out.as_mut_ptr());
+    if inner == 1 {
+        tasks(out.len(), len, 2 * x.len(), |row, stop| {
+            let x = &x[row * len..stop * len];
+            dispatch(level, Rows { reduction, out: place.at(row), x, len, rows: stop - row });
+        });
+        return;
+    }
+    /// The columns that a task works on.
+    const COLUMNS: usize = 256;
+    let blocks = inner.div_ceil(COLUMNS);
+    for_each(out.len() / inner * blocks, 2 * x.len(), |task| {
+        let (outer, column) = (task / blocks, task % blocks * COLUMNS);
+        let count = COLUMNS.min(inner - column);
+        let x = &x[outer * len * inner..(outer + 1) * len * inner];
+        let out = place.at(outer * inner + column);
+        dispatch(level, Columns { reduction, out, x, len, inner, column, count });
+    });
+}
+
+/// Contiguous rows.
+struct Rows<'a> {
+    reduction: Reduction,
+    /// A place for each row, which nobody else writes.
+    out: *mut f32,
+    x: &'a [f32],
+    len: usize,
+    rows: usize,
+}
+
+impl Kernel for Rows<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let start = V::splat(self.reduction.start());
+        for row in 0..self.rows {
+            let from = self.x[row * self.len..(row + 1) * self.len].as_ptr();
+            let mut parts = [start; 4];
+            for_vectors!(V, self.len, |i, count, part| {
+                // SAFETY: `count` elements are left in the row.
+                let x = unsafe { load::<V>(from.wrapping_add(i), count) };
+                let x = if count < V::LANES { first(x, count, start) } else { x };
+                parts[part] = self.reduction.join(parts[part], x);
+            });
+            let [a, b, c, d] = parts;
+            let all = self.reduction.join(self.reduction.join(a, b), self.reduction.join(c, d));
+            let result = all.reduce(|x, y| self.reduction.join_lanes(x, y));
+            let result = if self.reduction == Reduction::Mean { result / self.len as f32 } else { result };
+            // SAFETY: there is a place for each row.
+            unsafe { *self.out.wrapping_add(row) = result };
+        }
+    }
+}
+
+/// Rows that lie beside each other, `inner` elements apart.
+struct Columns<'a> {
+    reduction: Reduction,
+    /// A place for each column, which nobody else writes.
+    out: *mut f32,
+    x: &'a [f32],
+    len: usize,
+    inner: usize,
+    column: usize,
+    count: usize,
+}
+
+impl Kernel for Columns<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let mut at = 0;
+        while at < self.count {
+            let count = V::LANES.min(self.count - at);
+            let mut sum = V::splat(self.reduction.start());
+            for row in 0..self.len {
+                // SAFETY: the row has `count` columns from there on (asserted by the caller).
+                let x = unsafe { load::<V>(self.x.as_ptr().wrapping_add(row * self.inner + self.column + at), count) };
+                sum = self.reduction.join(sum, x);
+            }
+            if self.reduction == Reduction::Mean {
+                sum = sum / V::splat(self.len as f32);
+            }
+            // SAFETY: there is a place for each column.
+            unsafe { store(sum, self.out.wrapping_add(at), count) };
+            at += V::LANES;
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Every kernel of every level against its definition in f64.
+
+use super::norm::{group_norm_at, rows};
+use super::reduce::reduce_at;
+use super::softmax::softmax_at;
+use super::*;
+use crate::simd::Level;
+
+fn numbers(len: usize, seed: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 400.0 - 1.5).collect()
+}
+
+const SHAPES: [[usize; 3]; 9] =
+    [[1, 1, 1], [3, 5, 1], [2, 16, 1], [5, 100, 1], [3, 1000, 1], [2, 7, 3], [3, 33, 16], [1, 10, 75], [2, 64, 200]];
+
+#[track_caller]
+fn close(got: &[f32], want: &[f64], limit: f64, what: &str) {
+    assert_eq!(got.len(), want.len());
+    for (i, (&got, &want)) in got.iter().zip(want).enumerate() {
+        let got = f64::from(got);
+        let near = (got - want).abs() <= limit * want.abs().max(1.0);
+        assert!(near || got == want || got.is_nan() && want.is_nan(), "{what} at {i}: {got}, not {want}");
+    }
+}
+
+/// The elements of the row through a place, in f64.
+fn row(x: &[f32], [_, len, inner]: [usize; 3], index: usize) -> Vec<f64> {
+    let start = index / (len * inner) * len * inner + index % inner;
+    (0..len).map(|i| f64::from(x[start + i * inner])).collect()
+}
+
+#[test]
+fn softmax_sums_to_one() {
+    for shape @ [outer, len, inner] in SHAPES {
+        let total = outer * len * inner;
+        let mut x = numbers(total, 1);
+        x[0] += 90.0;
+        for level in Level::available() {
+            for kind in [Softmax::Plain, Softmax::Log] {
+                let want: Vec<f64> = (0..total)
+                    .map(|i| {
+                        let row = row(&x, shape, i);
+                        let highest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                        let sum: f64 = row.iter().map(|x| (x - highest).exp()).sum();
+                        let log = f64::from(x[i]) - highest - sum.ln();
+                        if kind == Softmax::Log { log } else { log.exp() }
+                    })
+                    .collect();
+                let mut out = vec![0.0; total];
+                softmax_at(level, kind, &mut out, Input::of(&x), len, inner);
+                close(&out, &want, 1e-6, &format!("{level:?} {kind:?} {shape:?}"));
+                let mut out = x.clone();
+                softmax_at(level, kind, &mut out, Input::output(), len, inner);
+                close(&out, &want, 1e-6, &format!("{level:?} {kind:?} {shape:?} in place"));
+            }
+        }
+    }
+}
+
+#[test]
+fn softmax_of_special_numbers() {
+    let (inf, nan) = (f32::INFINITY, f32::NAN);
+    for level in Level::available() {
+        for inner in [1, 2] {
+            let of = |row: [f32; 3]| {
+                let x: Vec<f32> = row.iter().flat_map(|&x| vec![x; inner]).collect();
+                let mut out = vec![0.0; x.len()];
+                softmax_at(level, Softmax::Plain, &mut out, Input::of(&x), 3, inner);
+                out
+            };
+            assert!(of([1.0, -inf, 1.0]).chunks(inner).map(|x| x[0]).eq([0.5, 0.0, 0.5]));
+            assert!(of([-inf; 3]).iter().all(|x| x.is_nan()));
+            assert!(of([1.0, nan, 2.0]).iter().all(|x| x.is_nan()));
+            assert!(of([inf, 0.0, inf]).iter().any(|x| x.is_nan()));
+        }
+    }
+}
+
+/// The mean and one over the deviation.
+fn moments(row: &[f64], eps: f64) -> (f64, f64) {
+    let mean = row.iter().sum::<f64>() / row.len() as f64;
+    let variance = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / row.len() as f64;
+    (mean, 1.0 / (variance + eps).sqrt())
+}
+
+#[test]
+fn norms_of_rows() {
+    const EPS: f32 = 1e-5;
+    for [outer, len, _] in SHAPES {
+        let total = outer * len;
+        let (x, residual) = (numbers(total, 1), numbers(total, 2));
+        let (weight, bias) = (numbers(len, 3), numbers(len, 4));
+        for level in Level::available() {
+            for case in 0..16 {
+                let (centred, added, affine) = (case & 1 == 0, case & 2 == 0, case & 4 == 0);
+                let sum: Vec<f32> = x.iter().zip(&residual).map(|(x, y)| if added { x + y } else { *x }).collect();
+                let want: Vec<f64> = (0..total)
+                    .map(|i| {
+                        let row = row(&sum, [outer, len, 1], i);
+                        let (mean, scale) = if centred {
+                            moments(&row, f64::from(EPS))
+                        } else {
+                            let square = row.iter().map(|x| x * x).sum::<f64>() / len as f64;
+                            (0.0, 1.0 / (square + f64::from(EPS)).sqrt())
+                        };
+                        let y = (f64::from(sum[i]) - mean) * scale;
+                        if affine { y * f64::from(weight[i % len]) + f64::from(bias[i % len]) } else { y }
+                    })
+                    .collect();
+                let affine = Affine { weight: affine.then_some(&weight), bias: affine.then_some(&bias), eps: EPS };
+                let (mut out, mut kept) = (x.clone(), vec![0.0; total]);
+                let input = if case & 8 == 0 { Input::of(&x) } else { Input::output() };
+                let input = if added { input.plus(&residual).keep(&mut kept) } else { input };
+                rows(level, &mut out, input, len, affine, centred);
+                close(&out, &want, 3e-5, &format!("{level:?} {case} {outer} {len}"));
+                assert!(!added || kept == sum);
+            }
+        }
+    }
+}
+
+#[test]
+fn norms_of_groups() {
+    for (outer, channels, area, groups) in [(1, 4, 9, 2), (2, 6, 100, 6), (3, 8, 7, 1), (2, 32, 196, 8)] {
+        let x = numbers(outer * channels * area, 1);
+        let (weight, bias) = (numbers(channels, 2), numbers(channels, 3));
+        let len = channels / groups * area;
+        let want: Vec<f64> = (0..x.len())
+            .map(|i| {
+                let (mean, scale) = moments(&row(&x, [0, len, 1], i / len * len), 1e-5);
+                let channel = i / area % channels;
+                (f64::from(x[i]) - mean) * scale * f64::from(weight[channel]) + f64::from(bias[channel])
+            })
+            .collect();
+        for level in Level::available() {
+            let affine = Affine { weight: Some(&weight), bias: Some(&bias), eps: 1e-5 };
+            let mut out = vec![0.0; x.len()];
+            group_norm_at(level, &mut out, Input::of(&x), channels, area, groups, affine);
+            close(&out, &want, 1e-5, &format!("{level:?} {channels} {area} {groups}"));
+        }
+    }
+}
+
+#[test]
+fn reductions() {
+    for shape @ [outer, len, inner] in SHAPES {
+        let x = numbers(outer * len * inner, 1);
+        for level in Level::available() {
+            for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min] {
+                let want: Vec<f64> = (0..outer * inner)
+                    .map(|i| {
+                        let row = row(&x, shape, i / inner * len * inner + i % inner);
+                        match reduction {
+                            Reduction::Sum => row.iter().sum(),
+                            Reduction::Mean => row.iter().sum::<f64>() / len as f64,
+                            Reduction::Max => row.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                            Reduction::Min => row.iter().copied().fold(f64::INFINITY, f64::min),
+                        }
+                    })
+                    .collect();
+                let mut out = vec![0.0; outer * inner];
+                reduce_at(level, reduction, &mut out, &x, len, inner);
+                close(&out, &want, 1e-6, &format!("{level:?} {reduction:?} {shape:?}"));
+            }
+            let mut nan = x.clone();
+            nan[0] = f32::NAN;
+            for reduction in [Reduction::Max, Reduction::Min] {
+                let mut out = vec![0.0; outer * inner];
+                reduce_at(level, reduction, &mut out, &nan, len, inner);
+                assert!(out[0].is_nan() && out[1..].iter().all(|x| !x.is_nan()), "{level:?} {reduction:?} {shape:?}");
+            }
+        }
+    }
+}

@@ -16,5 +16,5 @@ mod tests;
 mod tile;
 
 pub use conv::{ConvShape, PackedConv};
-pub use epilogue::{Activation, Epilogue, Residual};
+pub use epilogue::{Epilogue, Residual};
 pub use linear::PackedLinear;

@@ -51,6 +51,7 @@ families! {
     conv: Convolution,
     creation: Creation,
     elementwise: Elementwise,
+    fusion: Fusion,
     index: Indexing,
     linalg: LinearAlgebra,
     loss: Loss,

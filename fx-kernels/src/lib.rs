@@ -4,6 +4,7 @@
 //! the processor has. A generic version is always built; the tests hold every other one against it.
 
 pub mod attention;
+pub mod copy;
 pub mod dense;
 pub mod elementwise;
 pub mod gemm;

@@ -10,6 +10,7 @@ pub mod elementwise;
 pub mod gemm;
 mod math;
 mod peak;
+pub mod recurrent;
 pub mod rows;
 mod simd;
 pub mod threads;

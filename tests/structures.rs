@@ -4,6 +4,7 @@
 mod support;
 
 use fx::prelude::*;
+use fx::value::Tree;
 use support::check;
 
 /// A structure of tensors.
@@ -60,6 +61,45 @@ fn eager_code_takes_and_gives_every_structure() {
     assert_eq!(list[0], tensor(2.0));
     assert_eq!(pair.left, tensor(7.0));
     assert_eq!(pair.right.to_vec::<f32>(), [16.0, 52.0]);
+}
+
+#[test]
+fn a_trace_takes_and_gives_every_structure() {
+    let module = Everything { scale: Parameter::new(tensor(10.0)) };
+    let forms = fx::trace::InputForms::new().list("list", 2).absent("optional");
+    let traced = fx::trace::trace_by(forms, &module, ()).unwrap();
+    check(
+        traced.graph(),
+        "graph():
+            %pair : [num_users=2] = placeholder[target=pair]
+            %list : [num_users=2] = placeholder[target=list]
+            %optional : [num_users=0] = placeholder[target=optional](default=None)
+            %pair_of : [num_users=2] = placeholder[target=pair_of]
+            %owned : [num_users=1] = placeholder[target=owned]
+            %getitem : [num_users=1] = call_function[target=getitem](args = (%list, 0), kwargs = {})
+            %getitem_1 : [num_users=1] = call_function[target=getitem](args = (%list, 1), kwargs = {})
+            %getitem_2 : [num_users=1] = call_function[target=getitem](args = (%pair, 0), kwargs = {})
+            %getitem_3 : [num_users=2] = call_function[target=getitem](args = (%pair, 1), kwargs = {})
+            %getitem_4 : [num_users=1] = call_function[target=getitem](args = (%pair_of, 0), kwargs = {})
+            %getitem_5 : [num_users=1] = call_function[target=getitem](args = (%pair_of, 1), kwargs = {})
+            %add : [num_users=1] = call_function[target=add](args = (%getitem_2, %getitem_3), kwargs = {})
+            %add_1 : [num_users=1] = call_function[target=add](args = (%add, %getitem), kwargs = {})
+            %add_2 : [num_users=1] = call_function[target=add](args = (%add_1, %getitem_1), kwargs = {})
+            %scale : [num_users=1] = get_attr[target=scale]
+            %mul : [num_users=2] = call_function[target=mul](args = (%owned, %scale), kwargs = {})
+            %add_3 : [num_users=1] = call_function[target=add](args = (%getitem_4, %mul), kwargs = {})
+            return (add_2, [getitem_3, mul], (getitem_5, add_3))",
+    );
+    let pair = || (tensor(1.0), tensor(2.0));
+    let list = [tensor(3.0), tensor(4.0)];
+    let both = || Pair { left: tensor(6.0), right: tensor(7.0) };
+    let (sum, outputs, swapped) = module.forward(pair(), &list, None, both(), tensor(1.0));
+    let (traced_sum, traced_outputs, traced_swapped): (Tensor, Vec<Tensor>, Pair<Tensor>) =
+        traced.forward_as((pair().to_arg(), &list[..], None::<Tensor>, both().to_arg(), tensor(1.0))).unwrap();
+    assert_eq!((traced_sum, traced_outputs), (sum, outputs));
+    assert_eq!((traced_swapped.left, traced_swapped.right), (swapped.left, swapped.right));
+    let error = fx::trace(&module).unwrap_err().to_string();
+    assert!(error.contains("InputForms"), "{error}");
 }
 
 #[traceable]

@@ -98,6 +98,25 @@ impl<V> Arg<V> {
         }
     }
 
+    /// The boolean, if this is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Arg::Bool(x) = self { Some(*x) } else { None }
+    }
+
+    /// The integer, if this is one.
+    pub fn as_int(&self) -> Option<i64> {
+        if let Arg::Int(x) = self { Some(*x) } else { None }
+    }
+
+    /// The number, if this is one, of whichever type.
+    pub fn as_float(&self) -> Option<f64> {
+        match self {
+            Arg::Float(x) => Some(*x),
+            Arg::Int(x) => Some(*x as f64),
+            _ => None,
+        }
+    }
+
     /// The elements, if this is a list or a tuple.
     pub fn as_items(&self) -> Option<&[Arg<V>]> {
         match self {

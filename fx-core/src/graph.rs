@@ -22,12 +22,14 @@ use std::fmt;
 use std::ops::Index;
 
 pub use copy::NodeMap;
+pub(crate) use edit::Cursor;
 pub use lint::{Owner, Violation};
 pub use meta::{Metadata, ModuleFrame, ModuleStack, SourceLocation};
 pub(crate) use namer::is_keyword;
 pub use node::{Node, NodeId, Opcode, Target};
 
 use crate::arg::Arg;
+use crate::ops::Function;
 use node::Slot;
 
 /// An argument of a node.
@@ -57,9 +59,9 @@ pub struct Graph {
     free: Vec<u32>,
     ends: Option<(NodeId, NodeId)>,
     len: usize,
-    cursor: edit::Cursor,
+    cursor: Cursor,
     /// The insertion points that come back when those now in force end, innermost last.
-    outer_cursors: Vec<edit::Cursor>,
+    outer_cursors: Vec<Cursor>,
     namer: namer::Namer,
 }
 
@@ -123,6 +125,11 @@ impl Graph {
     pub fn find_nodes(&self, op: Opcode, target: impl Into<Target>) -> Vec<NodeId> {
         let target = target.into();
         self.nodes().filter(|(_, node)| node.op() == op && *node.target() == target).map(|(id, _)| id).collect()
+    }
+
+    /// The calls of a function, written as a function or as a method, in order.
+    pub fn find_calls(&self, function: Function) -> Vec<NodeId> {
+        self.nodes().filter(|(_, node)| node.function() == Some(function)).map(|(id, _)| id).collect()
     }
 
     /// The node with this name.

@@ -17,10 +17,10 @@ use crate::compile::Plan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId, NodeMap, Opcode};
 use crate::interpreter::{Interpretable, Interpreter};
-use crate::module::{Entry, Module, Signature, StateDict, Visit, Visitor};
+use crate::module::{Buffer, Entry, Layer, Module, Parameter, Signature, StateDict, Visit, Visitor};
 use crate::tensor::Tensor;
 use crate::trace::Proxy;
-use crate::value::{Call, Callee, Meta, Tree, Value};
+use crate::value::{Call, Callee, Meta, RefOps, ScalarOps, Tree, Value};
 
 /// A captured model: a [`Graph`], and the modules, parameters and buffers that it refers to, shared with the model
 /// that it was captured from.
@@ -115,6 +115,17 @@ impl GraphModule {
     /// As [`GraphModule::forward`].
     pub fn run(&self, args: Vec<Arg<Tensor>>) -> Result<Arg<Tensor>> {
         self.plan()?.run(args)
+    }
+
+    /// Calls it as a module within a traceable `forward`: on tensors, proxies or shapes.
+    ///
+    /// # Panics
+    /// On tensors, if [`GraphModule::run`] fails.
+    #[track_caller]
+    pub fn call<V: Value, R: Tree<V>>(&self, inputs: impl IntoIterator<Item = V>) -> R {
+        let module: &dyn Module = self;
+        let result = module.call(inputs.into_iter().map(Arg::Value).collect(), Kwargs::new());
+        R::or_fail(result.and_then(R::from_arg))
     }
 
     /// The compiled plan.
@@ -219,7 +230,8 @@ impl GraphModule {
 /// What [`GraphModule::forward`] takes: a tensor, a reference to one, or a tuple of them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the input of a captured model",
-    note = "a tensor, a reference to one, a slice of tensors, or a tuple of tensors and references can"
+    note = "a tensor, a reference to one, a slice of tensors, or a tuple of these can; give a tuple or struct within it \
+            as `x.to_arg()`"
 )]
 pub trait Inputs {
     /// The positional arguments.
@@ -340,6 +352,20 @@ impl Module for GraphModule {
 
     fn share(&self) -> Arc<dyn Module> {
         Arc::new(self.clone())
+    }
+}
+
+impl Layer for GraphModule {
+    #[track_caller]
+    fn forward_layer<V: Value>(&self, input: V) -> V
+    where
+        for<'a> &'a V: RefOps<V>,
+        f64: ScalarOps<V>,
+        i64: ScalarOps<V>,
+        for<'a> &'a Parameter: ScalarOps<V>,
+        for<'a> &'a Buffer: ScalarOps<V>,
+    {
+        self.call([input])
     }
 }
 

@@ -11,6 +11,7 @@ pub mod graph_module;
 pub mod interpreter;
 pub mod module;
 pub mod ops;
+pub mod passes;
 pub mod tensor;
 pub mod trace;
 pub mod value;

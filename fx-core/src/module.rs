@@ -4,6 +4,7 @@
 //! and the training flag, as a Python reference does.
 
 mod call;
+mod dynamic;
 mod state;
 mod state_dict;
 mod visit;

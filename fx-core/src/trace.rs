@@ -5,20 +5,22 @@
 //! come out together when the trace ends; what failed goes on as a stand-in.
 
 mod proxy;
+mod rewrite;
 mod session;
 mod tracer;
 
 pub use proxy::Proxy;
-pub use tracer::{DefaultTracer, Leaves, NodeRequest, Tracer};
+pub use rewrite::{NodeCall, rewrite};
+pub use tracer::{DefaultTracer, InputForm, InputForms, Leaves, NodeRequest, Tracer};
 
 use std::rc::Rc;
 
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{NodeArg, Opcode};
+use crate::graph::{NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::interpreter::{Hooks, Interpreter};
-use crate::module::{Traceable, TraceableFn};
+use crate::module::{Module, Traceable, TraceableFn};
 use crate::value::Tree;
 pub(crate) use session::run_for;
 use session::{Session, input};
@@ -76,6 +78,32 @@ pub fn trace_fn<A: Tree<Proxy>, R: Tree<Proxy>>(
     let session = Session::new(Rc::new(DefaultTracer), None);
     session.run(names.iter().map(|name| input(name)), "Function", |args| {
         A::from_arg(Arg::Tuple(args)).map(|args| f(args).to_arg())
+    })
+}
+
+/// Captures one call of a module, with a placeholder for each node among its arguments. No part of it is a leaf, unless
+/// the tracer says so.
+///
+/// # Errors
+/// As [`trace`].
+pub fn trace_call(
+    tracer: impl Tracer + 'static,
+    module: &dyn Module,
+    args: &[NodeArg],
+    kwargs: &Kwargs<NodeId>,
+) -> Result<GraphModule> {
+    let mut inputs = indexmap::IndexSet::new();
+    let mut count = |id: &NodeId| {
+        inputs.insert(*id);
+    };
+    args.iter().for_each(|arg| arg.for_each(&mut count));
+    kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut count));
+    let session = Session::new(Rc::new(tracer), Some(module));
+    session.enter_root(module);
+    session.run(inputs.iter().map(|_| input("input")), module.type_name(), |values| {
+        let mut value = |id: &NodeId| Ok::<_, Error>(values[inputs.get_index_of(id).unwrap_or_default()].clone());
+        let args = args.iter().map(|arg| arg.try_flat_map(&mut value)).collect::<Result<_>>()?;
+        module.call_proxy(args, &kwargs.try_flat_map(&mut value)?)
     })
 }
 

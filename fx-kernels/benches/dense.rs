@@ -7,7 +7,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_kernels::dense::{Activation, ConvShape, Epilogue, PackedConv, PackedLinear};
+use fx_kernels::dense::{ConvShape, Epilogue, PackedConv, PackedLinear};
+use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each, num_threads, set_num_threads};
 
 fn main() {
@@ -126,7 +127,7 @@ fn conv(
         count: count as f64,
         flops: 2.0 * (out.len() * inputs / groups * k * k) as f64,
         run: Box::new(move || {
-            let epilogue = Epilogue { bias: Some(&bias), activation: Activation::Relu, ..Epilogue::default() };
+            let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
             layer.run(&mut out, outputs, &x, inputs, batch, [size; 2], &epilogue);
             black_box(&out);
         }),

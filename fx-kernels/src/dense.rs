@@ -4,6 +4,7 @@
 //! what follows a product in a network (bias, residual, activation) is done before its tile leaves the registers or
 //! the cache.
 
+mod block;
 mod conv;
 mod epilogue;
 mod left;
@@ -15,5 +16,5 @@ mod tests;
 mod tile;
 
 pub use conv::{ConvShape, PackedConv};
-pub use epilogue::{Activation, Epilogue, Residual};
+pub use epilogue::{Epilogue, Residual};
 pub use linear::PackedLinear;

@@ -50,6 +50,6 @@ pub use norm::{GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm};
 pub use padding::{ConstantPad2d, ReflectionPad2d, ZeroPad2d};
 pub use pool::*;
 pub use recurrent::{GRU, LSTM, RNN};
-pub use sequential::{AnyLayer, DynLayer, Layers, Sequential};
+pub use sequential::{AnyLayer, Layers, Sequential};
 pub use shape::{Flatten, PixelShuffle, PixelUnshuffle, Unflatten, Upsample};
 pub use transformer::{TransformerEncoder, TransformerEncoderLayer};

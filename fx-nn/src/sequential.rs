@@ -1,13 +1,12 @@
 //! Layers one after the other.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use fx::module::{Layer, Visit, Visitor};
 use fx::prelude::*;
-use fx::value::{Call, Callee, RefOps, ScalarOps};
-use fx::{Arg, Error, Meta, Proxy, Tensor};
+use fx::value::{RefOps, ScalarOps, Tree};
+use fx::{Arg, Kwargs, Tensor};
 use fx_macros::traceable;
 
 use crate::settings::beside;
@@ -175,40 +174,11 @@ tuples! {
     A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11;
 }
 
-/// A layer behind a pointer. Every [`Layer`] is one.
-pub trait DynLayer: Module {
-    /// Runs `forward` on a tensor.
-    fn forward_tensor(&self, input: Tensor) -> Tensor;
-
-    /// Runs `forward` on a proxy.
-    fn forward_proxy(&self, input: Proxy) -> Proxy;
-
-    /// Runs `forward` on a shape.
-    fn forward_meta(&self, input: Meta) -> Meta;
-}
-
-impl<T: Layer> DynLayer for T {
-    #[track_caller]
-    fn forward_tensor(&self, input: Tensor) -> Tensor {
-        self.forward_layer(input)
-    }
-
-    #[track_caller]
-    fn forward_proxy(&self, input: Proxy) -> Proxy {
-        self.forward_layer(input)
-    }
-
-    #[track_caller]
-    fn forward_meta(&self, input: Meta) -> Meta {
-        self.forward_layer(input)
-    }
-}
-
 /// A layer of a type that is not known before the program runs. Clones are handles of the same layer.
 ///
 /// It is no module itself: a trace sees the layer in it.
 #[derive(Clone)]
-pub struct AnyLayer(Arc<dyn DynLayer>);
+pub struct AnyLayer(Arc<dyn Module>);
 
 impl AnyLayer {
     /// Any layer.
@@ -221,32 +191,12 @@ impl AnyLayer {
         &*self.0
     }
 
-    /// What the layer gives.
-    ///
-    /// A generic function cannot be called through a pointer, so it runs on tensors, proxies and shapes. Other
-    /// values get the call itself; those that record it can go on.
+    /// What the layer gives: for tensors, proxies and shapes, and for other values that record the call.
     #[track_caller]
     pub fn forward<V: Value>(&self, input: V) -> V {
-        let layer = &*self.0;
-        let output = on(&input, |input| layer.forward_tensor(input))
-            .or_else(|| on(&input, |input| layer.forward_proxy(input)))
-            .or_else(|| on(&input, |input| layer.forward_meta(input)));
-        output.unwrap_or_else(|| {
-            let mut forward = || {
-                let message = format!("a {} in an `AnyLayer` does not run on this kind of value", layer.type_name());
-                Err(Error::argument(message).help("use a tuple of layers"))
-            };
-            Call::new(Callee::Module(layer, &mut forward)).arg(Arg::Value(input)).output()
-        })
+        let result = self.module().call(vec![Arg::Value(input)], Kwargs::new());
+        result.and_then(V::from_arg).unwrap_or_else(V::fail)
     }
-}
-
-/// Runs `f` if the value is a `W`.
-#[track_caller]
-fn on<V: Value, W: Value>(value: &V, f: impl FnOnce(W) -> W) -> Option<V> {
-    let value: &W = (value as &dyn Any).downcast_ref()?;
-    let mut output = Some(f(value.clone()));
-    (&mut output as &mut dyn Any).downcast_mut::<Option<V>>()?.take()
 }
 
 impl Visit for AnyLayer {

@@ -1,15 +1,17 @@
 //! The one writer of arguments, users and order.
 
+use smallvec::SmallVec;
+
 use super::namer;
 use super::node::{Node, Slot};
 use super::{Graph, Metadata, NodeArg, NodeId, Opcode, Target, missing};
 use crate::arg::{Key, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ops::{Effect, Function};
+use crate::ops::Effect;
 
 /// Where the next node goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Cursor {
+pub(crate) enum Cursor {
     /// After all nodes.
     #[default]
     End,
@@ -86,6 +88,11 @@ impl Graph {
         self.with_cursor(Cursor::Start, f)
     }
 
+    /// Puts the insertion point elsewhere until it is put elsewhere again; gives the one before.
+    pub(crate) fn set_cursor(&mut self, cursor: Cursor) -> Cursor {
+        std::mem::replace(&mut self.cursor, cursor)
+    }
+
     /// Removes a node that has no users.
     ///
     /// # Errors
@@ -117,6 +124,19 @@ impl Graph {
     #[track_caller]
     pub fn replace_all_uses_with(&mut self, old: NodeId, new: NodeId) -> Vec<NodeId> {
         self.replace_uses_if(old, new, |_, user| user != new)
+    }
+
+    /// Puts a whole argument, such as a constant or a tuple, where a node was used; gives the changed nodes.
+    ///
+    /// # Panics
+    /// If a node was erased or belongs to another graph.
+    #[track_caller]
+    pub fn replace_all_uses_with_arg(&mut self, old: NodeId, new: &NodeArg) -> Vec<NodeId> {
+        let users: Vec<_> = self[old].users().filter(|user| !mentions(new, *user)).collect();
+        for user in &users {
+            self.map_inputs(*user, &mut |input| if input == old { new.clone() } else { NodeArg::Value(input) });
+        }
+        users
     }
 
     /// Makes those users of `old` that `replace` accepts use `new` instead; gives the changed nodes.
@@ -340,7 +360,7 @@ impl Graph {
     }
 
     fn add_to_inputs(&mut self, id: NodeId) {
-        for input in self[id].inputs() {
+        for input in self.mentions(id) {
             if let Some(node) = self.node_mut(input) {
                 node.users.insert(id);
             }
@@ -348,9 +368,16 @@ impl Graph {
     }
 
     fn remove_from_inputs(&mut self, id: NodeId) {
-        for input in self[id].inputs() {
+        for input in self.mentions(id) {
             self.forget_user(input, id);
         }
+    }
+
+    /// The nodes among a node's arguments, one that is there twice twice.
+    fn mentions(&self, id: NodeId) -> SmallVec<[NodeId; 8]> {
+        let mut mentions = SmallVec::new();
+        self[id].for_each_input(&mut |input| mentions.push(input));
+        mentions
     }
 
     fn forget_user(&mut self, input: NodeId, user: NodeId) {
@@ -438,14 +465,15 @@ impl Graph {
     }
 }
 
+fn mentions(arg: &NodeArg, id: NodeId) -> bool {
+    let mut found = false;
+    arg.for_each(&mut |other| found |= *other == id);
+    found
+}
+
 /// Whether a node calls a function that must be called, used or not.
 fn has_effect(node: &Node) -> bool {
-    let function = match node.op {
-        Opcode::CallFunction => node.target.as_function(),
-        Opcode::CallMethod => Function::lookup(node.target.name()),
-        _ => None,
-    };
-    function.is_some_and(|function| function.effect() == Effect::Impure)
+    node.function().is_some_and(|function| function.effect() == Effect::Impure)
 }
 
 fn unknown(id: NodeId) -> Error {

@@ -10,8 +10,10 @@
 //! - There is at most one output, and it is the last node.
 //! - With an [`Owner`]: the path of a get_attr node is a parameter or buffer of it, that of a call_module node a module.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
+
+use indexmap::IndexSet;
 
 use super::{Graph, Node, NodeId, Opcode, Target};
 use crate::error::{Error, ErrorKind, Result};
@@ -56,8 +58,8 @@ impl Graph {
 
     /// All violations of the rules, in the order of the nodes.
     pub fn violations(&self, owner: Option<&dyn Owner>) -> Vec<Violation> {
-        let mut lint = Lint { graph: self, violations: Vec::new(), users: self.recompute_users() };
-        let (mut defined, mut names) = (HashSet::new(), HashSet::new());
+        let mut lint = Lint { graph: self, violations: Vec::new(), uses: self.uses() };
+        let (mut defined, mut names) = (vec![false; self.slot_count()], HashSet::new());
         for (id, node) in self.nodes() {
             lint.target(id, node);
             lint.count(id, node);
@@ -70,26 +72,27 @@ impl Graph {
             if let Some(owner) = owner {
                 lint.path(id, node, owner);
             }
-            defined.insert(id);
+            defined[id.index()] = true;
         }
         lint.violations
     }
 
-    fn recompute_users(&self) -> HashMap<NodeId, HashSet<NodeId>> {
-        let mut users: HashMap<NodeId, HashSet<NodeId>> = HashMap::new();
+    /// Which node is used by which, each pair once, sorted.
+    fn uses(&self) -> Vec<(NodeId, NodeId)> {
+        let mut uses = Vec::with_capacity(2 * self.len());
         for (id, node) in self.nodes() {
-            node.for_each_input(&mut |input| {
-                users.entry(input).or_default().insert(id);
-            });
+            node.for_each_input(&mut |input| uses.push((input, id)));
         }
-        users
+        uses.sort_unstable();
+        uses.dedup();
+        uses
     }
 }
 
 struct Lint<'a> {
     graph: &'a Graph,
     violations: Vec<Violation>,
-    users: HashMap<NodeId, HashSet<NodeId>>,
+    uses: Vec<(NodeId, NodeId)>,
 }
 
 impl Lint<'_> {
@@ -125,14 +128,17 @@ impl Lint<'_> {
         self.add(id, format!("{} nodes have {rule}, found {found}", node.op()));
     }
 
-    fn arguments(&mut self, id: NodeId, node: &Node, defined: &HashSet<NodeId>) {
-        for input in node.inputs() {
+    fn arguments(&mut self, id: NodeId, node: &Node, defined: &[bool]) {
+        let mut faulty = IndexSet::new();
+        node.for_each_input(&mut |input| {
+            if !self.graph.contains(input) || !defined[input.index()] {
+                faulty.insert(input);
+            }
+        });
+        for input in faulty {
             match self.graph.get(input) {
                 None => self.add(id, format!("{input} does not belong to this graph, but is used as an argument")),
-                Some(other) if !defined.contains(&input) => {
-                    self.add(id, format!("%{} is used before it is defined", other.name()));
-                }
-                Some(_) => {}
+                Some(other) => self.add(id, format!("%{} is used before it is defined", other.name())),
             }
         }
     }
@@ -144,8 +150,11 @@ impl Lint<'_> {
     }
 
     fn users(&mut self, id: NodeId, node: &Node) {
-        let recorded: HashSet<NodeId> = node.users().collect();
-        if recorded != self.users.remove(&id).unwrap_or_default() {
+        let mut recorded: Vec<NodeId> = node.users().collect();
+        recorded.sort_unstable();
+        let start = self.uses.partition_point(|(used, _)| *used < id);
+        let found = self.uses[start..].iter().take_while(|(used, _)| *used == id).map(|(_, user)| *user);
+        if !found.eq(recorded) {
             self.add(id, "the recorded users are not the nodes that use it");
         }
     }

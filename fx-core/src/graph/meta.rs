@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 
 use crate::value::Meta;
 
@@ -22,9 +23,9 @@ pub struct SourceLocation {
     pub column: u32,
 }
 
-/// The modules whose `forward` was running when a node was made, outermost first.
+/// The modules whose `forward` was running when a node was made, outermost first. Neighbours share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ModuleStack(pub Vec<ModuleFrame>);
+pub struct ModuleStack(pub Arc<[ModuleFrame]>);
 
 /// One running `forward`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

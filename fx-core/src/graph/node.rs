@@ -131,6 +131,15 @@ impl Node {
         &self.target
     }
 
+    /// The function that it calls, written as a function or as a method.
+    pub fn function(&self) -> Option<Function> {
+        match self.op {
+            Opcode::CallFunction => self.target.as_function(),
+            Opcode::CallMethod => Function::lookup(self.target.name()),
+            _ => None,
+        }
+    }
+
     /// Its positional arguments.
     pub fn args(&self) -> &[NodeArg] {
         &self.args

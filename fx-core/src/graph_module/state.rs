@@ -1,12 +1,12 @@
 //! What a graph refers to by path.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::graph::{Graph, Opcode, Owner};
+use crate::graph::{Graph, NodeArg, Opcode, Owner};
 use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries};
 use crate::tensor::Tensor;
 
@@ -45,6 +45,39 @@ impl State {
     pub fn tensor(&self, path: &str) -> Option<Tensor> {
         let parameter = self.parameters.get(path).map(Parameter::tensor);
         parameter.or_else(|| self.buffers.get(path).map(Buffer::tensor))
+    }
+
+    /// The tensor that an argument reads, if it is a node that reads one.
+    pub fn tensor_of(&self, graph: &Graph, arg: &NodeArg) -> Option<Tensor> {
+        let node = graph.get(*arg.as_value()?).filter(|node| node.op() == Opcode::GetAttr)?;
+        self.tensor(node.target().name())
+    }
+
+    /// The paths of parameters and buffers that more than one use in the graph reads, or a module that it calls.
+    pub fn shared_paths(&self, graph: &Graph) -> HashSet<String> {
+        let mut uses: HashMap<&str, usize> = HashMap::new();
+        for (_, node) in graph.nodes().filter(|(_, node)| node.op() == Opcode::GetAttr) {
+            *uses.entry(node.target().name()).or_default() += node.users().len();
+        }
+        let attrs = uses.into_iter().filter(|(path, uses)| *uses > 1 || self.is_in_module(path));
+        attrs.map(|(path, _)| path.to_owned()).collect()
+    }
+
+    /// The path itself, or with a number after it, so that nothing is there yet.
+    pub fn free_path(&self, path: &str) -> String {
+        let taken = |path: &str| self.has_module(path) || self.has_attr(path) || self.is_in_module(path);
+        let mut free = path.to_owned();
+        let mut count = 0;
+        while taken(&free) {
+            count += 1;
+            free = format!("{path}_{count}");
+        }
+        free
+    }
+
+    /// Whether a module above the path is there, which may have something of its own at it.
+    fn is_in_module(&self, path: &str) -> bool {
+        path.match_indices('.').any(|(end, _)| self.has_module(&path[..end]))
     }
 
     /// Keeps what the graph refers to.

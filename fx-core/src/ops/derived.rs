@@ -2,6 +2,7 @@
 
 use super::functions as targets;
 use super::kind::{self, Encode, Ints};
+use crate::tensor::Tensor;
 use crate::value::{Call, Index, SymInt, Tree, Value};
 
 /// Methods of every value that are not rows of the table themselves.
@@ -22,6 +23,15 @@ pub trait Derived: Sized {
         Self: Value,
     {
         std::array::from_fn(|dim| self.size(dim as i64))
+    }
+
+    /// A tensor that is no parameter or buffer, as a value: in a trace a constant of the graph, once for each tensor.
+    #[track_caller]
+    fn constant(tensor: &Tensor) -> Self
+    where
+        Self: Value,
+    {
+        Call::constant(tensor).output()
     }
 
     /// This where the condition holds, else `other`.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{NodeRequest, Proxy, Tracer};
+use super::{InputForm, NodeRequest, Proxy, Tracer};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, Metadata, ModuleFrame, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation, Target};
@@ -13,7 +13,7 @@ use crate::graph_module::{GraphModule, State};
 use crate::module::{Buffer, Entry, Module, Parameter, entries, join};
 use crate::ops;
 use crate::tensor::Tensor;
-use crate::value::{Call, Callee, Meta};
+use crate::value::{Call, Callee, Meta, unpack};
 
 thread_local! {
     static CURRENT: RefCell<Vec<Rc<Session>>> = const { RefCell::new(Vec::new()) };
@@ -34,11 +34,37 @@ pub(super) struct Session {
     /// The node that reads each parameter, buffer or constant.
     reads: RefCell<HashMap<String, NodeId>>,
     constants: RefCell<HashMap<(usize, String), String>>,
-    stack: RefCell<Vec<ModuleFrame>>,
+    stack: RefCell<Stack>,
     calls: RefCell<HashMap<String, usize>>,
     errors: RefCell<Vec<Error>>,
     /// The source lines of the nodes that are being replayed, each with the depth of the module stack there.
     origins: RefCell<Vec<(usize, Option<SourceLocation>)>>,
+}
+
+/// The modules whose `forward` is running, outermost first.
+#[derive(Default)]
+struct Stack {
+    frames: Vec<ModuleFrame>,
+    /// The frames as nodes note them, until they change.
+    shared: Option<ModuleStack>,
+}
+
+impl Stack {
+    fn push(&mut self, frame: ModuleFrame) {
+        self.frames.push(frame);
+        self.shared = None;
+    }
+
+    fn truncate(&mut self, depth: usize) {
+        if depth < self.frames.len() {
+            self.frames.truncate(depth);
+            self.shared = None;
+        }
+    }
+
+    fn shared(&mut self) -> ModuleStack {
+        self.shared.get_or_insert_with(|| ModuleStack(self.frames.as_slice().into())).clone()
+    }
 }
 
 impl Session {
@@ -47,28 +73,44 @@ impl Session {
         if let Some(root) = root {
             modules.insert(identity(root), String::new());
             for (path, entry) in entries(root) {
-                // What is shared is known by the first of its paths.
-                match entry {
-                    Entry::Module(module) => {
-                        modules.entry(identity(module)).or_insert(path);
-                    }
-                    Entry::Parameter(parameter) => {
-                        attrs.entry(parameter.id()).or_insert(path);
-                    }
-                    Entry::Buffer(buffer) => {
-                        attrs.entry(buffer.id()).or_insert(path);
-                    }
-                    Entry::Training(_) => {}
-                }
+                note_entry(&mut modules, &mut attrs, path, entry);
             }
         }
+        Self::of(tracer, root.is_some(), modules, attrs, Graph::new(), State::new())
+    }
+
+    /// A session that goes on with a graph and its state. New modules, parameters and buffers may be used: they join
+    /// the state.
+    pub(super) fn on(tracer: Rc<dyn Tracer>, graph: Graph, state: State) -> Rc<Self> {
+        let (mut modules, mut attrs) = (HashMap::new(), HashMap::new());
+        let known = state.parameters.iter().map(|(path, parameter)| (parameter.id(), path));
+        for (id, path) in known.chain(state.buffers.iter().map(|(path, buffer)| (buffer.id(), path))) {
+            attrs.entry(id).or_insert_with(|| path.clone());
+        }
+        for (path, module) in &state.modules {
+            modules.entry(identity(&**module)).or_insert_with(|| path.clone());
+            for (below, entry) in entries(&**module) {
+                note_entry(&mut modules, &mut attrs, join(path, below), entry);
+            }
+        }
+        Self::of(tracer, false, modules, attrs, graph, state)
+    }
+
+    fn of(
+        tracer: Rc<dyn Tracer>,
+        rooted: bool,
+        modules: HashMap<Identity, String>,
+        attrs: HashMap<usize, String>,
+        graph: Graph,
+        state: State,
+    ) -> Rc<Self> {
         Rc::new(Self {
-            graph: RefCell::default(),
+            graph: RefCell::new(graph),
             tracer,
-            rooted: root.is_some(),
+            rooted,
             modules: RefCell::new(modules),
             attrs: RefCell::new(attrs),
-            state: RefCell::default(),
+            state: RefCell::new(state),
             reads: RefCell::default(),
             constants: RefCell::default(),
             stack: RefCell::default(),
@@ -96,17 +138,24 @@ impl Session {
         class: &str,
         f: impl FnOnce(Vec<Arg<Proxy>>) -> Result<Arg<Proxy>>,
     ) -> Result<GraphModule> {
-        let args = inputs.into_iter().map(|request| self.placeholder(request)).collect::<Result<Vec<_>>>()?;
         let guard = Guard::enter(self);
+        let inputs = inputs.into_iter().map(|request| self.placeholder(request)).collect::<Result<Vec<_>>>()?;
+        let args = inputs.into_iter().map(|(value, form)| elements(value, form)).collect::<Result<Vec<_>>>()?;
         let output = f(args);
         drop(guard);
         let result = output.and_then(|output| self.finish(output));
         if let Err(error) = result {
             self.note(error);
         }
+        self.check(class)?;
+        GraphModule::with_state(self.graph.take(), self.state.take(), class)
+    }
+
+    /// All errors that were noted, as one.
+    fn check(&self, class: &str) -> Result<()> {
         let mut errors = self.errors.take();
         match errors.len() {
-            0 => GraphModule::with_state(self.graph.take(), self.state.take(), class),
+            0 => Ok(()),
             1 => Err(errors.remove(0)),
             count => {
                 let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -114,6 +163,21 @@ impl Session {
                 Err(Error::new(ErrorKind::Trace, message))
             }
         }
+    }
+
+    /// Calls `f` as the innermost running trace, and gives the graph and the state back.
+    pub(super) fn resume<R>(self: &Rc<Self>, f: impl FnOnce() -> Result<R>) -> (Graph, State, Result<R>) {
+        self.stack.borrow_mut().push(ModuleFrame { path: String::new(), type_name: "".into(), call: 0 });
+        let guard = Guard::enter(self);
+        let result = f();
+        drop(guard);
+        let result = result.and_then(|result| self.check("the graph").map(|()| result));
+        (self.graph.take(), self.state.take(), result)
+    }
+
+    /// The graph, between two recordings.
+    pub(super) fn graph(&self) -> std::cell::RefMut<'_, Graph> {
+        self.graph.borrow_mut()
     }
 
     /// Keeps an error for the end of the trace.
@@ -152,9 +216,10 @@ impl Session {
                     self.state.borrow_mut().modules.entry(path.clone()).or_insert_with(|| module.share());
                     return self.node(Opcode::CallModule, path.into(), call.args, call.kwargs, location);
                 }
+                let depth = self.stack.borrow().frames.len();
                 self.enter(module, path);
                 let result = forward();
-                self.stack.borrow_mut().pop();
+                self.stack.borrow_mut().truncate(depth);
                 result
             }
             Callee::Parameter(parameter) => self.read_parameter(parameter, location),
@@ -163,9 +228,13 @@ impl Session {
         }
     }
 
-    fn placeholder(self: &Rc<Self>, request: NodeRequest) -> Result<Arg<Proxy>> {
+    fn placeholder(self: &Rc<Self>, mut request: NodeRequest) -> Result<(Proxy, InputForm)> {
+        let form = self.tracer.input_form(request.target.name());
+        if form == InputForm::Absent && request.args.is_empty() {
+            request.args.push(Arg::None);
+        }
         let id = self.tracer.create_node(&mut self.graph.borrow_mut(), request)?;
-        Ok(Arg::Value(Proxy::new(id, self)))
+        Ok((Proxy::new(id, self), form))
     }
 
     fn finish(&self, output: Arg<Proxy>) -> Result<()> {
@@ -183,7 +252,7 @@ impl Session {
 
     /// Whether this is the call by which the trace itself began.
     fn is_root_call(&self, path: &str) -> bool {
-        path.is_empty() && self.stack.borrow().len() == 1
+        path.is_empty() && self.stack.borrow().frames.len() == 1
     }
 
     fn enter(&self, module: &dyn Module, path: String) {
@@ -210,7 +279,7 @@ impl Session {
         let id = self.tracer.create_node(&mut graph, request)?;
         if let Some(meta) = graph.meta_mut(id) {
             meta.insert(self.origin().unwrap_or_else(|| SourceLocation::from(location)));
-            meta.insert(ModuleStack(self.stack.borrow().clone()));
+            meta.insert(self.stack.borrow_mut().shared());
         }
         Ok(Arg::Value(Proxy::new(id, self)))
     }
@@ -219,10 +288,10 @@ impl Session {
     fn origin(&self) -> Option<SourceLocation> {
         let origins = self.origins.borrow();
         let (depth, location) = origins.last()?;
-        if *depth == self.stack.borrow().len() { location.clone() } else { None }
+        if *depth == self.stack.borrow().frames.len() { location.clone() } else { None }
     }
 
-    fn node_arg(&self, arg: Arg<Proxy>) -> Result<NodeArg> {
+    pub(super) fn node_arg(&self, arg: Arg<Proxy>) -> Result<NodeArg> {
         self.tracer.create_arg(arg)?.try_map(&mut |proxy| {
             proxy.node().ok_or_else(|| Error::new(ErrorKind::Trace, "a value is used whose own call failed"))
         })
@@ -238,28 +307,11 @@ impl Session {
         }
         let mut modules = self.modules.borrow_mut();
         let base = module.type_name().to_lowercase();
-        let taken = |path: &String| modules.values().any(|have| have == path);
-        let mut path = base.clone();
-        let mut count = 0;
-        while taken(&path) {
-            count += 1;
-            path = format!("{base}_{count}");
-        }
+        let paths = std::iter::once(base.clone()).chain((1..).map(|count| format!("{base}_{count}")));
+        let path = free(paths, |path| modules.values().any(|have| have == path));
         modules.insert(identity(module), path.clone());
         for (below, entry) in entries(module) {
-            let below = format!("{path}.{below}");
-            match entry {
-                Entry::Module(module) => {
-                    modules.entry(identity(module)).or_insert(below);
-                }
-                Entry::Parameter(parameter) => {
-                    self.attrs.borrow_mut().entry(parameter.id()).or_insert(below);
-                }
-                Entry::Buffer(buffer) => {
-                    self.attrs.borrow_mut().entry(buffer.id()).or_insert(below);
-                }
-                Entry::Training(_) => {}
-            }
+            note_entry(&mut modules, &mut self.attrs.borrow_mut(), join(&path, below), entry);
         }
         Ok(path)
     }
@@ -292,9 +344,11 @@ impl Session {
     ) -> Result<Arg<Proxy>> {
         let layout = format!("{}{:?}{:?}", tensor.offset(), tensor.shape(), tensor.strides());
         let mut constants = self.constants.borrow_mut();
-        let next = format!("_tensor_constant{}", constants.len());
-        let path = constants.entry((tensor.storage_id(), layout)).or_insert(next).clone();
-        drop(constants);
+        let state = self.state.borrow();
+        let names = (constants.len()..).map(|count| format!("_tensor_constant{count}"));
+        let next = || free(names, |path| state.buffers.contains_key(path));
+        let path = constants.entry((tensor.storage_id(), layout)).or_insert_with(next).clone();
+        drop((constants, state));
         self.state.borrow_mut().buffers.entry(path.clone()).or_insert_with(|| Buffer::new(tensor.clone()));
         self.read(path, location)
     }
@@ -309,7 +363,8 @@ impl Session {
             }
             None => {
                 let mut attrs = self.attrs.borrow_mut();
-                let path = format!("_{what}{}", attrs.len());
+                let names = (attrs.len()..).map(|count| format!("_{what}{count}"));
+                let path = free(names, |path| attrs.values().any(|have| have == path));
                 attrs.insert(id, path.clone());
                 Ok(path)
             }
@@ -350,6 +405,15 @@ impl Session {
     }
 }
 
+/// An input as the function gets it.
+fn elements(value: Proxy, form: InputForm) -> Result<Arg<Proxy>> {
+    match form {
+        InputForm::Value => Ok(Arg::Value(value)),
+        InputForm::Absent => Ok(Arg::None),
+        InputForm::List(len) => Ok(Arg::List(unpack(Arg::Value(value), len)?)),
+    }
+}
+
 /// The request for an input without a default.
 pub(super) fn input(name: &str) -> NodeRequest {
     NodeRequest {
@@ -364,12 +428,12 @@ pub(super) fn input(name: &str) -> NodeRequest {
 /// Runs `f`; what is recorded in it comes from the source line and the modules of a node of another graph.
 pub(crate) fn run_for<R>(meta: &Metadata, f: impl FnOnce() -> R) -> R {
     let Some(session) = Session::current() else { return f() };
-    let before = session.stack.borrow().len();
+    let before = session.stack.borrow().frames.len();
     // The node's root is the module that is running.
-    let prefix = session.stack.borrow().last().map_or_else(String::new, |frame| frame.path.clone());
+    let prefix = session.stack.borrow().frames.last().map_or_else(String::new, |frame| frame.path.clone());
     let below = |frame: &ModuleFrame| ModuleFrame { path: join(&prefix, &frame.path), ..frame.clone() };
-    session.stack.borrow_mut().extend(meta.module_stack().iter().skip(1).map(below));
-    let depth = session.stack.borrow().len();
+    meta.module_stack().iter().skip(1).map(below).for_each(|frame| session.stack.borrow_mut().push(frame));
+    let depth = session.stack.borrow().frames.len();
     session.origins.borrow_mut().push((depth, meta.location().cloned()));
     let guard = Replay { session: &session, before };
     let result = f();
@@ -404,6 +468,32 @@ impl Drop for Guard {
     fn drop(&mut self) {
         CURRENT.with_borrow_mut(|sessions| sessions.pop());
     }
+}
+
+/// Notes the path of an entry. What is shared is known by the first of its paths.
+fn note_entry(
+    modules: &mut HashMap<Identity, String>,
+    attrs: &mut HashMap<usize, String>,
+    path: String,
+    entry: Entry<'_>,
+) {
+    match entry {
+        Entry::Module(module) => {
+            modules.entry(identity(module)).or_insert(path);
+        }
+        Entry::Parameter(parameter) => {
+            attrs.entry(parameter.id()).or_insert(path);
+        }
+        Entry::Buffer(buffer) => {
+            attrs.entry(buffer.id()).or_insert(path);
+        }
+        Entry::Training(_) => {}
+    }
+}
+
+/// The first of these names that is not taken.
+fn free(mut names: impl Iterator<Item = String>, taken: impl Fn(&String) -> bool) -> String {
+    names.find(|name| !taken(name)).unwrap_or_default()
 }
 
 fn identity(module: &dyn Module) -> Identity {

@@ -30,9 +30,63 @@ pub trait Tracer {
         Ok(arg)
     }
 
+    /// What the input `name` is while tracing: by default one value, which a tuple or a struct is unpacked from.
+    fn input_form(&self, name: &str) -> InputForm {
+        let _ = name;
+        InputForm::Value
+    }
+
     /// Whether sizes of parameters and buffers are integers instead of nodes.
     fn constant_parameter_shapes(&self) -> bool {
         false
+    }
+}
+
+/// What an input is while tracing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputForm {
+    /// One value.
+    #[default]
+    Value,
+    /// A list of so many values.
+    List(usize),
+    /// Nothing: `None` for an `Option`.
+    Absent,
+}
+
+/// A tracer that knows the lengths of lists and which options are absent; otherwise as [`DefaultTracer`].
+///
+/// ```
+/// use fx_core::trace::InputForms;
+/// let forms = InputForms::new().list("images", 3).absent("mask");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct InputForms(Vec<(&'static str, InputForm)>);
+
+impl InputForms {
+    /// Every input is one value.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The input `name` is a list of `len` values.
+    #[must_use]
+    pub fn list(mut self, name: &'static str, len: usize) -> Self {
+        self.0.push((name, InputForm::List(len)));
+        self
+    }
+
+    /// The input `name` is `None`.
+    #[must_use]
+    pub fn absent(mut self, name: &'static str) -> Self {
+        self.0.push((name, InputForm::Absent));
+        self
+    }
+}
+
+impl Tracer for InputForms {
+    fn input_form(&self, name: &str) -> InputForm {
+        self.0.iter().find(|(known, _)| *known == name).map_or(InputForm::Value, |(_, form)| *form)
     }
 }
 

@@ -117,7 +117,7 @@ impl<V, T: Tree<V>> Tree<V> for Vec<T> {
         match arg {
             Arg::List(items) | Arg::Tuple(items) => items.into_iter().map(T::from_arg).collect(),
             other => Err(mismatch("a list", &other)
-                .help("a traced list has a length that is known while tracing: use a tuple or an array")),
+                .help("a traced list has a length that is known while tracing: use a tuple or an array, or trace with `InputForms`")),
         }
     }
 

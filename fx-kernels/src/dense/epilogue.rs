@@ -1,14 +1,16 @@
 //! What is done with the sums of a product before they are written.
 
-use crate::simd::Level;
+use crate::elementwise::Unary;
+use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// What follows a product: its value is `activation(sums + bias + residual)`.
 ///
 /// ```
-/// use fx_kernels::dense::{Activation, Epilogue};
+/// use fx_kernels::elementwise::Unary;
+/// use fx_kernels::dense::Epilogue;
 ///
 /// let bias = [0.5, -0.5];
-/// let epilogue = Epilogue { bias: Some(&bias), activation: Activation::Relu, ..Epilogue::default() };
+/// let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Epilogue<'a> {
@@ -19,7 +21,7 @@ pub struct Epilogue<'a> {
     /// Whether the sums start from what is at the result's place.
     pub accumulate: bool,
     /// A function of each number.
-    pub activation: Activation,
+    pub activation: Option<Unary>,
 }
 
 /// A matrix that is added to a product.
@@ -29,18 +31,6 @@ pub struct Residual<'a> {
     pub data: &'a [f32],
     /// The distance of its rows.
     pub stride: usize,
-}
-
-/// A function of each number of a product.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Activation {
-    /// The number itself.
-    #[default]
-    None,
-    /// `max(x, 0)`.
-    Relu,
-    /// The number, but at least the first bound and at most the second.
-    Clamp(f32, f32),
 }
 
 impl Epilogue<'_> {
@@ -56,16 +46,45 @@ impl Epilogue<'_> {
 
     /// The bounds, where the activation is no more than that.
     pub(crate) fn bounds(&self) -> Option<(f32, f32)> {
-        match self.activation {
-            Activation::Relu => Some((0.0, f32::INFINITY)),
-            Activation::Clamp(low, high) => Some((low, high)),
-            Activation::None => None,
+        match self.activation? {
+            Unary::Relu => Some((0.0, f32::INFINITY)),
+            Unary::Relu6 => Some((0.0, 6.0)),
+            Unary::Clamp(low, high) => Some((low, high)),
+            _ => None,
         }
     }
 
-    /// Applies an activation that is more than bounds to a tile.
+    /// Applies an activation that is more than bounds to rows of a tile.
     ///
     /// # Safety
-    /// The tile must be the caller's to read and write.
-    pub(crate) unsafe fn finish(&self, _level: Level, _out: *mut f32, _rows: usize, _columns: usize, _stride: usize) {}
+    /// There must be `rows` rows of `columns` numbers at `out`, `stride` apart, that nobody else reads or writes.
+    pub(crate) unsafe fn finish(&self, level: Level, out: *mut f32, rows: usize, columns: usize, stride: usize) {
+        if let Some(activation) = self.activation.filter(|_| self.bounds().is_none()) {
+            dispatch(level, Apply { activation, out, rows, columns, stride });
+        }
+    }
+}
+
+/// An activation of a tile.
+struct Apply {
+    activation: Unary,
+    out: *mut f32,
+    rows: usize,
+    columns: usize,
+    stride: usize,
+}
+
+impl Kernel for Apply {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        for i in 0..self.rows {
+            let row = self.out.wrapping_add(i * self.stride);
+            let nothing = (std::ptr::null(), false);
+            // SAFETY: `finish` is given a tile that it may write.
+            unsafe { self.activation.run::<V>(row, self.columns, &[(row, true), nothing, nothing]) };
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! The left operand of a product where it lies in memory: rows of a matrix, or the windows of a convolution.
 
+use std::ops::Range;
+
 use super::tile::MOST_ROWS;
 
 /// Where the numbers of each row are: so many runs of equal length.
@@ -60,37 +62,67 @@ impl Left<'_> {
         }
     }
 
-    /// Writes where the runs of rows `first..first + rows` begin: run after run, [`MOST_ROWS`] places for each.
-    pub(crate) fn fill(&self, first: usize, rows: usize, table: &mut [*const f32]) {
+    /// Writes where the runs of some rows, at most [`MOST_ROWS`], begin: run after run, that many places for each.
+    pub(crate) fn fill(&self, rows: Range<usize>, table: &mut [*const f32]) {
         match self {
             Left::Rows { data, stride } => {
-                for (i, place) in table[..rows].iter_mut().enumerate() {
-                    *place = data.as_ptr().wrapping_add((first + i) * stride);
+                for (row, place) in rows.zip(table) {
+                    *place = data.as_ptr().wrapping_add(row * stride);
                 }
             }
-            Left::Windows(windows) => (0..rows).for_each(|i| windows.fill(first + i, &mut table[i..])),
+            Left::Windows(windows) => windows.fill(rows, windows.data.as_ptr(), windows.pixel, table),
         }
+    }
+
+    /// Whether rows are so far apart that they displace each other in the cache, where a line's place is its address
+    /// modulo a small power of 2.
+    pub(crate) fn collides(&self) -> bool {
+        /// The bytes after which places in the first-level cache repeat, or half of that.
+        const REPEAT: usize = 2048;
+        let distance = match self {
+            Left::Rows { stride, .. } => *stride,
+            Left::Windows(windows) => windows.stride[1] * windows.pixel,
+        };
+        (distance * size_of::<f32>()).is_multiple_of(REPEAT)
     }
 }
 
 impl Windows<'_> {
+    /// As [`Left::fill`], in images that begin at `base` and have pixels at a distance of `pixel`.
+    pub(crate) fn fill(&self, rows: Range<usize>, base: *const f32, pixel: usize, table: &mut [*const f32]) {
+        rows.enumerate().for_each(|(i, row)| self.fill_row(row, base, pixel, &mut table[i..]));
+    }
+
     /// Writes where the taps of a window are, [`MOST_ROWS`] places apart.
-    fn fill(&self, row: usize, table: &mut [*const f32]) {
+    fn fill_row(&self, row: usize, base: *const f32, pixel: usize, table: &mut [*const f32]) {
         let [height, width] = self.input;
-        let area = self.output[0] * self.output[1];
-        let (image, place) = (row / area, row % area);
-        let image = self.data.as_ptr().wrapping_add(image * height * width * self.pixel);
-        // A place before the image wraps around to one far behind it.
-        let y = (place / self.output[1] * self.stride[0]).wrapping_sub(self.before[0]);
-        let x = (place % self.output[1] * self.stride[1]).wrapping_sub(self.before[1]);
+        let (image, [y, x]) = self.corner(row);
+        let image = base.wrapping_add(image * height * width * pixel);
         let mut places = table.iter_mut().step_by(MOST_ROWS);
         for i in 0..self.kernel[0] {
             let y = y.wrapping_add(i * self.dilation[0]);
-            let line = image.wrapping_add(y.wrapping_mul(width * self.pixel));
+            let line = image.wrapping_add(y.wrapping_mul(width * pixel));
             for (j, place) in (0..self.kernel[1]).zip(&mut places) {
                 let x = x.wrapping_add(j * self.dilation[1]);
-                *place = if y < height && x < width { line.wrapping_add(x * self.pixel) } else { self.zeros.as_ptr() };
+                let inside = y < height && x < width;
+                *place = if inside { line.wrapping_add(x * pixel) } else { self.zeros.as_ptr() };
             }
         }
+    }
+
+    /// The image of a row, and where its window begins; a place before the image wraps around to one far behind it.
+    fn corner(&self, row: usize) -> (usize, [usize; 2]) {
+        let area = self.output[0] * self.output[1];
+        let place = [row % area / self.output[1], row % self.output[1]];
+        (row / area, std::array::from_fn(|i| (place[i] * self.stride[i]).wrapping_sub(self.before[i])))
+    }
+
+    /// The pixels of the input that some rows' windows lie in, line by line.
+    pub(crate) fn pixels(&self, rows: Range<usize>) -> Range<usize> {
+        let [height, width] = self.input;
+        let ((first, [top, _]), (last, [bottom, _])) = (self.corner(rows.start), self.corner(rows.end - 1));
+        let top = if top < height { top } else { 0 };
+        let bottom = bottom.wrapping_add((self.kernel[0] - 1) * self.dilation[0] + 1).min(height);
+        (first * height + top) * width..(last * height + bottom) * width
     }
 }

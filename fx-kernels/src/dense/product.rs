@@ -2,21 +2,22 @@
 //!
 //! The rows are split into blocks that stay in the second-level cache together with what a thread does next, the
 //! columns into sets of panels; a block times a set is a task. A task goes panel by panel, and down a panel in steps
-//! that stay in the first-level cache while all tiles of the block use them. Sums that are not finished wait in the
+//! that stay in the cache while all tiles of the block use them. Sums that are not finished wait in the
 //! output. How a product is split depends on its sizes only, so a result does not depend on the number of threads.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::ptr::null;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Epilogue;
+use super::block::Block;
 use super::left::Left;
 use super::panels::{Panel, Panels, tile_size};
 use super::tile::{MOST_ROWS, Tile};
 use crate::threads::{Shared, for_each};
 
 /// The steps of the inner dimension that a panel is worked through at a time.
-const DEPTH: usize = 192;
+const DEPTH: usize = 640;
 /// The numbers of the left operand in a block.
 const BLOCK: usize = 96 * 1024;
 /// The pointers to the left operand in a block.
@@ -38,6 +39,8 @@ pub(crate) struct Product<'a> {
 
 /// How a product is split.
 struct Split {
+    /// A number that no other product has.
+    id: u64,
     /// The tiles of all rows.
     tiles: usize,
     /// The blocks of tiles.
@@ -87,6 +90,7 @@ impl Product<'_> {
     }
 
     fn split(&self) -> Split {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let panels = &self.groups[0];
         let runs = self.left.runs();
         let run = panels.inner() / runs;
@@ -103,11 +107,11 @@ impl Product<'_> {
             let parts = run.div_ceil(depth);
             Steps { runs: 1, parts, count: runs * parts }
         } else {
-            let whole = (depth / run.max(1)).min(runs);
-            Steps { runs: whole, parts: 1, count: runs.div_ceil(whole) }
+            let count = runs.div_ceil(depth / run.max(1));
+            Steps { runs: runs.div_ceil(count), parts: 1, count }
         };
         let ahead = if runs == 1 { (BLOCK / (block * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
-        Split { tiles, blocks, sets, run, steps, ahead }
+        Split { id: NEXT.fetch_add(1, Ordering::Relaxed), tiles, blocks, sets, run, steps, ahead }
     }
 
     /// A block of rows times a set of panels.
@@ -119,10 +123,9 @@ impl Product<'_> {
         let set = part(set, count, split.sets)..part(set + 1, count, split.sets);
         let pitch = self.left.runs() * MOST_ROWS;
         let rows = |tile: usize| part(tile, self.rows, split.tiles)..part(tile + 1, self.rows, split.tiles);
-        with_table(tiles.len() * pitch, |table| {
-            for (tile, table) in tiles.clone().zip(table.chunks_exact_mut(pitch)) {
-                self.left.fill(rows(tile).start, rows(tile).len(), table);
-            }
+        Block::with(|memory| {
+            let width = self.groups.len() * split.run;
+            let table = memory.prepare((split.id, block), &self.left, tiles.clone().map(rows), width);
             for first in (0..split.steps.count).step_by(split.ahead) {
                 for index in set.clone() {
                     let panel = panels.panel(index);
@@ -153,7 +156,7 @@ impl Product<'_> {
         let Place { rows, stride, .. } = place;
         let to = out.at(rows.start * stride + column);
         let last = step + 1 == split.steps.count;
-        let bias = self.epilogue.bias.filter(|_| last).map_or(null(), |bias| bias[column..].as_ptr());
+        let bias = self.epilogue.bias.filter(|_| step == 0).map_or(null(), |bias| bias[column..].as_ptr());
         let residual = self.epilogue.residual.filter(|_| last);
         let tile = Tile {
             rows: rows.len(),
@@ -203,17 +206,4 @@ struct Place {
     group: usize,
     rows: Range<usize>,
     stride: usize,
-}
-
-/// Lends memory for so many pointers; it is kept for the thread's next product.
-fn with_table(len: usize, f: impl FnOnce(&mut [*const f32])) {
-    thread_local! {
-        static TABLE: Cell<Vec<*const f32>> = const { Cell::new(Vec::new()) };
-    }
-    let mut table = TABLE.take();
-    if table.len() < len {
-        table.resize(len, null());
-    }
-    f(&mut table[..len]);
-    TABLE.set(table);
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Level;
+use crate::elementwise::Unary;
 use crate::gemm::Matrix;
 
 fn numbers(len: usize, seed: u32) -> Vec<f32> {
@@ -33,7 +34,8 @@ fn linear_layers() {
                     bias: (case & 1 > 0).then_some(&bias),
                     residual: (case & 2 > 0).then_some(Residual { data: &residual, stride: n + 1 }),
                     accumulate: case & 4 > 0,
-                    activation: [Activation::None, Activation::Relu, Activation::Clamp(-0.1, 0.2)][case % 3],
+                    activation: [None, Some(Unary::Relu), Some(Unary::Clamp(-0.1, 0.2)), Some(Unary::Sigmoid)]
+                        [case % 4],
                 };
                 let mut out = vec![0.25; m * (n + 2)];
                 layer.run(&mut out, n + 2, &x, k + 3, m, &epilogue);
@@ -42,9 +44,10 @@ fn linear_layers() {
                     want += if case & 1 > 0 { f64::from(bias[j]) } else { 0.0 };
                     want += if case & 2 > 0 { f64::from(residual[i * (n + 1) + j]) } else { 0.0 };
                     want += if case & 4 > 0 { 0.25 } else { 0.0 };
-                    let want = match case % 3 {
+                    let want = match case % 4 {
                         1 => want.max(0.0),
                         2 => want.clamp(-0.1, 0.2),
+                        3 => 1.0 / (1.0 + (-want).exp()),
                         _ => want,
                     };
                     close(out[i * (n + 2) + j], want, k, &format!("{level:?} {m}x{n}x{k} case {case} at {i}, {j}"));

@@ -1,4 +1,4 @@
-//! The register tile: up to 14 rows by two vectors of columns of a product, finished before they leave the registers.
+//! The register tile: up to 12 rows by two vectors of columns of a product, finished before they leave the registers.
 //!
 //! The rows of the left operand are reached through pointers, one for each row and segment of the inner dimension, so
 //! that a convolution reads its input where it lies. The right operand is a packed panel. Each step of the inner
@@ -7,7 +7,7 @@
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// The most rows of a tile at any level.
-pub(crate) const MOST_ROWS: usize = 14;
+pub(crate) const MOST_ROWS: usize = 12;
 /// The most columns of a tile at any level.
 const MOST_COLUMNS: usize = 32;
 /// The most numbers of a tile at any level.
@@ -34,7 +34,7 @@ pub(crate) struct Tile {
     pub(crate) narrow: bool,
     /// Whether the product is added to what is at `out`.
     pub(crate) accumulate: bool,
-    /// What is added to each row, or null.
+    /// What the sums of each row start from, or null for 0.
     pub(crate) bias: *const f32,
     /// What is added to the tile, or null.
     pub(crate) residual: *const f32,
@@ -118,7 +118,7 @@ impl Kernel for Run<'_> {
                 }
             };
         }
-        with_rows!(1 2 3 4 5 6 7 8 9 10 11 12 13 14);
+        with_rows!(1 2 3 4 5 6 7 8 9 10 11 12);
     }
 }
 
@@ -167,11 +167,21 @@ pub(crate) fn prefetch(place: *const f32) {
 #[inline(always)]
 unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(job: &Tile) {
     let mut sums = [[V::zero(); VECTORS]; ROWS];
+    if !job.bias.is_null() {
+        for v in 0..VECTORS {
+            // SAFETY: there is a number for each column.
+            let bias = unsafe { V::load_at(job.bias.add(v * V::LANES)) };
+            for i in 0..ROWS {
+                sums[i][v] = bias;
+            }
+        }
+    }
     if job.accumulate {
         for i in 0..ROWS {
             for v in 0..VECTORS {
                 // SAFETY: there is a row of the result for each row of the tile.
-                sums[i][v] = unsafe { V::load_at(job.out.add(i * job.stride + v * V::LANES)) };
+                let before = unsafe { V::load_at(job.out.add(i * job.stride + v * V::LANES)) };
+                sums[i][v] = sums[i][v] + before;
             }
         }
     }
@@ -196,15 +206,6 @@ unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(j
             k += 1;
         }
         table = table.wrapping_add(MOST_ROWS);
-    }
-    if !job.bias.is_null() {
-        for v in 0..VECTORS {
-            // SAFETY: there is a number for each column.
-            let bias = unsafe { V::load_at(job.bias.add(v * V::LANES)) };
-            for i in 0..ROWS {
-                sums[i][v] = sums[i][v] + bias;
-            }
-        }
     }
     if !job.residual.is_null() {
         for i in 0..ROWS {

@@ -27,7 +27,7 @@ macro_rules! ops {
             /// # Safety
             /// As [`Loops::run1`] and its siblings.
             #[inline(always)]
-            pub(super) unsafe fn run<V: Single>(self, out: *mut f32, len: usize, x: Operands<'_>) {
+            pub(crate) unsafe fn run<V: Single>(self, out: *mut f32, len: usize, x: Operands<'_>) {
                 match self { $(
                     $Ops::$Name $(($($p),+))? => {
                         struct Row { $($($p: f32),+)? }

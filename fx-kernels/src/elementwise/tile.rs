@@ -5,7 +5,7 @@ use crate::math::Single;
 
 /// Where an op finds an operand: its elements, and how far to go for the next vector of them (0 for a constant, which
 /// is kept as one vector).
-pub(super) type Operands<'a> = &'a [(*const f32, bool); 3];
+pub(crate) type Operands<'a> = &'a [(*const f32, bool); 3];
 
 /// The loops, for functions of one, two and three operands.
 pub(super) struct Loops;

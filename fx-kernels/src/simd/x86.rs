@@ -224,7 +224,7 @@ mod single16 {
             }
         }
     }
-    crate::simd::vector!(F32x16, f32, 16, 14, __m512, __mmask16);
+    crate::simd::vector!(F32x16, f32, 16, 12, __m512, __mmask16);
 }
 
 mod double8 {
@@ -247,7 +247,7 @@ mod double8 {
         _mm512_getexp_pd
     );
     crate::simd::transpose!(f64, 8);
-    crate::simd::vector!(F64x8, f64, 8, 14, __m512d, __mmask8);
+    crate::simd::vector!(F64x8, f64, 8, 12, __m512d, __mmask8);
 }
 
 mod single8 {

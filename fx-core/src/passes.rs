@@ -1,0 +1,32 @@
+//! Transforms of a captured model, one file each, written with the public interface only.
+//!
+//! A pass is a function of a [`GraphModule`] that gives the number of its changes. What it gives lints, computes the same
+//! unless the pass says otherwise, and can be printed; a pass that fails, or changes nothing, leaves the module as it
+//! was. Options, where there are any, are a second argument.
+
+mod dead_code;
+mod decompose_modules;
+mod effects;
+mod fuse_conv_bn;
+mod remove_identities;
+mod to_dtype;
+
+pub use dead_code::eliminate_dead_code;
+pub use decompose_modules::{decompose_modules, decompose_modules_if};
+pub use effects::effect;
+pub use fuse_conv_bn::{fuse_conv_bn, fuse_linear_bn};
+pub use remove_identities::{remove_dropout, remove_identities};
+pub use to_dtype::to_dtype;
+
+use crate::error::Result;
+use crate::graph_module::GraphModule;
+
+/// Runs several edits as one: the module changes if all succeed and there is something to change.
+pub(crate) fn as_one(module: &mut GraphModule, f: impl FnOnce(&mut GraphModule) -> Result<usize>) -> Result<usize> {
+    let mut copy = module.clone();
+    let count = f(&mut copy)?;
+    if count > 0 {
+        *module = copy;
+    }
+    Ok(count)
+}

@@ -10,7 +10,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use fx_kernels::attention::{Mask, Sizes, Strides, attention};
+use fx_kernels::copy::{copy, gather};
 use fx_kernels::elementwise::{Binary, Chain, Operand, Place, Step, Unary, binary, unary};
+use fx_kernels::recurrent::{Cell, PackedCell, Steps};
 use fx_kernels::rows::{Affine, Input, Reduction, Softmax, group_norm, layer_norm, reduce, rms_norm, softmax};
 use fx_kernels::threads::set_num_threads;
 
@@ -26,6 +28,8 @@ fn main() {
     elementwise(&mut cases);
     rows(&mut cases);
     attentions(&mut cases);
+    copies(&mut cases);
+    recurrent(&mut cases);
     for case in cases.iter_mut().filter(|case| case.name.contains(&filter)) {
         let times = [1, 2].map(|threads| {
             set_num_threads(threads);
@@ -195,5 +199,55 @@ fn attentions(cases: &mut Vec<Case>) {
             let (of_q, of_k) = (strides(queries), strides(keys));
             attention(sizes, (out, of_q), (&q, of_q), (&k, of_k), (&v, of_k), 0.125, mask);
         });
+    }
+}
+
+fn copies(cases: &mut Vec<Case>) {
+    for [c, h, w] in [[3, 224, 224], [64, 56, 56], [2048, 7, 7]] {
+        let x = numbers(c * h * w);
+        case(cases, &format!("NCHW to NHWC {c}x{h}x{w}"), x.len(), x.len(), move |out| {
+            copy(out, &[w * c, c, 1], &x, &[w, 1, h * w], &[h, w, c]);
+        });
+        let x = numbers(c * h * w);
+        case(cases, &format!("NHWC to NCHW {c}x{h}x{w}"), x.len(), x.len(), move |out| {
+            copy(out, &[h * w, w, 1], &x, &[1, w * c, c], &[c, h, w]);
+        });
+    }
+    let x = numbers(1024 * 1024);
+    case(cases, "transpose 1024x1024", x.len(), x.len(), move |out| {
+        copy(out, &[1024, 1], &x, &[1, 1024], &[1024, 1024]);
+    });
+    let x = numbers(128 * 768);
+    case(cases, "heads 128x12x64 to 12x128x64", x.len(), x.len(), move |out| {
+        copy(out, &[128 * 64, 64, 1], &x, &[64, 768, 1], &[12, 128, 64]);
+    });
+    let (x, y) = (numbers(256 * 784), numbers(256 * 784));
+    case(cases, "concatenate two of 1x256x28x28", 2 * x.len(), 2 * x.len(), move |out| {
+        let (first, second) = out.split_at_mut(x.len());
+        copy(first, &[1], &x, &[1], &[x.len()]);
+        copy(second, &[1], &y, &[1], &[y.len()]);
+    });
+    let table = numbers(30_522 * 768);
+    let indices: Vec<i64> = (0..128).map(|i| i * 7919 % 30_522).collect();
+    case(cases, "embedding 128 of 30522x768", 128 * 768, 128 * 768, move |out| {
+        gather(out, &table, 768, &indices).expect("all indices are rows");
+    });
+}
+
+fn recurrent(cases: &mut Vec<Case>) {
+    const STEPS: usize = 20;
+    for (name, cell) in [("lstm", Cell::Lstm), ("gru", Cell::Gru)] {
+        for (hidden, batch) in [(128, 1), (512, 1), (512, 16)] {
+            let width = cell.gates() * hidden;
+            let packed = PackedCell::new(cell, &numbers(width * hidden), hidden);
+            let input = numbers(STEPS * batch * width);
+            let (mut h, mut c) = (vec![0.0; batch * hidden], vec![0.0; batch * hidden]);
+            let name = format!("{name} {STEPS} steps of {batch}x{hidden}");
+            case(cases, &name, STEPS * batch * hidden, STEPS * width * hidden, move |out| {
+                let steps =
+                    Steps { steps: STEPS, batch, step_stride: batch * hidden, batch_stride: hidden, reverse: false };
+                packed.run(steps, out, &input, None, &mut h, &mut c);
+            });
+        }
     }
 }

@@ -4,11 +4,13 @@
 //! the processor has. A generic version is always built; the tests hold every other one against it.
 
 pub mod attention;
+pub mod copy;
 pub mod dense;
 pub mod elementwise;
 pub mod gemm;
 mod math;
 mod peak;
+pub mod recurrent;
 pub mod rows;
 mod simd;
 pub mod threads;

@@ -95,10 +95,34 @@ def attentions():
                lambda q=q, k=k, c=causal: F.scaled_dot_product_attention(q, k, k, is_causal=c))
 
 
+def copies():
+    for c, h, w in [(3, 224, 224), (64, 56, 56), (2048, 7, 7)]:
+        x = numbers(1, c, h, w)
+        last = x.contiguous(memory_format=torch.channels_last)
+        yield f"NCHW to NHWC {c}x{h}x{w}", lambda x=x: x.contiguous(memory_format=torch.channels_last)
+        yield f"NHWC to NCHW {c}x{h}x{w}", lambda x=last: x.contiguous()
+    square, table = numbers(1024, 1024), numbers(30522, 768)
+    yield "transpose 1024x1024", lambda: square.t().contiguous()
+    heads = numbers(128, 12, 64)
+    yield "heads 128x12x64 to 12x128x64", lambda: heads.transpose(0, 1).contiguous()
+    image = numbers(1, 256, 28, 28)
+    yield "concatenate two of 1x256x28x28", lambda: torch.cat([image, image], 1)
+    indices = torch.arange(128) * 7919 % 30522
+    yield "embedding 128 of 30522x768", lambda: F.embedding(indices, table)
+
+
+def recurrent():
+    # The products of the inputs are left out by inputs of one number.
+    for name, kind in [("lstm", torch.nn.LSTM), ("gru", torch.nn.GRU)]:
+        for hidden, batch in [(128, 1), (512, 1), (512, 16)]:
+            layer, x = kind(1, hidden), numbers(20, batch, 1)
+            yield f"{name} 20 steps of {batch}x{hidden}", lambda layer=layer, x=x: layer(x)
+
+
 def main():
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     with torch.inference_mode():
-        for cases in (elementwise, rows, attentions):
+        for cases in (elementwise, rows, attentions, copies, recurrent):
             for name, run in cases():
                 if wanted in name:
                     times = []

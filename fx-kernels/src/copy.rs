@@ -1,0 +1,156 @@
+//! Copies between strided places: permutations, broadcasts, slices, the parts of a concatenation, and rows of a table.
+//!
+//! Dimensions that continue each other on both sides are one. What is left is copied row by row where both sides have
+//! a dimension of neighbours in common, and otherwise in squares of as many rows as a vector has lanes, which are
+//! transposed in registers: `NCHW` to `NHWC` and back are such copies.
+
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::threads::{Shared, for_each};
+use plan::{Dim, Plan};
+
+/// Types that are copied: plain data, of four bytes where squares are transposed in registers.
+pub trait Plain: Copy + Send + Sync + 'static {}
+
+impl<T: Copy + Send + Sync + 'static> Plain for T {}
+
+/// How many elements a task has at least.
+const TASK: usize = 16 * 1024;
+
+/// Copies the elements of `shape` from where the strides `from` find them in `x` to where the strides `to` put them
+/// in `out`. A stride of 0 in `from` broadcasts.
+///
+/// ```
+/// // A transposed matrix.
+/// let mut out = [0; 6];
+/// fx_kernels::copy::copy(&mut out, &[2, 1], &[1, 2, 3, 4, 5, 6], &[1, 3], &[3, 2]);
+/// assert_eq!(out, [1, 4, 2, 5, 3, 6]);
+/// ```
+///
+/// # Panics
+/// If an element lies outside its slice, two have the same place in `out`, the numbers of dimensions differ, or more
+/// than 8 are left after joining those that continue each other.
+pub fn copy<T: Plain>(out: &mut [T], to: &[usize], x: &[T], from: &[usize], shape: &[usize]) {
+    copy_at(Level::detect(), out, to, x, from, shape);
+}
+
+/// As [`copy`], with instructions of the given level.
+pub(crate) fn copy_at<T: Plain>(level: Level, out: &mut [T], to: &[usize], x: &[T], from: &[usize], shape: &[usize]) {
+    let Some(plan) = Plan::new(to, from, shape) else { return };
+    assert!(plan.reach(|dim| dim.to) <= out.len(), "the result does not fit {} elements", out.len());
+    assert!(plan.reach(|dim| dim.from) <= x.len(), "the operand has more than {} elements", x.len());
+    assert!(plan.is_injective(), "elements have the same place");
+    // The operand is only read.
+    let (out, x) = (Shared(out.as_mut_ptr()), Shared(x.as_ptr().cast_mut()));
+    let [rows, columns] = plan.inner;
+    // A task is some of the outer places, or a part of the rows of one.
+    let area = rows.size * columns.size;
+    let band = (TASK / columns.size.max(1)).max(64).min(rows.size);
+    let bands = rows.size.div_ceil(band);
+    let each = if bands == 1 { (TASK / area.max(1)).clamp(1, plan.count()) } else { 1 };
+    for_each(plan.count().div_ceil(each) * bands, 4 * plan.count() * area, |task| {
+        let (first, start) = (task / bands * each, task % bands * band);
+        for index in first..plan.count().min(first + each) {
+            let (to, from) = plan.place(index);
+            let piece = Piece {
+                to: out.at(to + start * rows.to),
+                from: x.at(from + start * rows.from),
+                rows: Dim { size: band.min(rows.size - start), ..rows },
+                columns,
+            };
+            // SAFETY: all places lie within the slices, and no two tasks write the same (asserted).
+            unsafe { piece.copy(level) };
+        }
+    });
+}
+
+/// Copies rows of a table: an embedding. `out` is as many rows of `width` elements as there are indices.
+///
+/// # Errors
+/// The place of the first index that is not a row of the table.
+///
+/// # Panics
+/// If `out` has another length.
+pub fn gather<T: Plain>(out: &mut [T], table: &[T], width: usize, indices: &[i64]) -> Result<(), usize> {
+    assert_eq!(out.len(), indices.len() * width, "there is a row of {width} elements for each index");
+    let count = table.len().checked_div(width).unwrap_or(usize::MAX);
+    let outside = |&index: &i64| usize::try_from(index).map_or(true, |index| index >= count);
+    if let Some(place) = indices.iter().position(outside) {
+        return Err(place);
+    }
+    let each = (TASK / width.max(1)).max(1);
+    let work = out.len();
+    crate::threads::for_each_piece(out, each * width, work, |task, out| {
+        for (row, &index) in out.chunks_exact_mut(width).zip(&indices[task * each..]) {
+            row.copy_from_slice(&table[index as usize * width..][..width]);
+        }
+    });
+    Ok(())
+}
+
+/// Two dimensions of a copy.
+struct Piece<T> {
+    to: *mut T,
+    from: *const T,
+    rows: Dim,
+    columns: Dim,
+}
+
+impl<T: Plain> Piece<T> {
+    /// # Safety
+    /// All places must be readable and writable, and not be reached by another thread.
+    unsafe fn copy(&self, level: Level) {
+        let Self { to, from, rows, columns } = *self;
+        if size_of::<T>() == 4 && columns.to == 1 && rows.from == 1 && columns.from != 1 && rows.size > 1 {
+            let squares = Piece { to: to.cast(), from: from.cast(), rows, columns };
+            return dispatch(level, Squares(squares));
+        }
+        for i in 0..rows.size {
+            let (to, from) = (to.wrapping_add(i * rows.to), from.wrapping_add(i * rows.from));
+            // SAFETY: the caller's promise.
+            unsafe {
+                match (columns.to, columns.from) {
+                    (1, 1) => std::ptr::copy_nonoverlapping(from, to, columns.size),
+                    (1, 0) => std::slice::from_raw_parts_mut(to, columns.size).fill(*from),
+                    (stride, step) => (0..columns.size).for_each(|j| *to.add(j * stride) = *from.add(j * step)),
+                }
+            }
+        }
+    }
+}
+
+/// A transposed copy: neighbours in a column on one side are neighbours in a row on the other.
+struct Squares(Piece<f32>);
+
+impl Kernel for Squares {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Piece { to, from, rows, columns } = self.0;
+        let n = V::LANES;
+        let (whole_rows, whole_columns) = (rows.size / n * n, columns.size / n * n);
+        // SAFETY: whoever makes one promises what `Piece::copy` asks for; squares lie within.
+        unsafe {
+            for i in (0..whole_rows).step_by(n) {
+                for j in (0..whole_columns).step_by(n) {
+                    V::transpose(from.add(i + j * columns.from), columns.from, to.add(i * rows.to + j), rows.to);
+                }
+                for j in whole_columns..columns.size {
+                    for i in i..i + n {
+                        *to.add(i * rows.to + j) = *from.add(i + j * columns.from);
+                    }
+                }
+            }
+            for i in whole_rows..rows.size {
+                for j in 0..columns.size {
+                    *to.add(i * rows.to + j) = *from.add(i + j * columns.from);
+                }
+            }
+        }
+    }
+}

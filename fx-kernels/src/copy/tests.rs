@@ -1,0 +1,89 @@
+//! Copies of all kinds against the definition by index.
+
+use super::*;
+
+fn check<T: Plain + PartialEq + std::fmt::Debug>(
+    make: impl Fn(usize) -> T,
+    shape: &[usize],
+    from: &[usize],
+    to: &[usize],
+) {
+    let reach =
+        |strides: &[usize]| shape.iter().zip(strides).map(|(size, stride)| (size - 1) * stride).sum::<usize>() + 1;
+    let x: Vec<T> = (1..=reach(from)).map(&make).collect();
+    let mut want = vec![make(0); reach(to)];
+    for index in 0..shape.iter().product::<usize>() {
+        let (mut rest, mut place, mut source) = (index, 0, 0);
+        for dim in (0..shape.len()).rev() {
+            place += rest % shape[dim] * to[dim];
+            source += rest % shape[dim] * from[dim];
+            rest /= shape[dim];
+        }
+        want[place] = x[source];
+    }
+    for level in Level::available() {
+        let mut out = vec![make(0); want.len()];
+        copy_at(level, &mut out, to, &x, from, shape);
+        assert_eq!(out, want, "{level:?} {shape:?} {from:?} {to:?}");
+    }
+}
+
+fn row_major(shape: &[usize]) -> Vec<usize> {
+    (0..shape.len()).map(|dim| shape[dim + 1..].iter().product()).collect()
+}
+
+/// The strides of a tensor of which `shape` is the view with permuted dimensions.
+fn permuted(shape: &[usize], order: &[usize]) -> Vec<usize> {
+    let whole: Vec<usize> = order.iter().map(|&dim| shape[dim]).collect();
+    let strides = row_major(&whole);
+    (0..shape.len()).map(|dim| strides[order.iter().position(|&o| o == dim).unwrap_or(0)]).collect()
+}
+
+#[test]
+fn permutations() {
+    let shapes: [&[usize]; 6] =
+        [&[2, 3, 4, 5], &[1, 20, 7, 7], &[2, 64, 9, 17], &[1, 3, 33, 32], &[1, 1, 1, 1], &[5, 1, 40, 300]];
+    for shape in shapes {
+        for order in [[0, 1, 2, 3], [0, 2, 3, 1], [0, 3, 1, 2], [3, 2, 1, 0], [0, 2, 1, 3], [2, 3, 0, 1], [1, 0, 3, 2]]
+        {
+            check(|i| i as f32, shape, &permuted(shape, &order), &row_major(shape));
+            check(|i| i as i64, shape, &permuted(shape, &order), &row_major(shape));
+            check(|i| i as f32, shape, &row_major(shape), &permuted(shape, &order));
+        }
+    }
+}
+
+#[test]
+fn broadcasts_slices_and_steps() {
+    check(|i| i as f32, &[3, 4, 50], &[0, 1, 0], &[200, 50, 1]);
+    check(|i| i as f32, &[3, 4, 50], &[0, 0, 1], &[200, 50, 1]);
+    check(|i| i as f32, &[7], &[0], &[1]);
+    check(|i| i as f32, &[30, 40], &[100, 1], &[50, 1]);
+    check(|i| i as f32, &[30, 40], &[2, 200], &[40, 1]);
+    check(|i| i as u8, &[30, 40], &[1, 30], &[45, 1]);
+    check(|i| i as f32, &[], &[], &[]);
+    check(|i| i as f32, &[300, 4, 100], &[1, 30_000, 300], &[400, 100, 1]);
+}
+
+#[test]
+fn rows_of_a_table() {
+    let table: Vec<f32> = (0..12).map(|i| i as f32).collect();
+    let mut out = [0.0; 9];
+    assert_eq!(gather(&mut out, &table, 3, &[3, 0, 3]), Ok(()));
+    assert_eq!(out, [9.0, 10.0, 11.0, 0.0, 1.0, 2.0, 9.0, 10.0, 11.0]);
+    assert_eq!(gather(&mut out, &table, 3, &[3, 4, -1]), Err(1));
+    assert_eq!(gather(&mut out, &table, 3, &[0, 1, -1]), Err(2));
+    assert_eq!(gather::<f32>(&mut [], &table, 3, &[]), Ok(()));
+}
+
+#[test]
+#[should_panic(expected = "elements have the same place")]
+fn places_must_be_apart() {
+    copy(&mut [0; 4], &[1, 1], &[0; 4], &[2, 1], &[2, 2]);
+}
+
+#[test]
+#[should_panic(expected = "the operand has more than 5 elements")]
+fn operands_must_be_long_enough() {
+    copy(&mut [0; 6], &[2, 1], &[0; 5], &[2, 1], &[3, 2]);
+}

@@ -1,0 +1,99 @@
+//! Steps against their definition in f64.
+
+use super::gates::update_at;
+use super::*;
+
+fn numbers(len: usize, seed: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1000.0 - 1.0).collect()
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// The state and the memory after a step, from gates that are summed (but the last of a GRU).
+fn step(cell: Cell, h: f64, c: f64, state: &[f64], input: &[f64]) -> (f64, f64) {
+    let gate = |k: usize| state[k] + input[k];
+    match cell {
+        Cell::Lstm => {
+            let c = sigmoid(gate(1)) * c + sigmoid(gate(0)) * gate(2).tanh();
+            (sigmoid(gate(3)) * c.tanh(), c)
+        }
+        Cell::Gru => {
+            let (reset, share) = (sigmoid(gate(0)), sigmoid(gate(1)));
+            let new = (input[2] + reset * state[2]).tanh();
+            ((h - new) * share + new, c)
+        }
+        Cell::Tanh => (gate(0).tanh(), c),
+        Cell::Relu => (gate(0).max(0.0), c),
+    }
+}
+
+const CELLS: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::Tanh, Cell::Relu];
+
+#[test]
+fn gates_follow_the_definition() {
+    for (batch, hidden) in [(1, 1), (2, 7), (3, 16), (1, 37)] {
+        for cell in CELLS {
+            let width = cell.gates() * hidden;
+            let (h0, c0) = (numbers(batch * hidden, 1), numbers(batch * hidden, 2));
+            let (gates, input) = (numbers(batch * width, 3), numbers(batch * width, 4));
+            for level in Level::available() {
+                let (mut h, mut c) = (h0.clone(), c0.clone());
+                let apart = cell.keeps_apart();
+                update_at(level, cell, State { h: &mut h, c: &mut c, hidden }, &gates, apart.then_some(&input));
+                for i in 0..batch * hidden {
+                    let of = |x: &[f32], k: usize| f64::from(x[i / hidden * width + k * hidden + i % hidden]);
+                    let state: Vec<f64> = (0..cell.gates()).map(|k| of(&gates, k)).collect();
+                    let input: Vec<f64> = (0..cell.gates()).map(|k| if apart { of(&input, k) } else { 0.0 }).collect();
+                    let (want, memory) = step(cell, f64::from(h0[i]), f64::from(c0[i]), &state, &input);
+                    assert!((f64::from(h[i]) - want).abs() < 1e-6, "{level:?} {cell:?} {hidden}: {} {want}", h[i]);
+                    assert!((f64::from(c[i]) - memory).abs() < 1e-6, "{level:?} {cell:?} {hidden}: {} {memory}", c[i]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn layers_run_step_by_step() {
+    const HIDDEN: usize = 20;
+    for (cell, reverse) in CELLS.into_iter().flat_map(|cell| [(cell, false), (cell, true)]) {
+        let (count, batch, width) = (5, 2, cell.gates() * HIDDEN);
+        let (weight, bias) = (numbers(width * HIDDEN, 1), numbers(width, 2));
+        let (input, h0, c0) =
+            (numbers(count * batch * width, 3), numbers(batch * HIDDEN, 4), numbers(batch * HIDDEN, 5));
+        let (mut h, mut c, mut out) = (h0.clone(), c0.clone(), vec![9.0; batch * count * (HIDDEN + 1)]);
+        // Results with the batch first, and a gap after each.
+        let steps = Steps { steps: count, batch, step_stride: HIDDEN + 1, batch_stride: count * (HIDDEN + 1), reverse };
+        PackedCell::new(cell, &weight, HIDDEN).run(steps, &mut out, &input, Some(&bias), &mut h, &mut c);
+        for sequence in 0..batch {
+            let of = |x: &[f32]| -> Vec<f64> {
+                x[sequence * HIDDEN..(sequence + 1) * HIDDEN].iter().map(|&x| f64::from(x)).collect()
+            };
+            let (mut state, mut memory) = (of(&h0), of(&c0));
+            for index in 0..count {
+                let at = if reverse { count - 1 - index } else { index };
+                let product = |row: usize| -> f64 {
+                    let weight = &weight[row * HIDDEN..(row + 1) * HIDDEN];
+                    weight.iter().zip(&state).map(|(&w, h)| f64::from(w) * h).sum::<f64>() + f64::from(bias[row])
+                };
+                let next: Vec<(f64, f64)> = (0..HIDDEN)
+                    .map(|i| {
+                        let from: Vec<f64> = (0..cell.gates()).map(|k| product(k * HIDDEN + i)).collect();
+                        let place = (at * batch + sequence) * width + i;
+                        let input: Vec<f64> = (0..cell.gates()).map(|k| f64::from(input[place + k * HIDDEN])).collect();
+                        step(cell, state[i], memory[i], &from, &input)
+                    })
+                    .collect();
+                (state, memory) = next.into_iter().unzip();
+                let got = &out[sequence * steps.batch_stride + at * steps.step_stride..][..HIDDEN];
+                for (got, want) in got.iter().zip(&state) {
+                    let near = (f64::from(*got) - want).abs() < 2e-4 * want.abs().max(1.0);
+                    assert!(near, "{cell:?} {reverse} step {at}: {got}, not {want}");
+                }
+            }
+        }
+        assert!(out.chunks(HIDDEN + 1).all(|row| row[HIDDEN] == 9.0));
+    }
+}

@@ -34,10 +34,10 @@ fn resnet50() {
     let model = nn::models::resnet50(1000);
     model.eval();
     report("ResNet-50: trace", median(50, || drop(black_box(fx::trace(&model)))));
-    let plan = || fx::trace(&model).and_then(|traced| traced.plan());
+    let image = Tensor::rand([1, 3, 224, 224]);
+    let plan = || fx::trace(&model).and_then(|traced| traced.plan(&image));
     report("ResNet-50: trace and plan", median(50, || drop(black_box(plan()))));
     let traced = fx::trace(&model).expect("ResNet-50 can be captured");
-    let image = Tensor::rand([1, 3, 224, 224]);
     for threads in [1, 2] {
         fx::set_num_threads(threads);
         let eager = median(10, || drop(black_box(model.forward(&image))));

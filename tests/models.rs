@@ -77,11 +77,13 @@ fn tensors(arg: &Arg<Tensor>) -> Vec<Tensor> {
 #[track_caller]
 fn check_modes(traced: &GraphModule, inputs: &[Tensor], eager: &[Tensor]) {
     let args = || inputs.iter().map(|input| Arg::Value(input.clone())).collect::<Vec<_>>();
+    // A plan adds in another order, and folds batch norms into weights.
     let close = |mode: &str, output: Arg<Tensor>| {
+        let (rtol, atol) = if mode == "interpreter" { (1e-6, 1e-6) } else { (1e-3, 1e-4) };
         let output = tensors(&output);
         assert_eq!(output.len(), eager.len(), "{mode}");
         for (output, eager) in output.iter().zip(eager) {
-            assert!(output.all_close(eager, 1e-6, 1e-6), "{mode}: off by {}", output.max_abs_diff(eager));
+            assert!(output.all_close(eager, rtol, atol), "{mode}: off by {}", output.max_abs_diff(eager));
         }
     };
     close("plan", traced.run(args()).unwrap());

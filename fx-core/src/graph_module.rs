@@ -7,13 +7,13 @@ mod state;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 pub use state::State;
 
 use crate::arg::{Arg, Kwargs};
 use crate::codegen::FolderOptions;
-use crate::compile::Plan;
+use crate::compile::{Plan, Program};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId, NodeMap, Opcode};
 use crate::interpreter::{Interpretable, Interpreter};
@@ -29,7 +29,17 @@ pub struct GraphModule {
     graph: Graph,
     state: State,
     class: String,
-    plan: OnceLock<Arc<Plan>>,
+    compiled: Compiled,
+}
+
+/// The program of a graph, made when it is first needed.
+#[derive(Default)]
+struct Compiled(RwLock<Option<Arc<Program>>>);
+
+impl Clone for Compiled {
+    fn clone(&self) -> Self {
+        Self(RwLock::new(self.0.read().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
 }
 
 impl GraphModule {
@@ -50,7 +60,7 @@ impl GraphModule {
     pub fn with_state(graph: Graph, mut state: State, class: &str) -> Result<Self> {
         graph.lint_with(&state)?;
         state.retain_used(&graph);
-        Ok(Self { graph, state, class: class.to_owned(), plan: OnceLock::new() })
+        Ok(Self { graph, state, class: class.to_owned(), compiled: Compiled::default() })
     }
 
     /// The graph.
@@ -84,7 +94,7 @@ impl GraphModule {
         let (mut graph, mut state) = (self.graph.clone(), self.state.clone());
         let result = f(&mut graph, &mut state)?;
         graph.lint_with(&state)?;
-        (self.graph, self.state, self.plan) = (graph, state, OnceLock::new());
+        (self.graph, self.state, self.compiled) = (graph, state, Compiled::default());
         Ok(result)
     }
 
@@ -114,7 +124,7 @@ impl GraphModule {
     /// # Errors
     /// As [`GraphModule::forward`].
     pub fn run(&self, args: Vec<Arg<Tensor>>) -> Result<Arg<Tensor>> {
-        self.plan()?.run(args)
+        self.program().run(args)
     }
 
     /// Calls it as a module within a traceable `forward`: on tensors, proxies or shapes.
@@ -128,16 +138,24 @@ impl GraphModule {
         R::or_fail(result.and_then(R::from_arg))
     }
 
-    /// The compiled plan.
+    /// The plan that runs inputs of these shapes: steps, kernels, layouts, buffers. It prints.
     ///
     /// # Errors
-    /// If a node cannot be compiled.
-    pub fn plan(&self) -> Result<Arc<Plan>> {
-        if let Some(plan) = self.plan.get() {
-            return Ok(Arc::clone(plan));
+    /// If the inputs do not fit; the error names the node and the user's line.
+    pub fn plan(&self, inputs: impl Inputs) -> Result<Arc<Plan>> {
+        self.program().plan(&inputs.into_args())
+    }
+
+    /// The optimised graph that plans are made of, and the plans so far.
+    pub fn program(&self) -> Arc<Program> {
+        let current = |program: &Option<Arc<Program>>| program.clone().filter(|program| program.is_current());
+        if let Some(program) = current(&self.compiled.0.read().unwrap_or_else(PoisonError::into_inner)) {
+            return program;
         }
-        let plan = Arc::new(Plan::new(self)?);
-        Ok(Arc::clone(self.plan.get_or_init(|| plan)))
+        // Made before the slot is locked, for it copies this module.
+        let made = Arc::new(Program::new(self));
+        let mut slot = self.compiled.0.write().unwrap_or_else(PoisonError::into_inner);
+        current(&slot).unwrap_or_else(|| Arc::clone(slot.insert(made)))
     }
 
     /// All parameters and buffers, of leaf modules too, by their paths.

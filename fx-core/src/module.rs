@@ -13,6 +13,7 @@ mod visit;
 pub use call::{Forward, NoForward, read_static};
 pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
 pub use state::{Buffer, Parameter, Training};
+pub(crate) use state::{StateEpoch, state_epoch};
 pub use state_dict::{StateDict, StateDictExt};
 pub(crate) use visit::join;
 #[doc(hidden)]

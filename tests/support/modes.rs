@@ -1,10 +1,11 @@
 //! The modes in which a call of an op is run. All must agree.
 
 use fx::graph::NodeArg;
+use fx::graph_module::State;
 use fx::trace::trace_fn;
 use fx::value::Tree;
 use fx::{
-    Arg, Error, Function, Graph, GraphModule, Interpreter, Kwargs, Module, NodeId, Opcode, Proxy, Result, Tensor,
+    Arg, Buffer, Error, Function, Graph, GraphModule, Interpreter, Kwargs, Module, NodeId, Opcode, Proxy, Result, Tensor,
 };
 
 use super::golden::Sample;
@@ -13,9 +14,10 @@ use super::golden::Sample;
 pub(crate) type Mode = fn(Function, &Sample) -> Result<Arg<Tensor>>;
 
 /// All modes and their names.
-pub(crate) const MODES: [(&str, Mode); 5] = [
+pub(crate) const MODES: [(&str, Mode); 6] = [
     ("eager", |function, sample| function.call(&sample.args, &sample.kwargs)),
     ("compiled", |function, sample| Captured::new(function, sample)?.compiled()),
+    ("compiled with weights", |function, sample| Captured::with_weights(function, sample)?.compiled()),
     ("interpreted", |function, sample| Captured::new(function, sample)?.interpreted()),
     ("retraced", |function, sample| Captured::new(function, sample)?.retraced()?.compiled()),
     ("printed", |function, sample| Captured::new(function, sample)?.printed()?.compiled()),
@@ -36,9 +38,24 @@ struct Captured {
 impl Captured {
     /// A graph with a placeholder for each tensor.
     fn new(function: Function, sample: &Sample) -> Result<Self> {
-        let mut graph = Graph::new();
+        Self::of(function, sample, NAMES.len())
+    }
+
+    /// A graph with a placeholder for the first tensor; the others are state, which is known when a plan is made.
+    fn with_weights(function: Function, sample: &Sample) -> Result<Self> {
+        Self::of(function, sample, 1)
+    }
+
+    /// A graph with placeholders for as many tensors; the rest are state.
+    fn of(function: Function, sample: &Sample, placeholders: usize) -> Result<Self> {
+        let (mut graph, mut state) = (Graph::new(), State::new());
         let mut inputs = Vec::new();
         let mut placeholder = |tensor: &Tensor| -> NodeId {
+            if inputs.len() == placeholders {
+                let path = format!("state{}", state.buffers.len());
+                state.buffers.insert(path.clone(), Buffer::new(tensor.clone()));
+                return graph.get_attr(&path);
+            }
             let id = graph.placeholder(NAMES[inputs.len()]);
             inputs.push(Arg::Value(tensor.clone()));
             id
@@ -47,7 +64,7 @@ impl Captured {
         let kwargs: Kwargs<NodeId> = sample.kwargs.map(&mut placeholder);
         let call = graph.call(Opcode::CallFunction, function, args, kwargs);
         graph.output(Arg::Value(call));
-        Ok(Self { module: module(graph)?, inputs })
+        Ok(Self { module: GraphModule::with_state(graph, state, "Sample")?, inputs })
     }
 
     fn compiled(self) -> Result<Arg<Tensor>> {
@@ -86,7 +103,7 @@ impl Captured {
 }
 
 fn module(graph: Graph) -> Result<GraphModule> {
-    GraphModule::with_state(graph, fx::graph_module::State::new(), "Sample")
+    GraphModule::with_state(graph, State::new(), "Sample")
 }
 
 /// A result of any structure.

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use super::layout::Layout;
 use crate::arg::{Arg, Kwargs};
 use crate::ops::kind::Kind;
-use crate::ops::{self, Function};
+use crate::ops::{Function, functions as ops};
 use crate::tensor::{DType, Tensor};
 use crate::value::Meta;
 

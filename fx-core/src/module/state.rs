@@ -8,6 +8,32 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::tensor::Tensor;
 use crate::value::{Call, Callee, Value};
 
+/// Grows whenever a parameter, a buffer or a training flag anywhere is set: as long as it stands still, nothing has
+/// changed.
+static EPOCH: AtomicU64 = AtomicU64::new(0);
+
+/// The state of all modules, as a number that grows with every change.
+pub(crate) fn state_epoch() -> u64 {
+    EPOCH.load(Ordering::Acquire)
+}
+
+/// The last epoch at which something was seen to be unchanged.
+pub(crate) struct StateEpoch(AtomicU64);
+
+impl StateEpoch {
+    pub(crate) fn now() -> Self {
+        Self(AtomicU64::new(state_epoch()))
+    }
+
+    pub(crate) fn is(&self, epoch: u64) -> bool {
+        self.0.load(Ordering::Relaxed) == epoch
+    }
+
+    pub(crate) fn set(&self, epoch: u64) {
+        self.0.store(epoch, Ordering::Relaxed);
+    }
+}
+
 /// A tensor that other handles of the same module share, and that can be replaced by one like it.
 struct Cell {
     tensor: RwLock<Tensor>,
@@ -31,6 +57,7 @@ impl Cell {
         }
         *guard = tensor.to_dtype(guard.dtype());
         self.version.fetch_add(1, Ordering::Release);
+        EPOCH.fetch_add(1, Ordering::Release);
         Ok(())
     }
 }
@@ -117,7 +144,9 @@ impl Training {
 
     /// Sets whether the module is training.
     pub fn set(&self, training: bool) {
-        self.0.store(training, Ordering::Relaxed);
+        if self.0.swap(training, Ordering::Relaxed) != training {
+            EPOCH.fetch_add(1, Ordering::Release);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use smallvec::smallvec;
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
 use crate::ops::kind::{self, Padding};
-use crate::ops::{self, Attr};
+use crate::ops::{Attr, functions as ops};
 use crate::tensor::{DType, Scalar, Tensor, view};
 
 /// What follows a product.
@@ -63,10 +63,8 @@ struct Conv {
 pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let weight = site.constant(1)?;
-    let ([batch, inputs, height, width], [outputs, _, ..]) = (*input.shape.as_array()?, *weight.shape()) else {
-        return None;
-    };
-    let kernel = [weight.shape()[2], weight.shape()[3]];
+    let [batch, inputs, height, width] = *input.shape.as_array()?;
+    let [outputs, _, kernel @ ..] = *weight.shape().as_array::<4>()?;
     let stride = site.attribute::<kind::pair>("stride", [1; 2])?;
     let dilation = site.attribute::<kind::pair>("dilation", [1; 2])?;
     let around: [usize; 2] = match site.attribute::<kind::margin2>("padding", Padding::Explicit([0; 2]))? {

@@ -1,0 +1,162 @@
+//! Calls that work along rows: softmax, normalisations, means.
+
+use std::sync::Arc;
+
+use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
+use smallvec::smallvec;
+
+use super::{Kernel, Lowered, Operands, Site, Wanted};
+use crate::compile::layout::Layout;
+use crate::ops::kind;
+use crate::ops::functions as ops;
+use crate::tensor::{DType, Tensor};
+
+/// A value in row-major order, over which a result of its shape may be written.
+fn lowered(kernel: impl Kernel + 'static, input: &Layout, register: usize) -> Lowered {
+    let layout = Layout::row_major(DType::F32, &input.shape);
+    let operands = smallvec![Wanted::new(register, layout.clone()).in_place()];
+    Lowered { kernel: Arc::new(kernel), operands, output: layout }
+}
+
+fn input<'a>(operands: &Operands<'a>, len: usize) -> Input<'a> {
+    operands[0].map_or_else(Input::output, |x| Input::of(&x[..len]))
+}
+
+struct SoftmaxRows {
+    kind: Softmax,
+    len: usize,
+    inner: usize,
+}
+
+pub(super) fn softmax(site: &Site<'_>) -> Option<Lowered> {
+    let (layout, register) = site.value(0)?;
+    let dim = dimension(site.attribute::<kind::int>("dim", -1)?, layout.shape.len())?;
+    let kind = if site.function == ops::softmax { Softmax::Plain } else { Softmax::Log };
+    let kernel = SoftmaxRows { kind, len: layout.shape[dim], inner: layout.shape[dim + 1..].iter().product() };
+    Some(lowered(kernel, layout, register))
+}
+
+fn dimension(dim: i64, ndim: usize) -> Option<usize> {
+    usize::try_from(if dim < 0 { dim + ndim as i64 } else { dim }).ok().filter(|dim| *dim < ndim)
+}
+
+impl Kernel for SoftmaxRows {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let input = input(operands, out.len());
+        rows::softmax(self.kind, out, input, self.len, self.inner);
+    }
+
+    fn describe(&self) -> String {
+        let name = if self.kind == Softmax::Plain { "softmax" } else { "log_softmax" };
+        format!("{name} of {}", self.len)
+    }
+}
+
+struct Norm {
+    is_rms: bool,
+    len: usize,
+    weight: Option<Tensor>,
+    bias: Option<Tensor>,
+    eps: f32,
+}
+
+pub(super) fn layer_norm(site: &Site<'_>) -> Option<Lowered> {
+    let (layout, register) = site.value(0)?;
+    let is_rms = site.function == ops::rms_norm;
+    let dims = site.attribute::<kind::ints>("normalized_shape", smallvec![])?.len();
+    let len = layout.shape[layout.shape.len().checked_sub(dims)?..].iter().product();
+    let (weight, eps) = (site.optional(1)?, epsilon(site, is_rms)?);
+    let bias = if is_rms { None } else { site.optional(2)? };
+    Some(lowered(Norm { is_rms, len, weight, bias, eps }, layout, register))
+}
+
+fn epsilon(site: &Site<'_>, is_rms: bool) -> Option<f32> {
+    let eps = if is_rms {
+        site.attribute::<kind::opt_float>("eps", None)?.unwrap_or(f64::from(f32::EPSILON))
+    } else {
+        site.attribute::<kind::float>("eps", 1e-5)?
+    };
+    Some(eps as f32)
+}
+
+impl Kernel for Norm {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let affine = Affine {
+            weight: self.weight.as_ref().and_then(Tensor::as_slice),
+            bias: self.bias.as_ref().and_then(Tensor::as_slice),
+            eps: self.eps,
+        };
+        let input = input(operands, out.len());
+        if self.is_rms {
+            rows::rms_norm(out, input, self.len, affine);
+        } else {
+            rows::layer_norm(out, input, self.len, affine);
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!("{} of {}", if self.is_rms { "rms_norm" } else { "layer_norm" }, self.len)
+    }
+}
+
+/// Means along the middle of `[outer, len, inner]`.
+struct Mean {
+    len: usize,
+    inner: usize,
+}
+
+/// Means over dimensions that follow each other in memory.
+pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
+    let (layout, register) = site.value(0)?;
+    let ndim = layout.shape.len();
+    if site.kwargs.iter().any(|(key, _)| key == "dtype") {
+        return None;
+    }
+    let dims = site.attribute::<kind::opt_ints>("dim", None)?;
+    let dims = match dims {
+        Some(dims) if !dims.is_empty() => {
+            let mut dims = dims.iter().map(|dim| dimension(*dim, ndim)).collect::<Option<Vec<_>>>()?;
+            dims.sort_unstable();
+            dims
+        }
+        _ => (0..ndim).collect(),
+    };
+    let (first, last) = (*dims.first()?, *dims.last()?);
+    if last - first + 1 != dims.len() {
+        return None;
+    }
+    let kernel = Mean {
+        len: layout.shape[first..=last].iter().product(),
+        inner: layout.shape[last + 1..].iter().product(),
+    };
+    let wanted = Wanted::new(register, Layout::row_major(DType::F32, &layout.shape));
+    let output = Layout::row_major(DType::F32, site.shape);
+    Some(Lowered { kernel: Arc::new(kernel), operands: smallvec![wanted], output })
+}
+
+/// The mean of each channel, of images that lie as they are.
+pub(super) fn global_average(site: &Site<'_>) -> Option<Lowered> {
+    let (layout, register) = site.value(0)?;
+    let [_, channels, height, width] = *layout.shape.as_array()?;
+    if site.shape[2..] != [1, 1] {
+        return None;
+    }
+    let (inner, wanted) = match layout.is_channels_last() {
+        true => (channels, Layout::channels_last(DType::F32, &layout.shape)),
+        false => (1, Layout::row_major(DType::F32, &layout.shape)),
+    };
+    let kernel = Mean { len: height * width, inner };
+    let output = Layout::row_major(DType::F32, site.shape);
+    Some(Lowered { kernel: Arc::new(kernel), operands: smallvec![Wanted::new(register, wanted)], output })
+}
+
+impl Kernel for Mean {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let x = operands[0].unwrap_or(&[]);
+        rows::reduce(Reduction::Mean, out, &x[..out.len() * self.len], self.len, self.inner);
+    }
+
+    fn describe(&self) -> String {
+        format!("mean of {}", self.len)
+    }
+}

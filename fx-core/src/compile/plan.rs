@@ -1,0 +1,247 @@
+//! Plans: steps over registers and buffers, for inputs of one form.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
+
+use super::kernels::{Kernel, Packs};
+use super::layout::Layout;
+use crate::arg::{Arg, Kwargs};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{Graph, NodeId};
+use crate::interpreter::locate;
+use crate::module::Module;
+use crate::ops::Function;
+use crate::tensor::{DType, Dims, Tensor};
+
+/// A model made ready to run on inputs of one form: the shapes and element types of its tensors, and its other inputs.
+///
+/// Safe to run from many threads at once: each run has buffers of its own, which are kept for the next.
+pub struct Plan {
+    pub(super) form: Vec<Arg<Form>>,
+    pub(super) steps: Vec<Step>,
+    /// The lengths of the buffers, in elements.
+    pub(super) buffers: Vec<usize>,
+    pub(super) output: Arg<Source>,
+    /// For errors and for printing: nodes, their lines and the user's.
+    pub(super) graph: Graph,
+    pub(super) packs: Arc<Packs>,
+    pub(super) idle: Mutex<Vec<Context>>,
+}
+
+/// The form of a tensor among the inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Form {
+    pub(super) dtype: DType,
+    pub(super) shape: Dims,
+}
+
+/// A value: in a register, or known.
+#[derive(Clone)]
+pub(super) enum Source {
+    Register(usize),
+    Constant(Tensor),
+}
+
+/// One step: what it does, and which registers die with it.
+pub(super) struct Step {
+    pub(super) node: NodeId,
+    pub(super) action: Action,
+    /// The register of the result.
+    pub(super) into: usize,
+    pub(super) frees: SmallVec<[usize; 4]>,
+    /// How the result lies, if that is known and it is one tensor.
+    pub(super) layout: Option<Layout>,
+}
+
+pub(super) enum Action {
+    /// The input at a position.
+    Input(usize),
+    /// A kernel on registers, into a buffer; the operand at `in_place` is what the buffer holds.
+    Kernel { kernel: Arc<dyn Kernel>, operands: SmallVec<[usize; 4]>, in_place: Option<usize>, buffer: usize },
+    /// Another layout of the same elements.
+    View { from: usize, offset: usize },
+    /// An op as it is.
+    Call { function: Function, args: Vec<Arg<Source>>, kwargs: Kwargs<Source> },
+    /// A module as it is.
+    Module { module: Arc<dyn Module>, args: Vec<Arg<Source>>, kwargs: Kwargs<Source> },
+}
+
+/// The registers and buffers of a run.
+pub(super) struct Context {
+    registers: Vec<Option<Arg<Tensor>>>,
+    buffers: Vec<Arc<Vec<f32>>>,
+}
+
+impl Plan {
+    /// Whether these arguments have the form that the plan is for.
+    pub(super) fn fits(&self, args: &[Arg<Tensor>]) -> bool {
+        self.form.len() == args.len() && self.form.iter().zip(args).all(|(form, arg)| fits(form, arg))
+    }
+
+    /// Runs the plan on positional arguments of its form.
+    ///
+    /// # Errors
+    /// If the arguments have another form, or an op fails; the error names the node and the user's line.
+    pub fn run(&self, args: Vec<Arg<Tensor>>) -> Result<Arg<Tensor>> {
+        self.run_observed(args, &mut |_, _| ())
+    }
+
+    /// Runs the plan and shows how long each step took.
+    pub(super) fn run_timed(
+        &self,
+        args: Vec<Arg<Tensor>>,
+        mut each: impl FnMut(usize, Duration),
+    ) -> Result<Arg<Tensor>> {
+        let mut last = Instant::now();
+        self.run_observed(args, &mut |index, _| {
+            let now = Instant::now();
+            each(index, now - last);
+            last = now;
+        })
+    }
+
+    fn run_observed(&self, args: Vec<Arg<Tensor>>, each: &mut dyn FnMut(usize, &Step)) -> Result<Arg<Tensor>> {
+        if !self.fits(&args) {
+            return Err(Error::argument("the inputs do not have the form that the plan was made for")
+                .help("GraphModule::forward finds or makes the plan that fits"));
+        }
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut context = idle.unwrap_or_else(|| Context {
+            registers: (0..self.steps.len()).map(|_| None).collect(),
+            buffers: self.buffers.iter().map(|len| Arc::new(vec![0.0; *len])).collect(),
+        });
+        let result = context.run(self, args, each);
+        context.registers.fill_with(|| None);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(context);
+        result
+    }
+
+    /// The bytes of the buffers of one run.
+    pub fn buffer_bytes(&self) -> usize {
+        self.buffers.iter().sum::<usize>() * size_of::<f32>()
+    }
+
+    /// The bytes of the weights that were packed for this and other plans of the model.
+    pub fn packed_bytes(&self) -> usize {
+        self.packs.bytes()
+    }
+}
+
+fn fits(form: &Arg<Form>, arg: &Arg<Tensor>) -> bool {
+    let all = |forms: &[Arg<Form>], args: &[Arg<Tensor>]| {
+        forms.len() == args.len() && forms.iter().zip(args).all(|(form, arg)| fits(form, arg))
+    };
+    match (form, arg) {
+        (Arg::Value(form), Arg::Value(tensor)) => *form.shape == *tensor.shape() && form.dtype == tensor.dtype(),
+        (Arg::List(forms), Arg::List(args)) | (Arg::Tuple(forms), Arg::Tuple(args)) => all(forms, args),
+        (form, arg) => {
+            let nothing = |_: &Form| Err(());
+            let (Ok(form), Ok(arg)) = (form.try_map(&mut { nothing }), arg.try_map(&mut |_| Err(()))) else {
+                return false;
+            };
+            form == arg && !matches!(arg, Arg::<std::convert::Infallible>::Value(_))
+        }
+    }
+}
+
+impl Context {
+    fn run(&mut self, plan: &Plan, mut args: Vec<Arg<Tensor>>, each: &mut dyn FnMut(usize, &Step)) -> Result<Arg<Tensor>> {
+        for (index, step) in plan.steps.iter().enumerate() {
+            let value = self.value(step, &mut args).map_err(|error| locate(error, &plan.graph, step.node))?;
+            self.registers[step.into] = Some(value);
+            for register in &step.frees {
+                self.registers[*register] = None;
+            }
+            each(index, step);
+        }
+        self.read(&plan.output)
+    }
+
+    fn value(&mut self, step: &Step, inputs: &mut [Arg<Tensor>]) -> Result<Arg<Tensor>> {
+        match (&step.action, &step.layout) {
+            (Action::Input(index), _) => {
+                let arg = std::mem::replace(&mut inputs[*index], Arg::None);
+                Ok(match arg {
+                    Arg::Value(tensor) => Arg::Value(tensor.contiguous()),
+                    other => other,
+                })
+            }
+            (Action::Kernel { kernel, operands, in_place, buffer }, Some(layout)) => {
+                self.kernel(&**kernel, operands, *in_place, *buffer, layout).map(Arg::Value)
+            }
+            (Action::View { from, offset }, Some(layout)) => match &self.registers[*from] {
+                Some(Arg::Value(tensor)) => Ok(Arg::Value(tensor.aside(&layout.shape, &layout.strides, *offset))),
+                _ => Err(missing()),
+            },
+            (Action::Call { function, args, kwargs }, layout) => {
+                let (args, kwargs) = self.arguments(args, kwargs)?;
+                function.eval(&args, &kwargs).map(|result| laid(result, layout.as_ref()))
+            }
+            (Action::Module { module, args, kwargs }, layout) => {
+                let (args, kwargs) = self.arguments(args, kwargs)?;
+                module.call_tensor(args, &kwargs).map(|result| laid(result, layout.as_ref()))
+            }
+            (Action::Kernel { .. } | Action::View { .. }, None) => Err(missing()),
+        }
+    }
+
+    fn kernel(
+        &mut self,
+        kernel: &dyn Kernel,
+        operands: &[usize],
+        in_place: Option<usize>,
+        buffer: usize,
+        layout: &Layout,
+    ) -> Result<Tensor> {
+        if let Some(operand) = in_place {
+            self.registers[operands[operand]] = None;
+        }
+        let shared = &mut self.buffers[buffer];
+        if Arc::get_mut(shared).is_none() {
+            // Somebody holds an earlier result that is in this buffer.
+            *shared = Arc::new(if in_place.is_some() { shared.to_vec() } else { vec![0.0; shared.len()] });
+        }
+        let registers = &self.registers;
+        let slice = |(index, register): (usize, &usize)| match &registers[*register] {
+            _ if in_place == Some(index) => Ok(None),
+            Some(Arg::Value(tensor)) => Ok(Some(tensor.strided::<f32>())),
+            _ => Err(missing()),
+        };
+        let operands = operands.iter().enumerate().map(slice).collect::<Result<SmallVec<[_; 4]>>>()?;
+        if let Some(out) = Arc::get_mut(shared) {
+            kernel.run(&mut out[..layout.numel()], &operands);
+        }
+        Ok(Tensor::window(Arc::clone(shared), layout.shape.clone(), layout.strides.clone()))
+    }
+
+    fn arguments(&self, args: &[Arg<Source>], kwargs: &Kwargs<Source>) -> Result<(Vec<Arg<Tensor>>, Kwargs<Tensor>)> {
+        let args = args.iter().map(|arg| self.read(arg)).collect::<Result<_>>()?;
+        Ok((args, kwargs.try_flat_map(&mut |source| self.source(source))?))
+    }
+
+    fn read(&self, arg: &Arg<Source>) -> Result<Arg<Tensor>> {
+        arg.try_flat_map(&mut |source| self.source(source))
+    }
+
+    fn source(&self, source: &Source) -> Result<Arg<Tensor>> {
+        match source {
+            Source::Constant(tensor) => Ok(Arg::Value(tensor.clone())),
+            Source::Register(register) => self.registers[*register].clone().ok_or_else(missing),
+        }
+    }
+}
+
+/// A single result as the plan expects it to lie.
+fn laid(result: Arg<Tensor>, layout: Option<&Layout>) -> Arg<Tensor> {
+    match (result, layout) {
+        (Arg::Value(tensor), Some(layout)) if !layout.is(&Layout::of(&tensor)) => Arg::Value(tensor.contiguous()),
+        (result, _) => result,
+    }
+}
+
+fn missing() -> Error {
+    Error::new(ErrorKind::Graph, "a value is used that was never computed")
+}
+

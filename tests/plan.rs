@@ -1,0 +1,156 @@
+//! The compiled plan: it gives what the interpreter gives, is made anew when it has to be, and shows what it does.
+
+use std::thread;
+
+use fx::graph_module::State;
+use fx::nn::models::{resnet18, resnet50};
+use fx::prelude::*;
+use fx::{Arg, GraphModule, Interpreter, nn};
+
+#[traceable]
+struct Mixed {
+    conv: nn::Conv2d,
+    norm: nn::BatchNorm2d,
+    point: nn::Conv2d,
+    scale: Parameter,
+    head: nn::Linear,
+}
+
+#[traceable]
+impl Mixed {
+    fn new() -> Self {
+        Self {
+            conv: nn::Conv2d::new(3, 8, 3).padding([1, 1]),
+            norm: nn::BatchNorm2d::new(8),
+            point: nn::Conv2d::new(8, 8, 1),
+            scale: Parameter::new(Tensor::rand([8, 1, 1])),
+            head: nn::Linear::new(8, 5),
+        }
+    }
+
+    /// Layouts meet: convolutions, a sum with a residual, a scale of channels, a product of values, a softmax.
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = self.norm.forward(self.conv.forward(x)).relu();
+        let z = (self.point.forward(&y) + &y).gelu() * &self.scale;
+        let pooled = z.adaptive_avg_pool2d([1, 1]).flatten_with(fx::ops::FlattenOptions::new().start_dim(1));
+        let rows = z.flatten_with(fx::ops::FlattenOptions::new().start_dim(2));
+        let scores = rows.matmul(rows.transpose(1, 2)).softmax(-1);
+        self.head.forward(scores.mean_dim([1]) + pooled.tanh())
+    }
+}
+
+fn train(model: &dyn fx::Module, training: bool) {
+    model.set_training(training);
+}
+
+fn traced<M: fx::Traceable<Static = ()>>(model: &M) -> GraphModule {
+    train(model, false);
+    fx::trace(model).unwrap()
+}
+
+#[track_caller]
+fn check(module: &GraphModule, x: &Tensor) {
+    let planned = module.forward(x).unwrap();
+    let Arg::Value(expected) = Interpreter::new(module).run(vec![Arg::Value(x.clone())]).unwrap() else {
+        panic!("one tensor")
+    };
+    assert!(planned.is_contiguous());
+    assert!(planned.all_close(&expected, 1e-3, 1e-4), "off by {}", planned.max_abs_diff(&expected));
+}
+
+#[test]
+fn a_plan_gives_what_the_interpreter_gives() {
+    let module = traced(&Mixed::new());
+    for shape in [[2, 3, 8, 8], [1, 3, 5, 7], [2, 3, 8, 8], [3, 3, 1, 1]] {
+        check(&module, &Tensor::randn(shape));
+    }
+    let program = module.program();
+    println!("{}", program.module().graph());
+    println!("{}", module.plan(Tensor::randn([2, 3, 8, 8])).unwrap());
+}
+
+#[test]
+fn every_convolution_and_layer_of_a_resnet_has_a_kernel() {
+    let module = traced(&resnet50(1000));
+    let image = Tensor::randn([1, 3, 64, 64]);
+    check(&module, &image);
+    let text = module.plan(&image).unwrap().to_string();
+    let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+    assert_eq!((count("  conv "), count("  linear "), count("  op ")), (53, 1, 0), "{text}");
+    // The sum of a block is written over what was added to.
+    assert_eq!(count("in place"), 16, "{text}");
+}
+
+#[test]
+fn a_plan_follows_the_state() {
+    let model = Mixed::new();
+    let module = traced(&model);
+    let x = Tensor::randn([1, 3, 4, 4]);
+    check(&module, &x);
+    let before = module.forward(&x).unwrap();
+    model.scale.set(Tensor::rand([8, 1, 1])).unwrap();
+    check(&module, &x);
+    assert!(!module.forward(&x).unwrap().all_close(&before, 1e-6, 1e-6), "the old parameter was used");
+    train(&model, true);
+    let normalised = module.forward(&x).unwrap();
+    train(&model, false);
+    assert!(!module.forward(&x).unwrap().all_close(&normalised, 1e-6, 1e-6), "the batch's statistics were not used");
+}
+
+#[test]
+fn results_stay_what_they_are() {
+    let module = traced(&Mixed::new());
+    let (x, y) = (Tensor::randn([1, 3, 4, 4]), Tensor::randn([1, 3, 4, 4]));
+    let first = module.forward(&x).unwrap();
+    let copy = first.to_vec::<f32>();
+    let second = module.forward(&y).unwrap();
+    assert_eq!(first.to_vec::<f32>(), copy);
+    assert_ne!(second.to_vec::<f32>(), copy);
+}
+
+#[test]
+fn many_threads_run_one_module() {
+    let module = traced(&resnet18(10));
+    let inputs: Vec<Tensor> = (0..4).map(|i| Tensor::randn([1 + i % 2, 3, 32, 32])).collect();
+    let expected: Vec<Tensor> = inputs.iter().map(|x| module.forward(x).unwrap()).collect();
+    thread::scope(|scope| {
+        for (x, expected) in inputs.iter().zip(&expected) {
+            scope.spawn(|| {
+                for _ in 0..3 {
+                    assert_eq!(module.forward(x).unwrap(), *expected);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn one_thread_and_many_give_the_same() {
+    let module = traced(&resnet18(10));
+    let x = Tensor::randn([2, 3, 64, 64]);
+    let many = module.forward(&x).unwrap();
+    fx::set_num_threads(1);
+    let one = module.forward(&x).unwrap();
+    fx::set_num_threads(0);
+    assert_eq!(one, many);
+}
+
+#[test]
+fn buffers_are_used_again() {
+    let chain = fx::trace_fn!(|x| (0..50).fold(x, |x, _| x.exp().softmax(-1))).unwrap();
+    let plan = chain.plan(Tensor::randn([4, 256])).unwrap();
+    assert_eq!(plan.buffer_bytes(), 4 * 256 * 4, "{plan}");
+    let module = traced(&resnet50(1000));
+    let plan = module.plan(Tensor::randn([1, 3, 224, 224])).unwrap();
+    // The largest moment of the network: the first convolution's output and its pooled half.
+    assert!(plan.buffer_bytes() < 10_000_000, "{plan}");
+}
+
+#[test]
+fn errors_come_before_data() {
+    let module = traced(&Mixed::new());
+    let error = module.plan(Tensor::randn([1, 4, 8, 8])).unwrap_err().to_string();
+    assert!(error.contains("conv") && error.contains("tests/plan.rs:"), "{error}");
+    let empty = GraphModule::with_state(fx::Graph::new(), State::new(), "Empty").unwrap();
+    assert!(empty.run(Vec::new()).unwrap().is_none());
+}

@@ -5,6 +5,7 @@
 pub mod cost;
 pub mod derived;
 pub mod fallible;
+mod fast;
 pub mod function;
 pub mod kind;
 mod read;

@@ -252,6 +252,11 @@ impl Tensor {
         if self.is_contiguous() {
             return self.clone();
         }
+        if self.dtype() == DType::F32 && self.numel() > 0 && self.ndim() <= fx_kernels::copy::MOST_DIMS {
+            let (mut out, x) = (vec![0.0_f32; self.numel()], self.strided::<f32>());
+            fx_kernels::copy::copy(&mut out, &row_major(&self.shape), x, &self.strides, &self.shape);
+            return Tensor::from_vec(&self.shape, out);
+        }
         dispatch!(self.dtype(), T => Tensor::from_vec(&self.shape, iter::gather::<T>(self)))
     }
 

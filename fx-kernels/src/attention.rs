@@ -156,7 +156,7 @@ fn at(mask: Mask<'_>, place: impl Fn(Strides) -> usize) -> Mask<'_> {
 
 /// The length of a row whose numbers are `step` apart.
 fn extent(count: usize, step: usize) -> usize {
-    if count == 0 { 0 } else { (count - 1) * step + 1 }
+    if count == 0 { 0 } else { (count - 1).saturating_mul(step).saturating_add(1) }
 }
 
 #[track_caller]
@@ -164,8 +164,11 @@ fn check(what: &str, len: usize, strides: Strides, [batches, heads, rows]: [usiz
     if rows == 0 || width == 0 {
         return;
     }
-    let last = (batches - 1) * strides.batch + (heads - 1) * strides.head + (rows - 1) * strides.row;
-    assert!(last + width <= len, "{what} needs {} elements, found {len}", last + width);
+    // Strides may be anything: a reach that is too large for a number is too large for a slice.
+    let dims = [(batches, strides.batch), (heads, strides.head), (rows, strides.row)];
+    let reach =
+        dims.iter().fold(width, |reach, &(count, stride)| reach.saturating_add((count - 1).saturating_mul(stride)));
+    assert!(reach <= len, "{what} needs {reach} elements, found {len}");
 }
 
 /// Whether no two rows share an element.

@@ -17,6 +17,9 @@ pub trait Plain: Copy + Send + Sync + 'static {}
 
 impl<T: Copy + Send + Sync + 'static> Plain for T {}
 
+/// The most dimensions of a copy, those that continue each other counted once.
+pub const MOST_DIMS: usize = 8;
+
 /// How many elements a task has at least.
 const TASK: usize = 16 * 1024;
 
@@ -32,7 +35,7 @@ const TASK: usize = 16 * 1024;
 ///
 /// # Panics
 /// If an element lies outside its slice, two have the same place in `out`, the numbers of dimensions differ, or more
-/// than 8 are left after joining those that continue each other.
+/// than [`MOST_DIMS`] are left after joining those that continue each other.
 pub fn copy<T: Plain>(out: &mut [T], to: &[usize], x: &[T], from: &[usize], shape: &[usize]) {
     copy_at(Level::detect(), out, to, x, from, shape);
 }

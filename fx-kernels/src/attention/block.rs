@@ -8,6 +8,8 @@ use crate::rows::first as first_lanes;
 
 /// The keys that are packed at a time: with their values they stay in the second-level cache.
 const KEYS: usize = 256;
+/// So few queries are not worth packing the keys: they are read where they lie.
+const FEW: usize = 3;
 /// The most rows of a register tile.
 const MOST_ROWS: usize = 14;
 
@@ -52,6 +54,10 @@ impl Kernel for Block<'_> {
     fn run<V: Vector<Elem = f32>>(self) {
         let panel = 2 * V::LANES;
         let Sizes { keys, width, values, .. } = self.sizes;
+        if self.rows.len() <= FEW {
+            // SAFETY: the operands were checked to hold all rows.
+            return unsafe { self.few::<V>() };
+        }
         let values_width = values.next_multiple_of(panel);
         let lens = [
             width * KEYS,
@@ -103,6 +109,46 @@ fn split(scratch: &mut Vec<f32>, lens: [usize; 7]) -> Parts {
 }
 
 impl Block<'_> {
+    /// A few queries, one after the other, and all keys.
+    ///
+    /// # Safety
+    /// The operands must hold the rows that the sizes ask for.
+    #[inline(always)]
+    unsafe fn few<V: Single>(self) {
+        let Sizes { keys, width, values, .. } = self.sizes;
+        let wide = keys.next_multiple_of(V::LANES);
+        let lens = [0, 0, wide, 0, keys, self.rows.len(), self.rows.len()];
+        let parts = split(self.scratch, lens);
+        for row in self.rows.clone() {
+            let end = if matches!(self.mask, Mask::Causal) { keys.min(row + 1) } else { keys };
+            let (q, out) = (self.q.0.wrapping_add(row * self.q.1), self.out.wrapping_add(row * self.out_row));
+            // SAFETY: the caller's promise; the scores have room for all keys, in whole vectors.
+            unsafe {
+                for key in 0..end {
+                    *parts.scores.add(key) = dot::<V>(q, self.k.0.add(key * self.k.1), width);
+                }
+                self.powers::<V>(&parts, parts.scores, row, 0, end);
+                let sum = *parts.sums.add(row - self.rows.start);
+                let factor = V::splat(if sum == 0.0 { 0.0 } else { 1.0 / sum });
+                for first in (0..values).step_by(4 * V::LANES) {
+                    let counts: [usize; 4] =
+                        [0, 1, 2, 3].map(|v| values.saturating_sub(first + v * V::LANES).min(V::LANES));
+                    let mut sums = [V::zero(); 4];
+                    for key in 0..end {
+                        let (power, value) = (V::splat(*parts.scores.add(key)), self.v.0.add(key * self.v.1 + first));
+                        for v in 0..4 {
+                            let value = V::load_first(value.wrapping_add(v * V::LANES), counts[v]);
+                            sums[v] = power.mul_add(value, sums[v]);
+                        }
+                    }
+                    for v in 0..4 {
+                        (sums[v] * factor).store_first(out.wrapping_add(first + v * V::LANES), counts[v]);
+                    }
+                }
+            }
+        }
+    }
+
     /// Packs keys into panels: number after number, two vectors of keys each; missing keys are zeros.
     ///
     /// # Safety
@@ -289,6 +335,22 @@ impl Block<'_> {
             }
         }
     }
+}
+
+/// The sum of the products of two rows.
+///
+/// # Safety
+/// Both must have `len` numbers.
+#[inline(always)]
+unsafe fn dot<V: Single>(x: *const f32, y: *const f32, len: usize) -> f32 {
+    let mut sums = [V::zero(); 2];
+    for (part, i) in (0..len).step_by(V::LANES).enumerate() {
+        let count = V::LANES.min(len - i);
+        // SAFETY: `count` numbers are left.
+        let (x, y) = unsafe { (V::load_first(x.wrapping_add(i), count), V::load_first(y.wrapping_add(i), count)) };
+        sums[part % 2] = x.mul_add(y, sums[part % 2]);
+    }
+    (sums[0] + sums[1]).sum()
 }
 
 /// Multiplies a row.

@@ -1,7 +1,6 @@
 //! What a copy has to do: its dimensions in order, joined where they continue each other.
 
-/// The most dimensions, after joining.
-const MOST: usize = 8;
+use super::MOST_DIMS as MOST;
 
 /// A dimension: its size, and how far apart its elements are on each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +81,8 @@ impl Plan {
 
     /// How many elements a side must have.
     pub(super) fn reach(&self, stride: impl Fn(&Dim) -> usize) -> usize {
-        self.dims().map(|dim| (dim.size - 1) * stride(dim)).sum::<usize>() + 1
+        // Strides may be anything: a reach that is too large for a number is too large for a slice.
+        self.dims().fold(1, |reach: usize, dim| reach.saturating_add((dim.size - 1).saturating_mul(stride(dim))))
     }
 
     /// Whether no two elements have the same place in the output.

@@ -5,6 +5,9 @@ use crate::math::Single;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 
+/// The elements that are reduced before the result is joined with that of others.
+const BLOCK: usize = 4096;
+
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
@@ -112,16 +115,21 @@ impl Kernel for Rows<'_> {
         let start = V::splat(self.reduction.start());
         for row in 0..self.rows {
             let from = self.x[row * self.len..(row + 1) * self.len].as_ptr();
-            let mut parts = [start; 4];
-            for_vectors!(V, self.len, |i, count, part| {
-                // SAFETY: `count` elements are left in the row.
-                let x = unsafe { load::<V>(from.wrapping_add(i), count) };
-                let x = if count < V::LANES { first(x, count, start) } else { x };
-                parts[part] = self.reduction.join(parts[part], x);
-            });
-            let [a, b, c, d] = parts;
-            let all = self.reduction.join(self.reduction.join(a, b), self.reduction.join(c, d));
-            let result = all.reduce(|x, y| self.reduction.join_lanes(x, y));
+            let mut result = self.reduction.start();
+            // Sums of blocks err less than one long sum.
+            for block in (0..self.len).step_by(BLOCK) {
+                let mut parts = [start; 4];
+                for_vectors!(V, BLOCK.min(self.len - block), |i, count, part| {
+                    // SAFETY: `count` elements are left in the row.
+                    let x = unsafe { load::<V>(from.wrapping_add(block + i), count) };
+                    let x = if count < V::LANES { first(x, count, start) } else { x };
+                    parts[part] = self.reduction.join(parts[part], x);
+                });
+                let [a, b, c, d] = parts;
+                let all = self.reduction.join(self.reduction.join(a, b), self.reduction.join(c, d));
+                let all = all.reduce(|x, y| self.reduction.join_lanes(x, y));
+                result = self.reduction.join_lanes(result, all);
+            }
             let result = if self.reduction == Reduction::Mean { result / self.len as f32 } else { result };
             // SAFETY: there is a place for each row.
             unsafe { *self.out.wrapping_add(row) = result };
@@ -150,11 +158,17 @@ impl Kernel for Columns<'_> {
         let mut at = 0;
         while at < self.count {
             let count = V::LANES.min(self.count - at);
-            let mut sum = V::splat(self.reduction.start());
-            for row in 0..self.len {
-                // SAFETY: the row has `count` columns from there on (asserted by the caller).
-                let x = unsafe { load::<V>(self.x.as_ptr().wrapping_add(row * self.inner + self.column + at), count) };
-                sum = self.reduction.join(sum, x);
+            let start = V::splat(self.reduction.start());
+            let from = self.x.as_ptr().wrapping_add(self.column + at);
+            let mut sum = start;
+            for block in (0..self.len).step_by(BLOCK) {
+                let mut part = start;
+                for row in block..self.len.min(block + BLOCK) {
+                    // SAFETY: the row has `count` columns from there on (asserted by the caller).
+                    let x = unsafe { load::<V>(from.wrapping_add(row * self.inner), count) };
+                    part = self.reduction.join(part, x);
+                }
+                sum = self.reduction.join(sum, part);
             }
             if self.reduction == Reduction::Mean {
                 sum = sum / V::splat(self.len as f32);

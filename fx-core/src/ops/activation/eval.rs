@@ -2,16 +2,25 @@
 
 use std::borrow::Cow;
 
+use fx_kernels::elementwise::Unary;
+use fx_kernels::rows::Softmax as Form;
 use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::ops::reduction::norm_rows;
-use crate::ops::shape;
+use crate::ops::{fast, shape};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Element, Tensor, dispatch, iter, random, view};
 
-/// Runs a function, written once for f32 and f64, over the elements.
+/// Runs a function, written once for f32 and f64, over the elements; in f32 by a kernel, where one is given.
 macro_rules! real {
+    ($x:expr, $kernel:expr, |$v:ident: $R:ident $(, $p:ident)*| $body:expr) => {{
+        let x: &Tensor = $x;
+        match fast::unary($kernel, x) {
+            Some(y) => y,
+            None => real!(x, |$v: $R $(, $p)*| $body),
+        }
+    }};
     ($x:expr, |$v:ident: $R:ident $(, $p:ident)*| $body:expr) => {{
         fn function<$R: Real>($v: $R $(, $p: f64)*) -> $R {
             $(let $p = $R::of($p);)*
@@ -46,16 +55,19 @@ fn min<R: Real>(x: R, y: R) -> R {
 }
 
 pub(super) fn relu(x: &Tensor) -> Result<Tensor> {
-    Ok(match x.dtype() {
-        DType::F32 => iter::map::<f32, f32>(x, |x| if x < 0.0 { 0.0 } else { x }),
-        dtype => dispatch!(dtype, T => {
-            let zero = T::from_i64(0);
-            iter::map::<T, T>(x, |x| if x < zero { zero } else { x })
-        }),
-    })
+    if let Some(y) = fast::unary(Unary::Relu, x) {
+        return Ok(y);
+    }
+    Ok(dispatch!(x.dtype(), T => {
+        let zero = T::from_i64(0);
+        iter::map::<T, T>(x, |x| if x < zero { zero } else { x })
+    }))
 }
 
 fn between(x: &Tensor, low: f64, high: f64) -> Tensor {
+    if x.dtype() == DType::F32 && let Some(y) = fast::unary(Unary::Clamp(low as f32, high as f32), x) {
+        return y;
+    }
     dispatch!(x.dtype(), T => {
         let (low, high) = (T::from_f64(low), T::from_f64(high));
         iter::map::<T, T>(x, |x| if x < low { low } else if x > high { high } else { x })
@@ -71,21 +83,21 @@ pub(super) fn hardtanh(x: &Tensor, low: f64, high: f64) -> Result<Tensor> {
 }
 
 pub(super) fn elu(x: &Tensor, alpha: f64) -> Result<Tensor> {
-    Ok(real!(x, |x: R, alpha| if x > R::of(0.0) { x } else { alpha * x.exp_m1() }))
+    Ok(real!(x, Unary::Elu(alpha as f32), |x: R, alpha| if x > R::of(0.0) { x } else { alpha * x.exp_m1() }))
 }
 
 pub(super) fn selu(x: &Tensor) -> Result<Tensor> {
     const ALPHA: f64 = 1.673_263_242_354_377_2;
     const SCALE: f64 = 1.050_700_987_355_480_5;
-    Ok(real!(x, |x: R| if x > R::of(0.0) { R::of(SCALE) * x } else { R::of(SCALE * ALPHA) * x.exp_m1() }))
+    Ok(real!(x, Unary::Selu, |x: R| if x > R::of(0.0) { R::of(SCALE) * x } else { R::of(SCALE * ALPHA) * x.exp_m1() }))
 }
 
 pub(super) fn celu(x: &Tensor, alpha: f64) -> Result<Tensor> {
-    Ok(real!(x, |x: R, alpha| if x > R::of(0.0) { x } else { alpha * (x / alpha).exp_m1() }))
+    Ok(real!(x, Unary::Celu(alpha as f32), |x: R, alpha| if x > R::of(0.0) { x } else { alpha * (x / alpha).exp_m1() }))
 }
 
 pub(super) fn leaky_relu(x: &Tensor, negative_slope: f64) -> Result<Tensor> {
-    Ok(real!(x, |x: R, negative_slope| if x > R::of(0.0) { x } else { negative_slope * x }))
+    Ok(real!(x, Unary::LeakyRelu(negative_slope as f32), |x: R, negative_slope| if x > R::of(0.0) { x } else { negative_slope * x }))
 }
 
 pub(super) fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
@@ -103,24 +115,24 @@ pub(super) fn gelu(x: &Tensor, approximate: Cow<'static, str>) -> Result<Tensor>
     if approximate == "tanh" {
         /// The square root of 2 over pi.
         const SCALE: f64 = 0.797_884_560_802_865_4;
-        return Ok(real!(x, |x: R| {
+        return Ok(real!(x, Unary::GeluTanh, |x: R| {
             let inner = R::of(SCALE) * (x + R::of(0.044_715) * x * x * x);
             R::of(0.5) * x * (R::of(1.0) + inner.tanh())
         }));
     }
-    Ok(real!(x, |x: R| R::of(0.5) * x * (R::of(1.0) + (x * R::of(std::f64::consts::FRAC_1_SQRT_2)).erf())))
+    Ok(real!(x, Unary::Gelu, |x: R| R::of(0.5) * x * (R::of(1.0) + (x * R::of(std::f64::consts::FRAC_1_SQRT_2)).erf())))
 }
 
 pub(super) fn silu(x: &Tensor) -> Result<Tensor> {
-    Ok(real!(x, |x: R| x / (R::of(1.0) + (-x).exp())))
+    Ok(real!(x, Unary::Silu, |x: R| x / (R::of(1.0) + (-x).exp())))
 }
 
 pub(super) fn mish(x: &Tensor) -> Result<Tensor> {
-    Ok(real!(x, |x: R| x * (if x > R::of(20.0) { x } else { x.exp().ln_1p() }).tanh()))
+    Ok(real!(x, Unary::Mish, |x: R| x * (if x > R::of(20.0) { x } else { x.exp().ln_1p() }).tanh()))
 }
 
 pub(super) fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
-    Ok(real!(x, |x: R, beta, threshold| if x * beta > threshold { x } else { (x * beta).exp().ln_1p() / beta }))
+    Ok(real!(x, Unary::Softplus(beta as f32, threshold as f32), |x: R, beta, threshold| if x * beta > threshold { x } else { (x * beta).exp().ln_1p() / beta }))
 }
 
 pub(super) fn softsign(x: &Tensor) -> Result<Tensor> {
@@ -128,15 +140,15 @@ pub(super) fn softsign(x: &Tensor) -> Result<Tensor> {
 }
 
 pub(super) fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
-    Ok(real!(x, |x: R| min(max(x + R::of(3.0), R::of(0.0)), R::of(6.0)) / R::of(6.0)))
+    Ok(real!(x, Unary::Hardsigmoid, |x: R| min(max(x + R::of(3.0), R::of(0.0)), R::of(6.0)) / R::of(6.0)))
 }
 
 pub(super) fn hardswish(x: &Tensor) -> Result<Tensor> {
-    Ok(real!(x, |x: R| x * min(max(x + R::of(3.0), R::of(0.0)), R::of(6.0)) / R::of(6.0)))
+    Ok(real!(x, Unary::Hardswish, |x: R| x * min(max(x + R::of(3.0), R::of(0.0)), R::of(6.0)) / R::of(6.0)))
 }
 
 pub(super) fn logsigmoid(x: &Tensor) -> Result<Tensor> {
-    Ok(real!(x, |x: R| min(x, R::of(0.0)) - (-x.abs()).exp().ln_1p()))
+    Ok(real!(x, Unary::LogSigmoid, |x: R| min(x, R::of(0.0)) - (-x.abs()).exp().ln_1p()))
 }
 
 pub(super) fn tanhshrink(x: &Tensor) -> Result<Tensor> {
@@ -169,10 +181,13 @@ pub(super) fn glu(x: &Tensor, dim: i64) -> Result<Tensor> {
 }
 
 /// Rewrites every row along a dimension, in the type that the elements compute in.
-fn rows(x: &Tensor, dim: i64, f: impl Fn32And64) -> Result<Tensor> {
+fn rows(x: &Tensor, dim: i64, form: Form, f: impl Fn32And64) -> Result<Tensor> {
     let dim = shape::dim(dim, x.ndim())?;
+    if let Some(y) = fast::softmax(form, x, dim) {
+        return Ok(y);
+    }
     if x.ndim() == 0 {
-        return rows(&view::reshape(x, &[1]), 0, f).map(|y| view::reshape(&y, &[]));
+        return rows(&view::reshape(x, &[1]), 0, form, f).map(|y| view::reshape(&y, &[]));
     }
     let last = x.ndim() - 1;
     let moved = view::transpose(x, dim, last).contiguous();
@@ -222,15 +237,15 @@ impl Fn32And64 for LogSoftmax {
 }
 
 pub(crate) fn softmax(x: &Tensor, dim: i64) -> Result<Tensor> {
-    rows(x, dim, Softmax)
+    rows(x, dim, Form::Plain, Softmax)
 }
 
 pub(super) fn softmin(x: &Tensor, dim: i64) -> Result<Tensor> {
-    rows(&real!(x, |x: R| -x), dim, Softmax)
+    rows(&real!(x, |x: R| -x), dim, Form::Plain, Softmax)
 }
 
 pub(crate) fn log_softmax(x: &Tensor, dim: i64) -> Result<Tensor> {
-    rows(x, dim, LogSoftmax)
+    rows(x, dim, Form::Log, LogSoftmax)
 }
 
 pub(super) fn normalize(x: &Tensor, p: f64, dim: SmallVec<[i64; 4]>, eps: f64) -> Result<Tensor> {

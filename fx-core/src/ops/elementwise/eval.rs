@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
+use fx_kernels::elementwise::{Binary, Unary};
+
 use crate::arg::Arg;
 use crate::error::{Error, Result};
+use crate::ops::fast;
 use crate::ops::kind::Num;
 use crate::ops::shape::{Rank, float_of, promote};
 use crate::tensor::num::Real;
@@ -58,6 +61,18 @@ fn arithmetic(
     .to_dtype(dtype)
 }
 
+/// As [`arithmetic`], in f32 by a kernel.
+fn by_kernel(
+    op: Binary,
+    a: &Tensor,
+    b: &Tensor,
+    f32: impl Fn(f32, f32) -> f32,
+    f64: impl Fn(f64, f64) -> f64,
+    int: impl Fn(i64, i64) -> i64,
+) -> Tensor {
+    fast::binary(op, a, b).unwrap_or_else(|| arithmetic(a, b, f32, f64, int))
+}
+
 /// The type in which values of a type are computed: f32, f64 or i64. Every other type fits into one of them, and
 /// rounding or wrapping at the end gives what computing in the type itself would.
 pub(in crate::ops) fn compute_type(dtype: DType) -> DType {
@@ -83,7 +98,7 @@ pub(super) fn add(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Ten
     }
     let (x, y) = operands(&a, &b);
     if part == 1.0 {
-        return Ok(Arg::Value(arithmetic(&x, &y, |x, y| x + y, |x, y| x + y, |x, y| x.wrapping_add(y))));
+        return Ok(Arg::Value(by_kernel(Binary::Add, &x, &y, |x, y| x + y, |x, y| x + y, |x, y| x.wrapping_add(y))));
     }
     let int = |x: i64, y: i64| x.wrapping_add(y.wrapping_mul(whole));
     Ok(Arg::Value(arithmetic(&x, &y, |x, y| x + single * y, |x, y| x + part * y, int)))
@@ -100,7 +115,7 @@ pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Ten
     };
     if alpha.to_f64() == -1.0 {
         let (x, y) = operands(&a, &b);
-        return Ok(Arg::Value(arithmetic(&x, &y, |x, y| x - y, |x, y| x - y, |x, y| x.wrapping_sub(y))));
+        return Ok(Arg::Value(by_kernel(Binary::Sub, &x, &y, |x, y| x - y, |x, y| x - y, |x, y| x.wrapping_sub(y))));
     }
     add(a, b, alpha)
 }
@@ -110,7 +125,7 @@ pub(super) fn mul(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
         return Ok(size);
     }
     let (x, y) = operands(&a, &b);
-    Ok(Arg::Value(arithmetic(&x, &y, |x, y| x * y, |x, y| x * y, i64::wrapping_mul)))
+    Ok(Arg::Value(by_kernel(Binary::Mul, &x, &y, |x, y| x * y, |x, y| x * y, i64::wrapping_mul)))
 }
 
 pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'static, str>>) -> Result<Tensor> {
@@ -119,7 +134,7 @@ pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'stati
         None => {
             let dtype = float_of(x.dtype());
             let (x, y) = (x.to_dtype(dtype), y.to_dtype(dtype));
-            arithmetic(&x, &y, |x, y| x / y, |x, y| x / y, |x, _| x)
+            by_kernel(Binary::Div, &x, &y, |x, y| x / y, |x, y| x / y, |x, _| x)
         }
         Some(_) if divides_by_zero(&y) => return Err(by_zero()),
         Some("trunc") => arithmetic(&x, &y, |x, y| (x / y).trunc(), |x, y| (x / y).trunc(), truncating),
@@ -242,12 +257,12 @@ fn min_float<R: Real>(x: R, y: R) -> R {
 
 pub(super) fn maximum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     let (x, y) = operands(&a, &b);
-    Ok(arithmetic(&x, &y, max_float, max_float, i64::max))
+    Ok(by_kernel(Binary::Maximum, &x, &y, max_float, max_float, i64::max))
 }
 
 pub(super) fn minimum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     let (x, y) = operands(&a, &b);
-    Ok(arithmetic(&x, &y, min_float, min_float, i64::min))
+    Ok(by_kernel(Binary::Minimum, &x, &y, min_float, min_float, i64::min))
 }
 
 pub(super) fn atan2(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
@@ -330,12 +345,18 @@ pub(super) fn isclose(a: Number<'_>, b: Number<'_>, rtol: f64, atol: f64, equal_
 
 /// A function of reals that can be written once for f32 and f64.
 trait Function {
+    /// The kernel that computes it in f32.
+    const KERNEL: Option<Unary> = None;
+
     fn of<R: Real>(x: R) -> R;
 }
 
 /// Runs a function of reals; integers become the default float type.
 fn real<F: Function>(x: &Tensor) -> Tensor {
     let dtype = float_of(x.dtype());
+    if let Some(y) = F::KERNEL.filter(|_| x.dtype().is_float()).and_then(|kernel| fast::unary(kernel, x)) {
+        return y;
+    }
     match dtype {
         DType::F64 => iter::map::<f64, f64>(x, F::of),
         _ => iter::map_owned::<f32>(x.to_dtype(DType::F32), F::of).to_dtype(dtype),
@@ -343,11 +364,13 @@ fn real<F: Function>(x: &Tensor) -> Tensor {
 }
 
 macro_rules! reals {
-    ($($name:ident: |$x:ident| $body:expr;)+) => { $(
+    ($($name:ident $(by $kernel:ident)?: |$x:ident| $body:expr;)+) => { $(
         pub(super) fn $name(x: &Tensor) -> Result<Tensor> {
             struct This;
 
             impl Function for This {
+                $(const KERNEL: Option<Unary> = Some(Unary::$kernel);)?
+
                 fn of<R: Real>($x: R) -> R {
                     $body
                 }
@@ -357,15 +380,15 @@ macro_rules! reals {
     )+ };
 }
 reals! {
-    exp: |x| x.exp();
-    expm1: |x| x.exp_m1();
-    log: |x| x.ln();
-    log1p: |x| x.ln_1p();
+    exp by Exp: |x| x.exp();
+    expm1 by Expm1: |x| x.exp_m1();
+    log by Log: |x| x.ln();
+    log1p by Log1p: |x| x.ln_1p();
     log2: |x| x.log2();
     log10: |x| x.log10();
-    sqrt: |x| x.sqrt();
-    rsqrt: |x| R::of(1.0) / x.sqrt();
-    reciprocal: |x| R::of(1.0) / x;
+    sqrt by Sqrt: |x| x.sqrt();
+    rsqrt by Rsqrt: |x| R::of(1.0) / x.sqrt();
+    reciprocal by Reciprocal: |x| R::of(1.0) / x;
     sin: |x| x.sin();
     cos: |x| x.cos();
     tan: |x| x.tan();
@@ -377,10 +400,10 @@ reals! {
     asinh: |x| x.asinh();
     acosh: |x| x.acosh();
     atanh: |x| x.atanh();
-    tanh: |x| x.tanh();
-    erf: |x| x.erf();
+    tanh by Tanh: |x| x.tanh();
+    erf by Erf: |x| x.erf();
     erfc: |x| x.erfc();
-    sigmoid: |x| R::of(1.0) / (R::of(1.0) + (-x).exp());
+    sigmoid by Sigmoid: |x| R::of(1.0) / (R::of(1.0) + (-x).exp());
     frac: |x| x - x.trunc();
 }
 
@@ -390,11 +413,13 @@ fn rounding<F: Function>(x: &Tensor) -> Tensor {
 }
 
 macro_rules! roundings {
-    ($($name:ident: |$x:ident| $body:expr;)+) => { $(
+    ($($name:ident $(by $kernel:ident)?: |$x:ident| $body:expr;)+) => { $(
         pub(super) fn $name(x: &Tensor) -> Result<Tensor> {
             struct This;
 
             impl Function for This {
+                $(const KERNEL: Option<Unary> = Some(Unary::$kernel);)?
+
                 fn of<R: Real>($x: R) -> R {
                     $body
                 }
@@ -404,9 +429,9 @@ macro_rules! roundings {
     )+ };
 }
 roundings! {
-    floor: |x| x.floor();
-    ceil: |x| x.ceil();
-    round: |x| x.round();
+    floor by Floor: |x| x.floor();
+    ceil by Ceil: |x| x.ceil();
+    round by Round: |x| x.round();
     trunc: |x| x.trunc();
 }
 
@@ -419,16 +444,17 @@ fn numeric(x: &Tensor, float: impl Fn(f64) -> f64, int: impl Fn(i64) -> i64) -> 
 }
 
 pub(super) fn abs(x: &Tensor) -> Result<Tensor> {
-    if x.dtype() == DType::F32 {
-        return Ok(iter::map::<f32, f32>(x, f32::abs));
+    if let Some(y) = fast::unary(Unary::Abs, x) {
+        return Ok(y);
     }
     Ok(numeric(x, f64::abs, i64::wrapping_abs))
 }
 
 pub(super) fn neg(x: Number<'_>) -> Result<Arg<Tensor>> {
     Ok(match x {
-        Num::Tensor(x) if x.dtype() == DType::F32 => Arg::Value(iter::map::<f32, f32>(x, |x| -x)),
-        Num::Tensor(x) => Arg::Value(numeric(x, |x| -x, i64::wrapping_neg)),
+        Num::Tensor(x) => Arg::Value(
+            fast::unary(Unary::Neg, x).unwrap_or_else(|| numeric(x, |x| -x, i64::wrapping_neg)),
+        ),
         Num::Size(x) | Num::Scalar(Scalar::Int(x)) => Arg::Int(x.saturating_neg()),
         Num::Scalar(x) => Arg::Float(-x.to_f64()),
     })

@@ -6,6 +6,7 @@ use fx_kernels::threads::for_each_piece;
 use super::infer::one_dtype;
 use super::product::{Number, in_floats, matrix_at, offset, wide};
 use crate::error::{Error, Result};
+use crate::ops::fast;
 use crate::ops::shape::{self as rules, require_equal, require_float, require_ndim};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Dims, Element, Tensor, dispatch, iter, random, view};
@@ -149,6 +150,12 @@ pub(super) fn attention(
     let own = |x: &Tensor| spread(x, x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1]);
     (q, k, v) = (own(&q), own(&k), own(&v));
     let (queries, keys) = (q.shape()[lead.len()], k.shape()[lead.len()]);
+    if dtype == DType::F32 && dropout_p == 0.0 {
+        let mask = mask.map(|mask| spread(mask, queries, keys));
+        if let Some(y) = fast::attend([&q, &k, &v], mask.as_ref(), is_causal, scale) {
+            return Ok(y);
+        }
+    }
     let mask = mask.map(|mask| spread(&additive(mask, wide(dtype)), queries, keys));
     let heads: usize = lead.iter().product();
     let out = in_floats!(dtype, T => heads_of::<T>(&q, &k, &v, &Scores {

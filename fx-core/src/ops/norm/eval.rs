@@ -4,6 +4,7 @@ use fx_kernels::threads::for_each_piece;
 use smallvec::SmallVec;
 
 use crate::error::Result;
+use crate::ops::fast;
 use crate::ops::linalg::{Number, in_floats, wide};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Tensor};
@@ -98,6 +99,9 @@ pub(super) fn layer_norm(
     eps: f64,
 ) -> Result<Tensor> {
     let len: usize = shape.iter().map(|&dim| dim as usize).product();
+    if let Some(y) = fast::layer_norm(x, weight, bias, len, eps) {
+        return Ok(y);
+    }
     Ok(in_floats!(x.dtype(), T => computed::<T>(x, |x| {
         let (weight, bias) = (operand::<T>(weight, len, 1.0), operand::<T>(bias, len, 0.0));
         let work = 8 * x.len();
@@ -117,6 +121,9 @@ pub(super) fn rms_norm(x: &Tensor, weight: Opt<'_>, shape: SmallVec<[i64; 4]>, e
         DType::F64 => f64::EPSILON,
         _ => f64::from(f32::EPSILON),
     });
+    if let Some(y) = fast::rms_norm(x, weight, len, eps) {
+        return Ok(y);
+    }
     Ok(in_floats!(x.dtype(), T => computed::<T>(x, |x| {
         let weight = operand::<T>(weight, len, 1.0);
         let work = 6 * x.len();
@@ -130,6 +137,9 @@ pub(super) fn rms_norm(x: &Tensor, weight: Opt<'_>, shape: SmallVec<[i64; 4]>, e
 
 /// Normalises groups of channels of each image.
 fn groups(x: &Tensor, weight: Opt<'_>, bias: Opt<'_>, groups: usize, eps: f64) -> Tensor {
+    if let Some(y) = fast::group_norm(x, weight, bias, groups, eps) {
+        return y;
+    }
     let channels = x.shape()[1];
     let area: usize = x.shape()[2..].iter().product();
     in_floats!(x.dtype(), T => computed::<T>(x, |x| {

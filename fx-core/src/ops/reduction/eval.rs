@@ -3,11 +3,12 @@
 //! A reduction works on rows: the reduced dimensions are moved last. Floats are summed in several parts at a time,
 //! which is faster than one by one and errs less; half floats are summed in f32.
 
+use fx_kernels::rows::Reduction;
 use smallvec::SmallVec;
 
 use crate::arg::Arg;
 use crate::error::Result;
-use crate::ops::shape;
+use crate::ops::{fast, shape};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Element, Float, Scalar, Tensor, dispatch, dispatch_float, iter, view};
 
@@ -53,6 +54,10 @@ fn summed(dtype: DType) -> DType {
 }
 
 fn sum_of(x: &Tensor, dims: &[usize], keepdim: bool, scale: Option<f64>) -> Tensor {
+    let reduction = if scale.is_some() { Reduction::Mean } else { Reduction::Sum };
+    if let Some(y) = fast::reduce(reduction, x, dims) {
+        return kept(y, x, dims, keepdim);
+    }
     let scale = scale.unwrap_or(1.0);
     reduce(x, dims, keepdim, |rows| {
         dispatch_float!(x.dtype(), T => rows.map::<T, T>(|row| {
@@ -153,11 +158,19 @@ pub(super) fn min(x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Arg<Ten
 }
 
 pub(super) fn amax(x: &Tensor, dim: Dims, keepdim: bool) -> Result<Tensor> {
-    Ok(choose(x, &named(x, dim.as_deref())?, keepdim, true).0)
+    let dims = named(x, dim.as_deref())?;
+    Ok(match fast::reduce(Reduction::Max, x, &dims) {
+        Some(y) => kept(y, x, &dims, keepdim),
+        None => choose(x, &dims, keepdim, true).0,
+    })
 }
 
 pub(super) fn amin(x: &Tensor, dim: Dims, keepdim: bool) -> Result<Tensor> {
-    Ok(choose(x, &named(x, dim.as_deref())?, keepdim, false).0)
+    let dims = named(x, dim.as_deref())?;
+    Ok(match fast::reduce(Reduction::Min, x, &dims) {
+        Some(y) => kept(y, x, &dims, keepdim),
+        None => choose(x, &dims, keepdim, false).0,
+    })
 }
 
 pub(super) fn argmax(x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {

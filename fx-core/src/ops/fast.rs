@@ -1,0 +1,200 @@
+//! The kernels of `fx_kernels` on tensors, where the layout suits them; everything else takes the general way.
+//!
+//! Floats that are computed in f32 come here: a function returns none where it has no kernel for its operands.
+
+use fx_kernels::attention::{Mask, Sizes, Strides, attention};
+use fx_kernels::elementwise::{self, Binary, Operand, Unary};
+use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
+
+use crate::tensor::{DType, Dims, Tensor, view};
+
+/// Whether floats of this type are computed in f32.
+fn in_single(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::F16 | DType::BF16)
+}
+
+/// The tensor as contiguous f32.
+fn single(x: &Tensor) -> Tensor {
+    x.to_dtype(DType::F32).contiguous()
+}
+
+fn elements(x: &Tensor) -> &[f32] {
+    x.as_slice::<f32>().unwrap_or_default()
+}
+
+/// A tensor of a shape, whose elements a kernel writes, in the type of `like`.
+fn written(shape: &[usize], like: DType, kernel: impl FnOnce(&mut [f32])) -> Tensor {
+    let mut out = vec![0.0; shape.iter().product()];
+    kernel(&mut out);
+    Tensor::from_vec(shape, out).to_dtype(like)
+}
+
+/// An op of every element.
+pub(super) fn unary(op: Unary, x: &Tensor) -> Option<Tensor> {
+    in_single(x.dtype()).then(|| {
+        let single = single(x);
+        written(x.shape(), x.dtype(), |out| elementwise::unary(op, out, Operand::Cycle(elements(&single))))
+    })
+}
+
+/// An op of the elements in the same place after broadcasting; both operands are f32.
+pub(super) fn binary(op: Binary, x: &Tensor, y: &Tensor) -> Option<Tensor> {
+    if x.dtype() != DType::F32 || y.dtype() != DType::F32 {
+        return None;
+    }
+    let shape = view::broadcast_shape(&[x.shape(), y.shape()])?;
+    let (a, b) = (operand(x, &shape)?, operand(y, &shape)?);
+    Some(written(&shape, DType::F32, |out| elementwise::binary(op, out, a, b)))
+}
+
+/// How an operand broadcasts to a shape: its dimensions of size 1 must lie before or behind all others.
+fn operand<'a>(x: &'a Tensor, shape: &[usize]) -> Option<Operand<'a>> {
+    let elements = x.as_slice::<f32>().filter(|elements| !elements.is_empty())?;
+    if let [number] = elements {
+        return Some(Operand::Number(*number));
+    }
+    let lead = shape.len() - x.ndim();
+    let first = x.shape().iter().position(|&size| size != 1)?;
+    let last = x.ndim() - x.shape().iter().rev().position(|&size| size != 1)?;
+    let same = x.shape()[first..last] == shape[lead + first..lead + last];
+    let run: usize = shape[lead + last..].iter().product();
+    same.then(|| if run == 1 { Operand::Cycle(elements) } else { Operand::Repeat(elements, run) })
+}
+
+/// A shape as what lies before a dimension, the dimension, and what lies behind it.
+fn around(shape: &[usize], dim: usize) -> [usize; 3] {
+    [shape[..dim].iter().product(), shape[dim], shape[dim + 1..].iter().product()]
+}
+
+/// The softmax along a dimension, or its logarithm.
+pub(super) fn softmax(kind: Softmax, x: &Tensor, dim: usize) -> Option<Tensor> {
+    (in_single(x.dtype()) && x.ndim() > 0).then(|| {
+        let single = single(x);
+        let [_, len, inner] = around(x.shape(), dim);
+        written(x.shape(), x.dtype(), |out| rows::softmax(kind, out, Input::of(elements(&single)), len, inner))
+    })
+}
+
+/// What a normalisation multiplies with and adds.
+struct Factors {
+    weight: Option<Tensor>,
+    bias: Option<Tensor>,
+    eps: f32,
+}
+
+impl Factors {
+    fn new(weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Self {
+        Self { weight: weight.map(single), bias: bias.map(single), eps: eps as f32 }
+    }
+
+    fn affine(&self) -> Affine<'_> {
+        Affine { weight: self.weight.as_ref().map(elements), bias: self.bias.as_ref().map(elements), eps: self.eps }
+    }
+}
+
+/// Layer norm of rows of `len` elements.
+pub(super) fn layer_norm(
+    x: &Tensor,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    len: usize,
+    eps: f64,
+) -> Option<Tensor> {
+    in_single(x.dtype()).then(|| {
+        let (single, factors) = (single(x), Factors::new(weight, bias, eps));
+        written(x.shape(), x.dtype(), |out| {
+            rows::layer_norm(out, Input::of(elements(&single)), len, factors.affine());
+        })
+    })
+}
+
+/// RMS norm of rows of `len` elements.
+pub(super) fn rms_norm(x: &Tensor, weight: Option<&Tensor>, len: usize, eps: f64) -> Option<Tensor> {
+    in_single(x.dtype()).then(|| {
+        let (single, factors) = (single(x), Factors::new(weight, None, eps));
+        written(x.shape(), x.dtype(), |out| rows::rms_norm(out, Input::of(elements(&single)), len, factors.affine()))
+    })
+}
+
+/// Group norm of images with the channels first.
+pub(super) fn group_norm(
+    x: &Tensor,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    groups: usize,
+    eps: f64,
+) -> Option<Tensor> {
+    in_single(x.dtype()).then(|| {
+        let (single, factors) = (single(x), Factors::new(weight, bias, eps));
+        let [_, channels, area] = around(x.shape(), 1);
+        written(x.shape(), x.dtype(), |out| {
+            rows::group_norm(out, Input::of(elements(&single)), channels, area, groups, factors.affine());
+        })
+    })
+}
+
+/// A reduction of neighbouring dimensions to none.
+pub(super) fn reduce(reduction: Reduction, x: &Tensor, dims: &[usize]) -> Option<Tensor> {
+    let (&first, &last) = (dims.iter().min()?, dims.iter().max()?);
+    if x.dtype() != DType::F32 || last - first + 1 != dims.len() || x.numel() == 0 {
+        return None;
+    }
+    let elements = x.as_slice::<f32>()?;
+    let len = x.shape()[first..=last].iter().product();
+    let inner = x.shape()[last + 1..].iter().product();
+    let mut shape = Dims::from_slice(&x.shape()[..first]);
+    shape.extend_from_slice(&x.shape()[last + 1..]);
+    Some(written(&shape, DType::F32, |out| rows::reduce(reduction, out, elements, len, inner)))
+}
+
+/// An operand of attention: its elements, and the strides of up to two leading dimensions and of its rows, if the
+/// numbers of a row lie side by side.
+fn heads(x: &Tensor) -> Option<(&[f32], Strides)> {
+    let &[ref lead @ .., row, 1] = x.strides() else { return None };
+    let (batch, head) = match *lead {
+        [] => (0, 0),
+        [head] => (0, head),
+        [batch, head] => (batch, head),
+        _ => return None,
+    };
+    Some((x.strided::<f32>(), Strides { batch, head, row }))
+}
+
+/// Attention of f32 operands that have up to two leading dimensions in common, maybe with a stride of 0; heads of keys
+/// may be fewer.
+pub(super) fn attend([q, k, v]: [&Tensor; 3], mask: Option<&Tensor>, is_causal: bool, scale: f64) -> Option<Tensor> {
+    let lead = q.ndim() - 2;
+    let (of_q, of_k, of_v) = (heads(q)?, heads(k)?, heads(v)?);
+    let count = |x: &Tensor, back: usize| lead.checked_sub(back).map_or(1, |dim| x.shape()[dim]);
+    let sizes = Sizes {
+        batches: count(q, 2),
+        heads: count(q, 1),
+        key_heads: count(k, 1),
+        queries: q.shape()[lead],
+        keys: k.shape()[lead],
+        width: q.shape()[lead + 1],
+        values: v.shape()[lead + 1],
+    };
+    if q.numel() == 0 || k.numel() == 0 || v.numel() == 0 {
+        return None;
+    }
+    let mask = match mask {
+        None if is_causal => Mask::Causal,
+        None => Mask::None,
+        Some(mask) => {
+            let step = mask.strides()[lead + 1];
+            let at = |back: usize| lead.checked_sub(back).map_or(0, |dim| mask.strides()[dim]);
+            let strides = Strides { batch: at(2), head: at(1), row: mask.strides()[lead] };
+            match mask.dtype() {
+                DType::Bool => Mask::Keep(mask.strided::<bool>(), strides, step),
+                DType::F32 => Mask::Add(mask.strided::<f32>(), strides, step),
+                _ => return None,
+            }
+        }
+    };
+    let mut shape = Dims::from_slice(&q.shape()[..=lead]);
+    shape.push(sizes.values);
+    let row = sizes.values;
+    let to = Strides { batch: sizes.heads * sizes.queries * row, head: sizes.queries * row, row };
+    Some(written(&shape, DType::F32, |out| attention(sizes, (out, to), of_q, of_k, of_v, scale as f32, mask)))
+}

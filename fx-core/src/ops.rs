@@ -52,6 +52,7 @@ families! {
     conv: Convolution,
     creation: Creation,
     elementwise: Elementwise,
+    fusion: Fusion,
     index: Indexing,
     linalg: LinearAlgebra,
     loss: Loss,

@@ -8,6 +8,8 @@ mod dead_code;
 mod decompose_modules;
 mod effects;
 mod fuse_conv_bn;
+mod fuse_pointwise;
+mod optimize;
 mod remove_identities;
 mod to_dtype;
 
@@ -15,6 +17,8 @@ pub use dead_code::eliminate_dead_code;
 pub use decompose_modules::{decompose_modules, decompose_modules_if};
 pub use effects::effect;
 pub use fuse_conv_bn::{fuse_conv_bn, fuse_linear_bn};
+pub use fuse_pointwise::fuse_pointwise;
+pub use optimize::optimize;
 pub use remove_identities::{remove_dropout, remove_identities};
 pub use to_dtype::to_dtype;
 

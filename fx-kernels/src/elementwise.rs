@@ -10,7 +10,7 @@ mod tests;
 mod tile;
 
 pub use chain::{Chain, Op, Place, Step};
-pub use op::{Binary, Ternary, Unary};
+pub use op::{Binary, Ternary, Unary, UnknownOp};
 
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};

@@ -4,10 +4,14 @@ from pathlib import Path
 
 import torch
 
-from families import activation, conv, creation, elementwise, index, linalg, loss, norm, pool, reduction, rnn, structure
+from families import (
+    activation, conv, creation, elementwise, fusion, index, linalg, loss, norm, pool, reduction, rnn, structure,
+)
 from golden import SEED, Table
 
-FAMILIES = [activation, conv, creation, elementwise, index, linalg, loss, norm, pool, reduction, rnn, structure]
+FAMILIES = [
+    activation, conv, creation, elementwise, fusion, index, linalg, loss, norm, pool, reduction, rnn, structure,
+]
 
 
 def main():

@@ -13,6 +13,8 @@ use super::kind::{self, Encode, Padding};
 use super::table::{ops, out};
 use crate::value::Call;
 
+pub(crate) use eval::conv as eval_conv;
+pub(crate) use infer::conv as infer_conv;
 pub(crate) use window::{Plane, lift};
 
 ops! {

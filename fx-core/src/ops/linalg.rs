@@ -13,6 +13,8 @@ use super::table::{ops, out};
 use crate::tensor::Scalar;
 use crate::value::Call;
 
+pub(crate) use eval::linear as eval_linear;
+pub(crate) use infer::linear as infer_linear;
 pub(crate) use product::{Number, affine, in_floats, wide};
 
 ops! {

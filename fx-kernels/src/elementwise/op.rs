@@ -56,6 +56,27 @@ macro_rules! ops {
             }
         }
 
+        impl std::str::FromStr for $Ops {
+            type Err = UnknownOp;
+
+            /// Reads what is printed.
+            fn from_str(text: &str) -> Result<Self, UnknownOp> {
+                let (name, numbers) = match text.strip_suffix(']').map(|text| text.split_once('[')) {
+                    Some(parts) => parts.ok_or(UnknownOp)?,
+                    None => (text, ""),
+                };
+                let mut numbers = numbers.split_terminator(',').map(|x| x.trim().parse::<f32>().map_err(|_| UnknownOp));
+                let op = match name {
+                    $($text => $Ops::$Name $(($({
+                        let $p = numbers.next().ok_or(UnknownOp)??;
+                        $p
+                    }),+))?,)+
+                    _ => return Err(UnknownOp),
+                };
+                if numbers.next().is_none() { Ok(op) } else { Err(UnknownOp) }
+            }
+        }
+
         impl std::fmt::Display for $Ops {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let (name, parameters) = self.parts();
@@ -69,6 +90,10 @@ macro_rules! ops {
         }
     };
 }
+
+/// A text that is no op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownOp;
 
 /// A function of one vector.
 pub(super) trait Function1 {

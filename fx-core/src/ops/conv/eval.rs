@@ -11,7 +11,7 @@ use crate::ops::kind::Padding;
 use crate::ops::linalg::{Number, in_floats, wide};
 use crate::tensor::Tensor;
 
-pub(super) fn conv<const N: usize>(
+pub(crate) fn conv<const N: usize>(
     x: &Tensor,
     weight: &Tensor,
     bias: Option<&Tensor>,

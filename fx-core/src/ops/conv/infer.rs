@@ -49,7 +49,7 @@ fn require_groups(channels: &Dim, groups: i64, what: &str) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn conv<const N: usize>(
+pub(crate) fn conv<const N: usize>(
     x: &TensorMeta,
     weight: &TensorMeta,
     bias: Option<&TensorMeta>,

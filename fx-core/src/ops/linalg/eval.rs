@@ -67,7 +67,7 @@ pub(super) fn addmm(input: &Tensor, a: &Tensor, b: &Tensor, beta: Scalar, alpha:
     Ok(sum.to_dtype(dtype))
 }
 
-pub(super) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let dtype = x.dtype();
     let (lead, last) = (&x.shape()[..x.ndim() - 1], x.shape()[x.ndim() - 1]);
     let rows = view::reshape(&x.to_dtype(wide(dtype)), &[lead.iter().product(), last]);

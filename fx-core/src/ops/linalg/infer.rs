@@ -117,7 +117,7 @@ pub(super) fn baddbmm(
     added(input, bmm(a, b)?, beta, alpha)
 }
 
-pub(super) fn linear(x: &TensorMeta, weight: &TensorMeta, bias: Option<&TensorMeta>) -> Result<TensorMeta> {
+pub(crate) fn linear(x: &TensorMeta, weight: &TensorMeta, bias: Option<&TensorMeta>) -> Result<TensorMeta> {
     require_float(x)?;
     one_dtype(x, [Some(weight), bias].into_iter().flatten())?;
     require_ndim(x, "the input", 1.., "at least 1")?;

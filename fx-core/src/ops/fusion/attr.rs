@@ -1,0 +1,141 @@
+//! Elementwise functions of one operand that a fused call ends with, and their text.
+
+use std::fmt;
+use std::str::FromStr;
+
+use fx_kernels::elementwise::Unary;
+
+use crate::arg::{Arg, Key, Kwargs};
+use crate::error::{Error, Result};
+use crate::ops::functions as ops;
+use crate::ops::kind::scalar_of;
+use crate::ops::Function;
+
+/// An elementwise function of one operand with its numbers: `relu`, `clamp[0, 6]`, `gelu_tanh`.
+///
+/// ```
+/// use fx_core::ops::Attr;
+/// let attr: Attr = "leaky_relu[0.1]".parse()?;
+/// assert_eq!(attr.to_string(), "leaky_relu[0.1]");
+/// # Ok::<(), fx_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attr(pub(crate) Unary);
+
+impl Attr {
+    /// The function that a call computes on f32, if it is one of these.
+    pub fn of<V>(function: Function, kwargs: &Kwargs<V>) -> Option<Self> {
+        let number = |name: &str, default: f32| match kwargs.get(name) {
+            Some(Arg::None) | None => Some(default),
+            Some(arg) => scalar_of(arg).map(|x| x.to_f64() as f32),
+        };
+        let unary = PLAIN.iter().find(|(known, _)| *known == function).map(|(_, unary)| *unary);
+        Some(Self(match function {
+            _ if unary.is_some() => unary?,
+            f if f == ops::gelu => match kwargs.get("approximate") {
+                Some(Arg::Str(form)) if form == "tanh" => Unary::GeluTanh,
+                _ => Unary::Gelu,
+            },
+            f if f == ops::elu => Unary::Elu(number("alpha", 1.0)?),
+            f if f == ops::celu => Unary::Celu(number("alpha", 1.0)?),
+            f if f == ops::leaky_relu => Unary::LeakyRelu(number("negative_slope", 0.01)?),
+            f if f == ops::softplus => Unary::Softplus(number("beta", 1.0)?, number("threshold", 20.0)?),
+            f if f == ops::hardtanh => Unary::Clamp(number("min_val", -1.0)?, number("max_val", 1.0)?),
+            f if f == ops::clamp => {
+                Unary::Clamp(number("min", f32::NEG_INFINITY)?, number("max", f32::INFINITY)?)
+            }
+            _ => return None,
+        }))
+    }
+
+    /// The call that computes it.
+    pub fn call<V>(self) -> (Function, Kwargs<V>) {
+        let plain = PLAIN.iter().find(|(_, unary)| *unary == self.0).map(|(function, _)| *function);
+        let given = |numbers: &[(&'static str, f32)]| -> Kwargs<V> {
+            numbers.iter().map(|(key, x)| (Key::from(*key), Arg::Float(f64::from(*x)))).collect()
+        };
+        match self.0 {
+            Unary::GeluTanh => (ops::gelu, [(Key::from("approximate"), Arg::Str("tanh".into()))].into_iter().collect()),
+            Unary::Gelu => (ops::gelu, Kwargs::new()),
+            Unary::Elu(alpha) => (ops::elu, given(&[("alpha", alpha)])),
+            Unary::Celu(alpha) => (ops::celu, given(&[("alpha", alpha)])),
+            Unary::LeakyRelu(slope) => (ops::leaky_relu, given(&[("negative_slope", slope)])),
+            Unary::Softplus(beta, threshold) => (ops::softplus, given(&[("beta", beta), ("threshold", threshold)])),
+            Unary::Clamp(min, max) => (ops::clamp, given(&[("min", min), ("max", max)])),
+            // Every other function of the kernels is in the list.
+            _ => (plain.unwrap_or(ops::clone_), Kwargs::new()),
+        }
+    }
+}
+
+/// The functions without numbers.
+static PLAIN: &[(Function, Unary)] = &[
+    (ops::abs, Unary::Abs),
+    (ops::neg, Unary::Neg),
+    (ops::square, Unary::Square),
+    (ops::sqrt, Unary::Sqrt),
+    (ops::rsqrt, Unary::Rsqrt),
+    (ops::reciprocal, Unary::Reciprocal),
+    (ops::exp, Unary::Exp),
+    (ops::expm1, Unary::Expm1),
+    (ops::log, Unary::Log),
+    (ops::log1p, Unary::Log1p),
+    (ops::tanh, Unary::Tanh),
+    (ops::sigmoid, Unary::Sigmoid),
+    (ops::erf, Unary::Erf),
+    (ops::floor, Unary::Floor),
+    (ops::ceil, Unary::Ceil),
+    (ops::round, Unary::Round),
+    (ops::relu, Unary::Relu),
+    (ops::relu6, Unary::Relu6),
+    (ops::selu, Unary::Selu),
+    (ops::silu, Unary::Silu),
+    (ops::mish, Unary::Mish),
+    (ops::softsign, Unary::Softsign),
+    (ops::logsigmoid, Unary::LogSigmoid),
+    (ops::hardswish, Unary::Hardswish),
+    (ops::hardsigmoid, Unary::Hardsigmoid),
+];
+
+impl fmt::Display for Attr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Attr {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        text.parse().map(Self).map_err(|_| {
+            Error::argument(format!("there is no elementwise function `{text}`"))
+                .help("`attr` is one such as `relu`, `gelu_tanh` or `clamp[0, 6]`, or `none`")
+        })
+    }
+}
+
+/// An attribute's value: no function, or one.
+pub(super) fn parse(text: &str) -> Result<Option<Attr>> {
+    if text == "none" { Ok(None) } else { text.parse().map(Some) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Meta;
+
+    #[test]
+    fn a_function_and_its_call_are_inverse() {
+        let texts = ["relu", "clamp[0, 6]", "gelu", "gelu_tanh", "elu[0.5]", "softplus[2, 10]", "hardswish", "selu"];
+        for text in texts {
+            let attr: Attr = text.parse().unwrap();
+            let (function, kwargs) = attr.call::<Meta>();
+            assert_eq!(Attr::of(function, &kwargs), Some(attr), "{text}");
+            assert_eq!(attr.to_string(), text);
+        }
+        assert!("relu[1]".parse::<Attr>().is_err() && "clamp[0]".parse::<Attr>().is_err());
+        for (function, unary) in PLAIN {
+            assert_eq!(Attr(*unary).call::<Meta>().0, *function);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Fused calls on tensors: their parts in a row.
+
+use std::borrow::Cow;
+
+use super::attr;
+use crate::arg::{Arg, Kwargs};
+use crate::error::Result;
+use crate::ops::functions as ops;
+use crate::ops::kind::Padding;
+use crate::ops::{Function, conv, linalg};
+use crate::tensor::Tensor;
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn conv2d(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    other: Option<&Tensor>,
+    stride: [usize; 2],
+    padding: Padding<2>,
+    dilation: [usize; 2],
+    groups: i64,
+    attr: Cow<'static, str>,
+) -> Result<Arg<Tensor>> {
+    finish(conv::eval_conv(x, weight, bias, stride, padding, dilation, groups)?, other, &attr)
+}
+
+pub(super) fn linear(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    other: Option<&Tensor>,
+    attr: Cow<'static, str>,
+) -> Result<Arg<Tensor>> {
+    finish(linalg::eval_linear(x, weight, bias)?, other, &attr)
+}
+
+fn finish(product: Tensor, other: Option<&Tensor>, text: &str) -> Result<Arg<Tensor>> {
+    let call = |function: Function, args: &[Arg<Tensor>], kwargs: &Kwargs<Tensor>| function.eval(args, kwargs);
+    let sum = match other {
+        Some(other) => call(ops::add, &[Arg::Value(product), Arg::Value(other.clone())], &Kwargs::new())?,
+        None => Arg::Value(product),
+    };
+    match attr::parse(text)? {
+        Some(attr) => {
+            let (function, kwargs) = attr.call();
+            call(function, &[sum], &kwargs)
+        }
+        None => Ok(sum),
+    }
+}

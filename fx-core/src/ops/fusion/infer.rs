@@ -1,0 +1,43 @@
+//! Shapes and element types of fused calls.
+
+use std::borrow::Cow;
+
+use super::attr;
+use crate::error::Result;
+use crate::ops::kind::Padding;
+use crate::ops::shape::{self, Side};
+use crate::ops::{conv, linalg};
+use crate::value::TensorMeta;
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn conv2d(
+    x: &TensorMeta,
+    weight: &TensorMeta,
+    bias: Option<&TensorMeta>,
+    other: Option<&TensorMeta>,
+    stride: [usize; 2],
+    padding: Padding<2>,
+    dilation: [usize; 2],
+    groups: i64,
+    attr: Cow<'static, str>,
+) -> Result<TensorMeta> {
+    finish(conv::infer_conv(x, weight, bias, stride, padding, dilation, groups)?, other, &attr)
+}
+
+pub(super) fn linear(
+    x: &TensorMeta,
+    weight: &TensorMeta,
+    bias: Option<&TensorMeta>,
+    other: Option<&TensorMeta>,
+    attr: Cow<'static, str>,
+) -> Result<TensorMeta> {
+    finish(linalg::infer_linear(x, weight, bias)?, other, &attr)
+}
+
+fn finish(product: TensorMeta, other: Option<&TensorMeta>, attr: &str) -> Result<TensorMeta> {
+    attr::parse(attr)?;
+    match other {
+        Some(other) => shape::elementwise(&Side::Tensor(&product), &Side::Tensor(other)),
+        None => Ok(product),
+    }
+}

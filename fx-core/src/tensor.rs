@@ -192,6 +192,27 @@ impl Tensor {
         self.to_vec()
     }
 
+    /// A window on storage that is shared with the caller.
+    ///
+    /// # Panics
+    /// If the layout does not lie within the storage.
+    pub(crate) fn window<T: Element>(storage: Arc<Vec<T>>, shape: Dims, strides: Dims) -> Self {
+        let last: usize = shape.iter().zip(&strides).map(|(size, stride)| size.saturating_sub(1) * stride).sum();
+        assert!(shape.contains(&0) || last < storage.len(), "the layout must lie within the storage");
+        Self { storage: T::wrap(storage), shape, strides, offset: 0 }
+    }
+
+    /// The same storage through another layout, whose first element is `offset` after this one's.
+    pub(crate) fn aside(&self, shape: &[usize], strides: &[usize], offset: usize) -> Self {
+        let offset = self.offset + offset;
+        Self {
+            storage: self.storage.clone(),
+            shape: Dims::from_slice(shape),
+            strides: Dims::from_slice(strides),
+            offset,
+        }
+    }
+
     /// The elements for writing, if they are contiguous and nobody shares them.
     pub(crate) fn unique_slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
         if !self.is_contiguous() || self.numel() == 0 {

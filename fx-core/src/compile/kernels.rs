@@ -1,0 +1,190 @@
+//! Which kernel computes a call, and what it wants of its operands.
+//!
+//! A kernel is chosen when shapes are known. What has none runs as the op itself.
+
+mod attention;
+mod copy;
+mod norm;
+mod pointwise;
+mod product;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fx_kernels::dense::{ConvShape, PackedConv, PackedLinear};
+use smallvec::SmallVec;
+
+use super::layout::Layout;
+use crate::arg::{Arg, Kwargs};
+use crate::ops::kind::Kind;
+use crate::ops::{self, Function};
+use crate::tensor::{DType, Tensor};
+use crate::value::Meta;
+
+pub(super) use copy::Copy;
+
+/// The operands of a kernel that are not known before a run; None is what the output already holds.
+pub(super) type Operands<'a> = [Option<&'a [f32]>];
+
+/// Computes f32 results of a known layout.
+pub(super) trait Kernel: Send + Sync {
+    /// Writes the result.
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>);
+
+    /// What it is, in a printed plan.
+    fn describe(&self) -> String;
+}
+
+/// What a plan knows of an argument before a run.
+#[derive(Clone)]
+pub(super) enum Known {
+    /// All of it.
+    Constant(Tensor),
+    /// How it lies, and the register that it will be in.
+    Value(Layout, usize),
+    /// The register alone.
+    Opaque(usize),
+}
+
+/// A call, as far as it is known before a run.
+pub(super) struct Site<'a> {
+    pub(super) function: Function,
+    pub(super) args: &'a [Arg<Known>],
+    pub(super) kwargs: &'a Kwargs<Known>,
+    /// The result's shape.
+    pub(super) shape: &'a [usize],
+    pub(super) packs: &'a Packs,
+}
+
+/// A call for which there is a kernel.
+pub(super) struct Lowered {
+    pub(super) kernel: Arc<dyn Kernel>,
+    pub(super) operands: SmallVec<[Wanted; 4]>,
+    pub(super) output: Layout,
+}
+
+/// An operand: its register, and how it has to lie.
+pub(super) struct Wanted {
+    pub(super) register: usize,
+    pub(super) layout: Layout,
+    /// Whether the result may be written over it.
+    pub(super) in_place: bool,
+}
+
+impl Wanted {
+    pub(super) fn new(register: usize, layout: Layout) -> Self {
+        Self { register, layout, in_place: false }
+    }
+
+    pub(super) fn in_place(self) -> Self {
+        Self { in_place: true, ..self }
+    }
+}
+
+/// The kernel of a call, if there is one.
+pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
+    let function = site.function;
+    let is = |others: &[Function]| others.contains(&function);
+    if is(&[ops::conv2d, ops::conv2d_pointwise]) {
+        product::conv2d(site)
+    } else if is(&[ops::linear, ops::linear_pointwise]) {
+        product::linear(site)
+    } else if function == ops::addmm {
+        product::addmm(site)
+    } else if is(&[ops::matmul, ops::bmm, ops::mm]) {
+        product::matmul(site)
+    } else if is(&[ops::softmax, ops::log_softmax]) {
+        norm::softmax(site)
+    } else if is(&[ops::layer_norm, ops::rms_norm]) {
+        norm::layer_norm(site)
+    } else if function == ops::mean {
+        norm::mean(site)
+    } else if function == ops::adaptive_avg_pool2d {
+        norm::global_average(site)
+    } else if function == ops::scaled_dot_product_attention {
+        attention::attention(site)
+    } else {
+        pointwise::pointwise(site)
+    }
+}
+
+impl<'a> Site<'a> {
+    /// A positional argument.
+    fn arg(&self, index: usize) -> &'a Arg<Known> {
+        self.args.get(index).unwrap_or(&Arg::None)
+    }
+
+    /// An f32 argument that is not known before a run.
+    fn value(&self, index: usize) -> Option<(&'a Layout, usize)> {
+        match self.arg(index) {
+            Arg::Value(Known::Value(layout, register)) if layout.dtype == DType::F32 => Some((layout, *register)),
+            _ => None,
+        }
+    }
+
+    /// An f32 argument that is known, contiguous.
+    fn constant(&self, index: usize) -> Option<Tensor> {
+        match self.arg(index) {
+            Arg::Value(Known::Constant(tensor)) if tensor.dtype() == DType::F32 => Some(tensor.contiguous()),
+            _ => None,
+        }
+    }
+
+    /// An f32 argument that is known, or absent.
+    fn optional(&self, index: usize) -> Option<Option<Tensor>> {
+        if self.arg(index).is_none() { Some(None) } else { self.constant(index).map(Some) }
+    }
+
+    /// An attribute.
+    fn attribute<K: Kind>(&self, name: &str, default: K::Held<Meta>) -> Option<K::Held<Meta>> {
+        match self.kwargs.get(name) {
+            None => Some(default),
+            Some(arg) => K::read(&arg.try_map(&mut |_| Err(())).ok()?),
+        }
+    }
+}
+
+/// Weights that were packed, by the tensor that they come from: plans for other shapes share them.
+#[derive(Default)]
+pub(super) struct Packs {
+    convs: Mutex<HashMap<(usize, ConvShape), (Tensor, Arc<PackedConv>)>>,
+    linears: Mutex<HashMap<Matrix, (Tensor, Arc<PackedLinear>)>>,
+}
+
+/// A matrix by its storage, offset and strides.
+type Matrix = (usize, usize, [usize; 2]);
+
+impl Packs {
+    fn conv(&self, weight: &Tensor, shape: ConvShape) -> Arc<PackedConv> {
+        let mut packs = self.convs.lock().unwrap_or_else(PoisonError::into_inner);
+        let pack = || (weight.clone(), Arc::new(PackedConv::new(weight.as_slice().unwrap_or(&[]), shape)));
+        Arc::clone(&packs.entry((weight.storage_id(), shape)).or_insert_with(pack).1)
+    }
+
+    /// The right operand of a product, `[inputs, outputs]` with any strides.
+    fn linear(&self, right: &Tensor) -> Arc<PackedLinear> {
+        let (shape, strides) = (right.shape(), right.strides());
+        let key = (right.storage_id(), right.offset(), [strides[0], strides[1]]);
+        let mut packs = self.linears.lock().unwrap_or_else(PoisonError::into_inner);
+        let pack = || {
+            let matrix = fx_kernels::Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
+            (right.clone(), Arc::new(PackedLinear::from_matrix(matrix)))
+        };
+        Arc::clone(&packs.entry(key).or_insert_with(pack).1)
+    }
+
+    /// The bytes of all packed weights.
+    pub(super) fn bytes(&self) -> usize {
+        let convs = self.convs.lock().unwrap_or_else(PoisonError::into_inner);
+        let linears = self.linears.lock().unwrap_or_else(PoisonError::into_inner);
+        convs.values().map(|(_, pack)| pack.bytes()).sum::<usize>()
+            + linears.values().map(|(_, pack)| pack.bytes()).sum::<usize>()
+    }
+}
+
+impl fmt::Debug for dyn Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe())
+    }
+}

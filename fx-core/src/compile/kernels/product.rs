@@ -1,0 +1,217 @@
+//! Products with known weights: convolutions and linear layers, with what follows them; and products of two values.
+
+use std::sync::Arc;
+
+use fx_kernels::dense::{ConvShape, Epilogue, PackedConv, PackedLinear, Residual};
+use fx_kernels::elementwise::Unary;
+use fx_kernels::{Matrix, gemm};
+use smallvec::smallvec;
+
+use super::{Kernel, Lowered, Operands, Site, Wanted};
+use crate::compile::layout::Layout;
+use crate::ops::kind::{self, Padding};
+use crate::ops::{self, Attr};
+use crate::tensor::{DType, Scalar, Tensor, view};
+
+/// What follows a product.
+struct Follow {
+    bias: Option<Tensor>,
+    activation: Option<Unary>,
+}
+
+impl Follow {
+    /// Of a call whose operands are `input, weight, bias` and, if it is fused, `other`, which must have the result's
+    /// shape.
+    fn of(site: &Site<'_>) -> Option<Self> {
+        let text = site.attribute::<kind::string>("attr", "none".into())?;
+        let activation = if text == "none" { None } else { Some(text.parse::<Attr>().ok()?.0) };
+        Some(Self { bias: site.optional(2)?, activation })
+    }
+
+    fn epilogue<'a>(&'a self, residual: Option<Option<&'a [f32]>>, stride: usize) -> Epilogue<'a> {
+        Epilogue {
+            bias: self.bias.as_ref().and_then(Tensor::as_slice),
+            residual: residual.flatten().map(|data| Residual { data, stride }),
+            accumulate: matches!(residual, Some(None)),
+            activation: self.activation,
+        }
+    }
+
+    fn describe(&self, residual: bool) -> String {
+        let activation = self.activation.map(|activation| format!(" + {activation}")).unwrap_or_default();
+        format!("{}{activation}", if residual { " + add" } else { "" })
+    }
+}
+
+/// The operand `other` of a fused call: None if the kernel cannot add it, else its register if there is one.
+fn other(site: &Site<'_>, layout: &Layout) -> Option<Option<Wanted>> {
+    if site.arg(3).is_none() {
+        return Some(None);
+    }
+    let (other, register) = site.value(3)?;
+    (other.shape == layout.shape).then(|| Some(Wanted::new(register, layout.clone()).in_place()))
+}
+
+struct Conv {
+    packed: Arc<PackedConv>,
+    batch: usize,
+    input: [usize; 2],
+    follow: Follow,
+    residual: bool,
+}
+
+pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let weight = site.constant(1)?;
+    let ([batch, inputs, height, width], [outputs, _, ..]) = (*input.shape.as_array()?, *weight.shape()) else {
+        return None;
+    };
+    let kernel = [weight.shape()[2], weight.shape()[3]];
+    let stride = site.attribute::<kind::pair>("stride", [1; 2])?;
+    let dilation = site.attribute::<kind::pair>("dilation", [1; 2])?;
+    let around: [usize; 2] = match site.attribute::<kind::margin2>("padding", Padding::Explicit([0; 2]))? {
+        Padding::Explicit(amounts) => amounts.map(|amount| 2 * amount),
+        Padding::Same => std::array::from_fn(|i| dilation[i] * (kernel[i] - 1)),
+        Padding::Valid => [0; 2],
+    };
+    let groups = usize::try_from(site.attribute::<kind::int>("groups", 1)?).ok()?;
+    let before = around.map(|amount| amount / 2);
+    let after = [around[0] - before[0], around[1] - before[1]];
+    let shape = ConvShape { inputs, outputs, kernel, stride, dilation, before, after, groups };
+    let output = Layout::channels_last(DType::F32, site.shape);
+    let other = other(site, &output)?;
+    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
+    let kernel = Conv {
+        packed: site.packs.conv(&weight, shape),
+        batch,
+        input: [height, width],
+        follow: Follow::of(site)?,
+        residual: other.is_some(),
+    };
+    let operands = [wanted].into_iter().chain(other).collect();
+    Some(Lowered { kernel: Arc::new(kernel), operands, output })
+}
+
+impl Kernel for Conv {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let ConvShape { inputs, outputs, .. } = *self.packed.shape();
+        let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
+        let input = operands[0].unwrap_or(&[]);
+        self.packed.run(out, outputs, input, inputs, self.batch, self.input, &epilogue);
+    }
+
+    fn describe(&self) -> String {
+        let ConvShape { kernel: [h, w], stride, groups, .. } = *self.packed.shape();
+        let stride = if stride == [1; 2] { String::new() } else { format!("/{}", stride[0]) };
+        let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
+        format!("conv {h}x{w}{stride}{groups}{}", self.follow.describe(self.residual))
+    }
+}
+
+struct Linear {
+    packed: Arc<PackedLinear>,
+    rows: usize,
+    follow: Follow,
+    residual: bool,
+}
+
+pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
+    let weight = site.constant(1).filter(|weight| weight.ndim() == 2)?;
+    let output = Layout::row_major(DType::F32, site.shape);
+    let other = other(site, &output)?;
+    packed(site, 0, &view::transpose(&weight, 0, 1), Follow::of(site)?, other)
+}
+
+/// `bias + input @ weight` with a known weight, as GPT-2 writes its linear layers.
+pub(super) fn addmm(site: &Site<'_>) -> Option<Lowered> {
+    let one = |name| Some(site.attribute::<kind::scalar>(name, Scalar::Int(1))?.to_f64() == 1.0);
+    let bias = site.constant(0).filter(|bias| bias.shape() == &site.shape[1..])?;
+    let known = one("alpha")? && one("beta")?;
+    let weight = site.constant(2).filter(|_| known)?;
+    packed(site, 1, &weight, Follow { bias: Some(bias), activation: None }, None)
+}
+
+fn packed(site: &Site<'_>, input: usize, right: &Tensor, follow: Follow, other: Option<Wanted>) -> Option<Lowered> {
+    let (input, register) = site.value(input)?;
+    let columns = right.shape()[1];
+    let output = Layout::row_major(DType::F32, site.shape);
+    let rows = output.numel().checked_div(columns)?;
+    let kernel = Linear { packed: site.packs.linear(right), rows, follow, residual: other.is_some() };
+    let wanted = Wanted::new(register, Layout::row_major(DType::F32, &input.shape));
+    let operands = [wanted].into_iter().chain(other).collect();
+    Some(Lowered { kernel: Arc::new(kernel), operands, output })
+}
+
+impl Kernel for Linear {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let (inputs, outputs) = (self.packed.inputs(), self.packed.outputs());
+        let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
+        self.packed.run(out, outputs, operands[0].unwrap_or(&[]), inputs, self.rows, &epilogue);
+    }
+
+    fn describe(&self) -> String {
+        let (inputs, outputs) = (self.packed.inputs(), self.packed.outputs());
+        format!("linear {inputs} to {outputs}{}", self.follow.describe(self.residual))
+    }
+}
+
+/// Products of stacks of matrices of equal length.
+struct Batched {
+    count: usize,
+    /// Rows, inner length, columns.
+    sizes: [usize; 3],
+    /// For both operands the distance of matrices, rows and columns.
+    steps: [[usize; 3]; 2],
+}
+
+pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
+    if let Some(right) = site.constant(1).filter(|right| right.ndim() == 2) {
+        return packed(site, 0, &right, Follow { bias: None, activation: None }, None);
+    }
+    let ((a, left), (b, right)) = (site.value(0)?, site.value(1)?);
+    let (n, m) = (a.shape.len(), b.shape.len());
+    if n < 2 || m < 2 || a.shape[..n - 2] != b.shape[..m - 2] {
+        return None;
+    }
+    let steps = [matrices(a)?, matrices(b)?];
+    let sizes = [a.shape[n - 2], a.shape[n - 1], b.shape[m - 1]];
+    let kernel = Batched { count: a.shape[..n - 2].iter().product(), sizes, steps };
+    let operands = smallvec![Wanted::new(left, a.clone()), Wanted::new(right, b.clone())];
+    let output = Layout::row_major(DType::F32, site.shape);
+    debug_assert!(site.function != ops::mm || n == 2);
+    Some(Lowered { kernel: Arc::new(kernel), operands, output })
+}
+
+/// The distances of matrices, rows and columns, if the matrices are at equal distances.
+fn matrices(layout: &Layout) -> Option<[usize; 3]> {
+    let lead = layout.shape.len() - 2;
+    let mut step = None;
+    let mut count = 1;
+    for dim in (0..lead).rev().filter(|dim| layout.shape[*dim] != 1) {
+        match step {
+            None => step = Some(layout.strides[dim]),
+            Some(step) if layout.strides[dim] == step * count => {}
+            Some(_) => return None,
+        }
+        count *= layout.shape[dim];
+    }
+    Some([step.unwrap_or(0), layout.strides[lead], layout.strides[lead + 1]])
+}
+
+impl Kernel for Batched {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let [rows, inner, columns] = self.sizes;
+        for (index, out) in out.chunks_exact_mut((rows * columns).max(1)).take(self.count).enumerate() {
+            let matrix = |side: usize, rows: usize, columns: usize| {
+                let [step, row, column] = self.steps[side];
+                Matrix::new(&operands[side].unwrap_or(&[])[index * step..], rows, columns, row, column)
+            };
+            gemm(out, columns, false, matrix(0, rows, inner), matrix(1, inner, columns));
+        }
+    }
+
+    fn describe(&self) -> String {
+        let [rows, inner, columns] = self.sizes;
+        format!("{} products {rows} x {inner} x {columns}", self.count)
+    }
+}

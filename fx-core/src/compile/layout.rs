@@ -1,0 +1,96 @@
+//! How a value of a plan lies in memory.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, row_major};
+
+/// The element type, shape and strides of a value: known before a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) dtype: DType,
+    pub(super) shape: Dims,
+    pub(super) strides: Dims,
+}
+
+impl Layout {
+    /// In row-major order without gaps.
+    pub(super) fn row_major(dtype: DType, shape: &[usize]) -> Self {
+        Self { dtype, shape: Dims::from_slice(shape), strides: row_major(shape) }
+    }
+
+    /// Images `[N, C, H, W]` whose channels are neighbours in memory.
+    pub(super) fn channels_last(dtype: DType, shape: &[usize]) -> Self {
+        let [_, c, h, w] = [shape[0], shape[1], shape[2], shape[3]];
+        Self { dtype, shape: Dims::from_slice(shape), strides: Dims::from_slice(&[h * w * c, 1, w * c, c]) }
+    }
+
+    pub(super) fn of(tensor: &Tensor) -> Self {
+        let (shape, strides) = (tensor.shape(), tensor.strides());
+        Self { dtype: tensor.dtype(), shape: Dims::from_slice(shape), strides: Dims::from_slice(strides) }
+    }
+
+    pub(super) fn numel(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.numel() * self.dtype.size()
+    }
+
+    /// Whether elements are where they are in another layout of the same shape.
+    pub(super) fn is(&self, other: &Layout) -> bool {
+        self.shape == other.shape
+            && self.shape.iter().zip(self.strides.iter().zip(&other.strides)).all(|(size, (a, b))| *size == 1 || a == b)
+    }
+
+    pub(super) fn is_row_major(&self) -> bool {
+        self.is(&Self::row_major(self.dtype, &self.shape))
+    }
+
+    pub(super) fn is_channels_last(&self) -> bool {
+        self.shape.len() == 4 && self.is(&Self::channels_last(self.dtype, &self.shape))
+    }
+
+    /// The dimensions larger than 1 from the slowest to the fastest in memory, if the elements have no gaps.
+    pub(super) fn order(&self) -> Option<SmallVec<[usize; 6]>> {
+        let mut order: SmallVec<[usize; 6]> = (0..self.shape.len()).filter(|dim| self.shape[*dim] != 1).collect();
+        order.sort_by_key(|dim| std::cmp::Reverse(self.strides[*dim]));
+        let mut expected = 1;
+        for &dim in order.iter().rev() {
+            if self.strides[dim] != expected {
+                return None;
+            }
+            expected *= self.shape[dim];
+        }
+        Some(order)
+    }
+
+    /// A tensor of zeros that lies so, for asking an op what it does with strides.
+    pub(super) fn example(&self) -> Tensor {
+        dispatch!(self.dtype, T => {
+            let zeros = vec![T::from_i64(0); self.extent()];
+            Tensor::window(Arc::new(zeros), self.shape.clone(), self.strides.clone())
+        })
+    }
+
+    /// How many elements of storage it reaches over.
+    fn extent(&self) -> usize {
+        if self.numel() == 0 {
+            return 0;
+        }
+        1 + self.shape.iter().zip(&self.strides).map(|(size, stride)| (size - 1) * stride).sum::<usize>()
+    }
+
+    /// Its name in a printed plan.
+    pub(super) fn name(&self) -> &'static str {
+        if self.is_row_major() {
+            "rows"
+        } else if self.is_channels_last() {
+            "channels last"
+        } else {
+            "strided"
+        }
+    }
+}

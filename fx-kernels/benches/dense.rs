@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_kernels::dense::{ConvShape, Epilogue, PackedConv, PackedLinear};
+use fx_kernels::dense::{ConvShape, Epilogue, Images, PackedConv, PackedLinear};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each, num_threads, set_num_threads};
 
@@ -128,7 +128,13 @@ fn conv(
         flops: 2.0 * (out.len() * inputs / groups * k * k) as f64,
         run: Box::new(move || {
             let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
-            layer.run(&mut out, outputs, &x, inputs, batch, [size; 2], &epilogue);
+            // The first layer reads images as they come.
+            let images = if inputs == 3 {
+                Images::planes(&x, batch, [size; 2])
+            } else {
+                Images::pixels(&x, batch, [size; 2], inputs)
+            };
+            layer.run(&mut out, outputs, &images, &epilogue);
             black_box(&out);
         }),
     }

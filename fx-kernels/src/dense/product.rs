@@ -177,13 +177,11 @@ impl Product<'_> {
         // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue
         // reads hold the tile's rows and columns (all seen in `run`); tasks have tiles of their own.
         unsafe {
-            if panel.columns == panel.width {
+            let function = self.epilogue.function().filter(|_| last);
+            if panel.columns == panel.width && function.is_none() {
                 tile.run(panels.level());
             } else {
-                tile.run_part(panels.level(), panel.columns, panel.width);
-            }
-            if last {
-                self.epilogue.finish(panels.level(), to, rows.len(), panel.columns, stride);
+                tile.run_aside(panels.level(), panel.columns, panel.width, function);
             }
         }
     }

@@ -11,7 +11,7 @@ struct Line {
 }
 
 /// The numbers in a line.
-const LINE: usize = 16;
+pub(crate) const LINE: usize = 16;
 
 /// A matrix in panels of as many columns as two vectors have; the last one may be narrower.
 ///

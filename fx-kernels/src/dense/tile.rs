@@ -31,6 +31,9 @@ pub(crate) struct Tile {
     pub(crate) depth: usize,
     /// The panel: `segments * depth` rows of as many columns as one or two vectors have.
     pub(crate) panel: *const f32,
+    /// How far ahead in the panel numbers are brought into the second-level cache, two lines for every few steps: the
+    /// tiles that use the same steps bring in the next ones together.
+    pub(crate) far: usize,
     /// Whether the panel is one vector wide, not two.
     pub(crate) narrow: bool,
     /// Whether the product is added to what is at `out`.
@@ -144,7 +147,7 @@ unsafe fn multiply<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usiz
     // SAFETY: the caller's promise.
     let right: [V; VECTORS] = std::array::from_fn(|v| unsafe { V::load_at(panel.add(v * V::LANES)) });
     for v in 0..VECTORS {
-        prefetch(panel.wrapping_add(AHEAD + v * V::LANES));
+        prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
     }
     for i in 0..ROWS {
         // SAFETY: the caller's promise.
@@ -154,15 +157,22 @@ unsafe fn multiply<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usiz
         }
     }
 }
-/// ..
+/// How far ahead in the panel numbers are brought into the first-level cache.
 const AHEAD: usize = 512;
 
+/// Asks for a line of memory to be brought into the first-level cache or, if not `NEAR`, the second.
 #[inline(always)]
-pub(crate) fn prefetch(place: *const f32) {
+fn prefetch<const NEAR: bool>(place: *const f32) {
     #[cfg(target_arch = "x86_64")]
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast())
-    };
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        // SAFETY: every address may be asked for, and every processor of the architecture has the instruction.
+        unsafe {
+            if NEAR { _mm_prefetch::<_MM_HINT_T0>(place.cast()) } else { _mm_prefetch::<_MM_HINT_T1>(place.cast()) }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 /// The loops over constants are unrolled, so that the sums are registers.
@@ -197,6 +207,8 @@ unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(j
         let rows: [*const f32; ROWS] = std::array::from_fn(|i| unsafe { *table.add(i) }.wrapping_add(job.offset));
         let mut k = 0;
         while k + UNROLL <= job.depth {
+            prefetch::<false>(panel.wrapping_add(job.far));
+            prefetch::<false>(panel.wrapping_add(job.far + UNROLL / 2 * MOST_COLUMNS));
             for step in 0..UNROLL {
                 // SAFETY: every row has `depth` numbers, and the panel as many rows as all segments have steps.
                 unsafe { multiply::<V, ROWS, VECTORS>(&mut sums, &rows, k + step, panel) };

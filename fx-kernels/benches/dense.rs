@@ -75,7 +75,7 @@ fn shortest(run: &mut dyn FnMut()) -> f64 {
 /// The number of floating-point operations a second of so many threads.
 fn peak(threads: usize) -> f64 {
     const STEPS: usize = 20_000;
-    let best = (0..40)
+    (0..40)
         .map(|_| {
             let start = Instant::now();
             let flops = std::sync::atomic::AtomicUsize::new(0);
@@ -84,8 +84,7 @@ fn peak(threads: usize) -> f64 {
             });
             flops.into_inner() as f64 / start.elapsed().as_secs_f64()
         })
-        .fold(0.0, f64::max);
-    best
+        .fold(0.0, f64::max)
 }
 
 fn numbers(len: usize) -> Vec<f32> {

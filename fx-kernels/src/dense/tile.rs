@@ -138,6 +138,7 @@ const UNROLL: usize = 4;
 /// # Safety
 /// Every row must have a number at `k`, and the panel a row.
 #[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
 unsafe fn multiply<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(
     sums: &mut [[V; VECTORS]; ROWS],
     rows: &[*const f32; ROWS],
@@ -180,6 +181,7 @@ fn prefetch<const NEAR: bool>(place: *const f32) {
 /// # Safety
 /// As [`Tile`] says.
 #[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
 unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(job: &Tile) {
     let mut sums = [[V::zero(); VECTORS]; ROWS];
     if !job.bias.is_null() {

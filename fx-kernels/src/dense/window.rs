@@ -157,6 +157,7 @@ impl Job<'_> {
     ///
     /// The loops over constants are unrolled, so that the sums are registers.
     #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn some<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize, const PART: bool>(&self, channel: usize) {
         let Sliding { channels, reduction, epilogue, left, .. } = self.sliding;
         let load = |from: *const f32, v: usize| -> V {

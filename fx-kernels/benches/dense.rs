@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_kernels::dense::{ConvShape, Epilogue, PackedConv, PackedLinear};
+use fx_kernels::dense::{ConvShape, Epilogue, Images, PackedConv, PackedLinear};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each, num_threads, set_num_threads};
 
@@ -75,7 +75,7 @@ fn shortest(run: &mut dyn FnMut()) -> f64 {
 /// The number of floating-point operations a second of so many threads.
 fn peak(threads: usize) -> f64 {
     const STEPS: usize = 20_000;
-    let best = (0..40)
+    (0..40)
         .map(|_| {
             let start = Instant::now();
             let flops = std::sync::atomic::AtomicUsize::new(0);
@@ -84,8 +84,7 @@ fn peak(threads: usize) -> f64 {
             });
             flops.into_inner() as f64 / start.elapsed().as_secs_f64()
         })
-        .fold(0.0, f64::max);
-    best
+        .fold(0.0, f64::max)
 }
 
 fn numbers(len: usize) -> Vec<f32> {
@@ -128,7 +127,13 @@ fn conv(
         flops: 2.0 * (out.len() * inputs / groups * k * k) as f64,
         run: Box::new(move || {
             let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
-            layer.run(&mut out, outputs, &x, inputs, batch, [size; 2], &epilogue);
+            // The first layer reads images as they come.
+            let images = if inputs == 3 {
+                Images::planes(&x, batch, [size; 2])
+            } else {
+                Images::pixels(&x, batch, [size; 2], inputs)
+            };
+            layer.run(&mut out, outputs, &images, &epilogue);
             black_box(&out);
         }),
     }

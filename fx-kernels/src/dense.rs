@@ -7,14 +7,19 @@
 mod block;
 mod conv;
 mod epilogue;
+mod images;
 mod left;
 mod linear;
 mod panels;
+mod pool;
 mod product;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod window;
 
 pub use conv::{ConvShape, PackedConv};
 pub use epilogue::{Epilogue, Residual};
+pub use images::{Images, Layout};
 pub use linear::PackedLinear;
+pub use pool::{Divisor, Pool, PoolShape};

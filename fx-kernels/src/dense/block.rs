@@ -74,6 +74,20 @@ impl Block {
         &self.table[..len]
     }
 
+    /// As [`prepare`](Self::prepare), for tiles that are used once: nothing is copied.
+    pub(crate) fn places(
+        &mut self,
+        left: &Left<'_>,
+        tiles: impl ExactSizeIterator<Item = Range<usize>>,
+    ) -> &[*const f32] {
+        let pitch = left.runs() * MOST_ROWS;
+        let len = tiles.len() * pitch;
+        self.key = None;
+        self.table.resize(self.table.len().max(len), null());
+        tiles.zip(self.table.chunks_exact_mut(pitch)).for_each(|(rows, table)| left.fill(rows, table));
+        &self.table[..len]
+    }
+
     /// Copies rows of one run, and points to the copies.
     fn copy_rows(&mut self, tiles: impl ExactSizeIterator<Item = Range<usize>>, width: usize) {
         let distance = width + GAP;

@@ -1,9 +1,11 @@
 //! Convolutions of images with the channels last.
 
-use super::epilogue::Epilogue;
+use super::epilogue::{Epilogue, Residual};
+use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::panels::Panels;
 use super::product::Product;
+use super::window::{Reduction, Sliding};
 use crate::simd::Level;
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
@@ -28,14 +30,44 @@ pub struct ConvShape {
 }
 
 /// The weights of a convolution, packed.
+///
+/// ```
+/// use fx_kernels::dense::{ConvShape, Epilogue, Images, PackedConv};
+///
+/// // The sum of each 2 by 2 square of an image with one channel.
+/// let shape = ConvShape { kernel: [2, 2], ..ConvShape::pointwise(1, 1) };
+/// let conv = PackedConv::new(&[1.0; 4], shape);
+/// let image = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let mut out = [0.0; 2];
+/// conv.run(&mut out, 1, &Images::pixels(&image, 1, [2, 3], 1), &Epilogue::default());
+/// assert_eq!(out, [12.0, 16.0]);
+/// ```
 #[derive(Debug)]
 pub struct PackedConv {
     shape: ConvShape,
-    panels: Vec<Panels>,
+    level: Level,
+    weights: Weights,
     zeros: Vec<f32>,
 }
 
+/// Packed weights, by the way that the convolution is computed.
+#[derive(Debug)]
+enum Weights {
+    /// A product of the windows with a matrix for each group.
+    Groups(Vec<Panels>),
+    /// The same with a padded copy of the image, where a line of a window is one run: for few channels.
+    Lines(Panels),
+    /// A number for each tap and channel.
+    Depthwise(Vec<f32>),
+}
+
 impl ConvShape {
+    /// A convolution of single pixels.
+    pub fn pointwise(inputs: usize, outputs: usize) -> Self {
+        let (none, one) = ([0; 2], [1; 2]);
+        Self { inputs, outputs, kernel: one, stride: one, dilation: one, before: none, after: none, groups: 1 }
+    }
+
     /// The height and width of the output for an input's; 0 where the window does not fit.
     pub fn output(&self, input: [usize; 2]) -> [usize; 2] {
         std::array::from_fn(|i| {
@@ -48,6 +80,16 @@ impl ConvShape {
     /// Whether the output's pixels are products of the input's pixels, in the same order.
     fn is_pointwise(&self) -> bool {
         self.kernel == [1; 2] && self.stride == [1; 2] && self.before == [0; 2] && self.after == [0; 2]
+    }
+
+    /// Whether each channel is on its own.
+    fn is_depthwise(&self) -> bool {
+        self.groups == self.inputs && self.groups == self.outputs && self.groups > 1
+    }
+
+    /// Whether a pixel has so few channels that the taps of a line are better taken together.
+    fn has_short_pixels(&self) -> bool {
+        self.groups == 1 && self.dilation[1] == 1 && self.kernel[1] > 1 && self.inputs < 16
     }
 }
 
@@ -72,13 +114,21 @@ impl PackedConv {
         );
         let (channels, filters, taps) = (inputs / groups, outputs / groups, kernel[0] * kernel[1]);
         assert_eq!(weight.len(), outputs * channels * taps, "the weight does not have the convolution's shape");
-        let panels = weight.chunks_exact((filters * channels * taps).max(1)).take(groups);
-        let panels = panels.map(|weight| {
-            Panels::new(level, taps * channels, filters, |k, filter| {
-                weight[(filter * channels + k % channels) * taps + k / channels]
-            })
-        });
-        Self { shape, panels: panels.collect(), zeros: vec![0.0; inputs] }
+        let weights = if shape.is_depthwise() {
+            Weights::Depthwise((0..weight.len()).map(|i| weight[i % inputs * taps + i / inputs]).collect())
+        } else {
+            let panels = weight.chunks_exact((filters * channels * taps).max(1)).take(groups);
+            let mut panels = panels.map(|weight| {
+                Panels::new(level, taps * channels, filters, |k, filter| {
+                    weight[(filter * channels + k % channels) * taps + k / channels]
+                })
+            });
+            match panels.next() {
+                Some(panels) if shape.has_short_pixels() => Weights::Lines(panels),
+                first => Weights::Groups(first.into_iter().chain(panels).collect()),
+            }
+        };
+        Self { shape, level, weights, zeros: vec![0.0; inputs * kernel[1]] }
     }
 
     /// The sizes.
@@ -88,42 +138,70 @@ impl PackedConv {
 
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
-        self.panels.iter().map(Panels::bytes).sum()
+        match &self.weights {
+            Weights::Groups(panels) => panels.iter().map(Panels::bytes).sum(),
+            Weights::Lines(panels) => panels.bytes(),
+            Weights::Depthwise(weights) => size_of_val(weights.as_slice()),
+        }
     }
 
-    /// Applies the convolution to `batch` images of a height and width; pixels of the input are `pixel` apart, of the
-    /// output `stride`.
+    /// Applies the convolution to images; the output's channels are last, its pixels `stride` apart.
     ///
     /// # Panics
     /// If an operand is too short.
-    #[allow(clippy::too_many_arguments, reason = "two operands with their layouts")]
-    pub fn run(
-        &self,
-        out: &mut [f32],
-        stride: usize,
-        data: &[f32],
-        pixel: usize,
-        batch: usize,
-        input: [usize; 2],
-        epilogue: &Epilogue<'_>,
-    ) {
-        let ConvShape { kernel, stride: step, dilation, before, .. } = self.shape;
-        let output = self.shape.output(input);
-        let left = if self.shape.is_pointwise() {
-            Left::Rows { data, stride: pixel }
+    pub fn run(&self, out: &mut [f32], stride: usize, images: &Images<'_>, epilogue: &Epilogue<'_>) {
+        if let Weights::Lines(_) = self.weights {
+            let [above, left] = self.shape.before;
+            let padding = [[above, self.shape.after[0]], [left, self.shape.after[1]]];
+            let area = self.shape.output(images.size).into_iter().product::<usize>();
+            for image in 0..images.batch {
+                let first = image * area;
+                let residual = epilogue.residual.map(|Residual { data, stride }| Residual {
+                    data: &data[(first * stride).min(data.len())..],
+                    stride,
+                });
+                let epilogue = Epilogue { residual, ..*epilogue };
+                let start = (first * stride).min(out.len());
+                images.one(image).with_padding(self.shape.inputs, padding, |images| {
+                    self.run_pixels(&mut out[start..], stride, images, &epilogue);
+                });
+            }
         } else {
-            Left::Windows(Windows {
-                data,
-                input,
-                pixel,
-                output,
-                kernel,
-                stride: step,
-                dilation,
-                before,
-                zeros: &self.zeros,
-            })
+            images.with_pixels(self.shape.inputs, |images| self.run_pixels(out, stride, images, epilogue));
+        }
+    }
+
+    /// As [`run`](Self::run), of images with the channels last, and padded if the weights are packed for that.
+    fn run_pixels(&self, out: &mut [f32], stride: usize, images: &Images<'_>, epilogue: &Epilogue<'_>) {
+        let ConvShape { kernel, stride: step, dilation, before, .. } = self.shape;
+        let Layout::Pixels { distance: pixel } = images.layout else { return };
+        let (data, input) = (images.data, images.size);
+        let mut windows = Windows {
+            data,
+            input,
+            pixel,
+            output: self.shape.output(input),
+            kernel,
+            stride: step,
+            dilation,
+            before,
+            zeros: &self.zeros,
         };
-        Product { left, rows: batch * output[0] * output[1], groups: &self.panels, epilogue }.run(out, stride);
+        if let Weights::Lines(_) = self.weights {
+            let padded = ConvShape { before: [0; 2], after: [0; 2], ..self.shape };
+            windows = Windows { output: padded.output(input), kernel: [kernel[0], 1], before: [0; 2], ..windows };
+        }
+        let rows = images.batch * windows.output[0] * windows.output[1];
+        let left = if self.shape.is_pointwise() { Left::Rows { data, stride: pixel } } else { Left::Windows(windows) };
+        match &self.weights {
+            Weights::Groups(groups) => Product { left, rows, groups, epilogue }.run(out, stride),
+            Weights::Lines(panels) => {
+                Product { left, rows, groups: std::slice::from_ref(panels), epilogue }.run(out, stride);
+            }
+            Weights::Depthwise(weights) => {
+                let reduction = Reduction::Weighted(weights);
+                Sliding { left, rows, channels: self.shape.inputs, reduction, epilogue }.run(self.level, out, stride);
+            }
+        }
     }
 }

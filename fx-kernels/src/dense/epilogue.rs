@@ -1,7 +1,6 @@
 //! What is done with the sums of a product before they are written.
 
 use crate::elementwise::Unary;
-use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// What follows a product: its value is `activation(sums + bias + residual)`.
 ///
@@ -54,37 +53,8 @@ impl Epilogue<'_> {
         }
     }
 
-    /// Applies an activation that is more than bounds to rows of a tile.
-    ///
-    /// # Safety
-    /// There must be `rows` rows of `columns` numbers at `out`, `stride` apart, that nobody else reads or writes.
-    pub(crate) unsafe fn finish(&self, level: Level, out: *mut f32, rows: usize, columns: usize, stride: usize) {
-        if let Some(activation) = self.activation.filter(|_| self.bounds().is_none()) {
-            dispatch(level, Apply { activation, out, rows, columns, stride });
-        }
-    }
-}
-
-/// An activation of a tile.
-struct Apply {
-    activation: Unary,
-    out: *mut f32,
-    rows: usize,
-    columns: usize,
-    stride: usize,
-}
-
-impl Kernel for Apply {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        for i in 0..self.rows {
-            let row = self.out.wrapping_add(i * self.stride);
-            let nothing = (std::ptr::null(), false);
-            // SAFETY: `finish` is given a tile that it may write.
-            unsafe { self.activation.run::<V>(row, self.columns, &[(row, true), nothing, nothing]) };
-        }
+    /// The activation, where it is more than bounds.
+    pub(crate) fn function(&self) -> Option<Unary> {
+        self.activation.filter(|_| self.bounds().is_none())
     }
 }

@@ -77,8 +77,8 @@ impl Left<'_> {
     /// Whether rows are so far apart that they displace each other in the cache, where a line's place is its address
     /// modulo a small power of 2.
     pub(crate) fn collides(&self) -> bool {
-        /// The bytes after which places in the first-level cache repeat, or half of that.
-        const REPEAT: usize = 2048;
+        /// The bytes after which places in the first-level cache repeat.
+        const REPEAT: usize = 4096;
         let distance = match self {
             Left::Rows { stride, .. } => *stride,
             Left::Windows(windows) => windows.stride[1] * windows.pixel,

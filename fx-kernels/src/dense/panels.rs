@@ -6,10 +6,12 @@ use crate::threads::for_each_piece;
 /// A line of the cache. Vectors of a panel must not straddle two lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Line([f32; LINE]);
+struct Line {
+    _numbers: [f32; LINE],
+}
 
 /// The numbers in a line.
-const LINE: usize = 16;
+pub(crate) const LINE: usize = 16;
 
 /// A matrix in panels of as many columns as two vectors have; the last one may be narrower.
 ///
@@ -42,7 +44,7 @@ impl Panels {
         let (_, lanes) = tile_size(level);
         let mut panels = Self { lines: Vec::new(), level, lanes, inner, columns };
         let len = (0..panels.count()).map(|index| inner * panels.width(index)).sum::<usize>();
-        let mut lines = vec![Line([0.0; LINE]); len.div_ceil(LINE)];
+        let mut lines = vec![Line { _numbers: [0.0; LINE] }; len.div_ceil(LINE)];
         // SAFETY: a line is an array of numbers.
         let data = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
         for_each_piece(data, inner * 2 * lanes, 16 * len, |index, data| {

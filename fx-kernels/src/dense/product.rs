@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Epilogue;
 use super::block::Block;
 use super::left::Left;
-use super::panels::{Panel, Panels, tile_size};
+use super::panels::{LINE, Panel, Panels, tile_size};
 use super::tile::{MOST_ROWS, Tile};
 use crate::threads::{Shared, for_each};
 
@@ -20,10 +20,12 @@ use crate::threads::{Shared, for_each};
 const DEPTH: usize = 640;
 /// The numbers of the left operand in a block.
 const BLOCK: usize = 96 * 1024;
+/// The numbers of the left operand in a block that stays in the cache beside panels and results.
+const SMALL_BLOCK: usize = 32 * 1024;
 /// The pointers to the left operand in a block.
 const POINTERS: usize = 16 * 1024;
 /// The tasks that make a fair share for each of a few threads likely.
-const TASKS: usize = 16;
+const TASKS: usize = 8;
 
 /// A product of rows with packed matrices: the rows' runs are split among as many groups, each with a matrix.
 pub(crate) struct Product<'a> {
@@ -97,9 +99,16 @@ impl Product<'_> {
         let (most, _) = tile_size(panels.level());
         let tiles = self.rows.div_ceil(most);
         let fitting = (BLOCK / (most * run.max(1))).min(POINTERS / (MOST_ROWS * runs)).max(4);
-        let wanted = TASKS.div_ceil(panels.count() * self.groups.len()).min(tiles.div_ceil(4));
-        let blocks = tiles.div_ceil(fitting).max(wanted);
-        let sets = TASKS.div_ceil(blocks * self.groups.len()).min(panels.count());
+        let least = tiles.div_ceil(fitting);
+        // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
+        let sets = |blocks: usize| TASKS.div_ceil(blocks * self.groups.len()).min(panels.count());
+        let traffic = |blocks: usize| {
+            let rows = self.rows * run * if self.rows.div_ceil(blocks) * run > SMALL_BLOCK { 3 } else { 2 };
+            2 * blocks * panels.inner() * panels.columns() + sets(blocks) * rows
+        };
+        let most_blocks = least.max(tiles.div_ceil(4)).min(4 * least.max(TASKS));
+        let blocks = (least..=most_blocks).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
+        let sets = sets(blocks);
         let block = tiles.div_ceil(blocks) * most;
         // A panel that is used once gains nothing from steps.
         let depth = if tiles == 1 { usize::MAX } else { DEPTH };
@@ -131,7 +140,8 @@ impl Product<'_> {
                     let panel = panels.panel(index);
                     for step in first..split.steps.count.min(first + split.ahead) {
                         for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
-                            let place = Place { group, rows: rows(tile), stride };
+                            let share = tile - tiles.start;
+                            let place = Place { group, rows: rows(tile), stride, share };
                             self.tile(split, step, panel, table, place, out);
                         }
                     }
@@ -153,18 +163,22 @@ impl Product<'_> {
         let (runs, start, depth) = split.steps.at(step, self.left.runs(), split.run);
         let panels = &self.groups[0];
         let column = place.group * panels.columns() + panel.first;
-        let Place { rows, stride, .. } = place;
+        let (rows, stride) = (place.rows.clone(), place.stride);
         let to = out.at(rows.start * stride + column);
         let last = step + 1 == split.steps.count;
         let bias = self.epilogue.bias.filter(|_| step == 0).map_or(null(), |bias| bias[column..].as_ptr());
         let residual = self.epilogue.residual.filter(|_| last);
+        let len = runs.len() * depth * panel.width;
+        let steps = panel.data[(runs.start * split.run + start) * panel.width..].as_ptr();
         let tile = Tile {
             rows: rows.len(),
             left: table[runs.start * MOST_ROWS..].as_ptr(),
             offset: place.group * split.run + start,
             segments: runs.len(),
             depth,
-            panel: panel.data[(runs.start * split.run + start) * panel.width..].as_ptr(),
+            panel: steps,
+            // The first tiles bring the next steps, a pair of lines each in turn.
+            far: if place.share < 4 { len + place.share * 2 * LINE } else { 0 },
             narrow: panel.width == panels.lanes(),
             accumulate: step > 0 || self.epilogue.accumulate,
             bias,
@@ -177,13 +191,11 @@ impl Product<'_> {
         // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue
         // reads hold the tile's rows and columns (all seen in `run`); tasks have tiles of their own.
         unsafe {
-            if panel.columns == panel.width {
+            let function = self.epilogue.function().filter(|_| last);
+            if panel.columns == panel.width && function.is_none() {
                 tile.run(panels.level());
             } else {
-                tile.run_part(panels.level(), panel.columns, panel.width);
-            }
-            if last {
-                self.epilogue.finish(panels.level(), to, rows.len(), panel.columns, stride);
+                tile.run_aside(panels.level(), panel.columns, panel.width, function);
             }
         }
     }
@@ -206,4 +218,6 @@ struct Place {
     group: usize,
     rows: Range<usize>,
     stride: usize,
+    /// Its number among the tiles that use the same step of a panel.
+    share: usize,
 }

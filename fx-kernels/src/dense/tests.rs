@@ -105,6 +105,8 @@ fn convolutions() {
         ConvShape { kernel: [1, 5], before: [0, 4], after: [0, 1], dilation: [1, 2], ..plain },
         ConvShape { inputs: 6, outputs: 4, groups: 2, ..plain },
         ConvShape { inputs: 6, outputs: 6, groups: 6, stride: [2, 1], ..plain },
+        ConvShape { inputs: 51, outputs: 51, groups: 51, dilation: [1, 2], ..plain },
+        ConvShape { inputs: 4, outputs: 8, groups: 4, ..plain },
         ConvShape { inputs: 3, outputs: 16, kernel: [7; 2], stride: [2; 2], before: [3; 2], after: [3; 2], ..plain },
         ConvShape { inputs: 80, outputs: 40, dilation: [2; 2], ..plain },
         ConvShape { inputs: 300, outputs: 20, kernel: [2, 2], before: [0; 2], ..plain },
@@ -118,9 +120,58 @@ fn convolutions() {
         for level in Level::available() {
             let mut out = vec![0.0; want.len()];
             let conv = PackedConv::at(level, &w, shape);
-            conv.run(&mut out, shape.outputs, &x, pixel, batch, input, &Epilogue::default());
+            let images = Images { layout: Layout::Pixels { distance: pixel }, ..Images::planes(&x, batch, input) };
+            conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
             for (i, (got, want)) in out.iter().zip(&want).enumerate() {
                 close(*got, *want, shape.inputs * taps, &format!("{level:?} case {case} at {i}"));
+            }
+            let planes: Vec<f32> = (0..batch * shape.inputs * input[0] * input[1])
+                .map(|i| (i / (input[0] * input[1]), i % (input[0] * input[1])))
+                .map(|(plane, i)| (plane / shape.inputs * input[0] * input[1] + i, plane % shape.inputs))
+                .map(|(place, channel)| x[place * pixel + channel])
+                .collect();
+            let mut again = vec![0.0; want.len()];
+            conv.run(&mut again, shape.outputs, &Images::planes(&planes, batch, input), &Epilogue::default());
+            assert!(out == again, "{level:?} case {case}: images with the channels first give another result");
+        }
+    }
+}
+
+#[test]
+fn pooling() {
+    let (batch, size, channels) = (2, [7, 9], 37);
+    let x = numbers(batch * size[0] * size[1] * channels, 1);
+    let images = Images::pixels(&x, batch, size, channels);
+    for (kernel, stride, dilation, before, output) in [
+        ([3, 3], [2, 2], [1, 1], [1, 1], [4, 5]),
+        ([2, 3], [2, 3], [1, 1], [0, 1], [4, 4]),
+        ([2, 2], [1, 1], [3, 2], [1, 0], [5, 7]),
+        ([7, 9], [1, 1], [1, 1], [0, 0], [1, 1]),
+    ] {
+        let shape = PoolShape { channels, kernel, stride, dilation, before, after: before, output };
+        for level in Level::available() {
+            let rows = batch * output[0] * output[1];
+            let mut got = vec![vec![0.0; rows * channels]; 4];
+            Pool::max(shape).run_at(level, &mut got[0], channels, &images);
+            for (i, divisor) in [Divisor::Inside, Divisor::Padded, Divisor::Fixed(3.0)].into_iter().enumerate() {
+                Pool::avg(shape, divisor).run_at(level, &mut got[i + 1], channels, &images);
+            }
+            for (row, c) in (0..rows).flat_map(|row| (0..channels).map(move |c| (row, c))) {
+                let (image, oy, ox) = (row / (output[0] * output[1]), row / output[1] % output[0], row % output[1]);
+                let (mut most, mut sum, mut inside, mut padded) = (f64::NEG_INFINITY, 0.0, 0_u32, 0_u32);
+                for (ky, kx) in (0..kernel[0]).flat_map(|ky| (0..kernel[1]).map(move |kx| (ky, kx))) {
+                    let (y, x0) = (oy * stride[0] + ky * dilation[0], ox * stride[1] + kx * dilation[1]);
+                    padded += u32::from(y < size[0] + 2 * before[0] && x0 < size[1] + 2 * before[1]);
+                    let (y, x0) = (y.wrapping_sub(before[0]), x0.wrapping_sub(before[1]));
+                    if y < size[0] && x0 < size[1] {
+                        let number = f64::from(x[((image * size[0] + y) * size[1] + x0) * channels + c]);
+                        (most, sum, inside) = (most.max(number), sum + number, inside + 1);
+                    }
+                }
+                let want = [most, sum / f64::from(inside), sum / f64::from(padded), sum / 3.0];
+                for (i, want) in want.into_iter().enumerate() {
+                    close(got[i][row * channels + c], want, 9, &format!("{level:?} {shape:?} case {i} at {row}, {c}"));
+                }
             }
         }
     }

@@ -4,6 +4,7 @@
 //! that a convolution reads its input where it lies. The right operand is a packed panel. Each step of the inner
 //! dimension loads two vectors of the panel and multiplies them with every row's number.
 
+use crate::elementwise::{Op, Operand, Unary, run_one};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// The most rows of a tile at any level.
@@ -30,6 +31,9 @@ pub(crate) struct Tile {
     pub(crate) depth: usize,
     /// The panel: `segments * depth` rows of as many columns as one or two vectors have.
     pub(crate) panel: *const f32,
+    /// How far ahead in the panel numbers are brought into the second-level cache, two lines for every few steps: the
+    /// tiles that use the same steps bring in the next ones together.
+    pub(crate) far: usize,
     /// Whether the panel is one vector wide, not two.
     pub(crate) narrow: bool,
     /// Whether the product is added to what is at `out`.
@@ -57,11 +61,12 @@ impl Tile {
         dispatch(level, Run(self));
     }
 
-    /// Computes the tile, but reads and writes only its first `columns` of `width`.
+    /// Computes the tile in memory of its own, applies a function to its numbers, and copies its first `columns` of
+    /// `width` to their place; nothing is read beyond them either.
     ///
     /// # Safety
     /// As for [`run`](Self::run).
-    pub(crate) unsafe fn run_part(mut self, level: Level, columns: usize, width: usize) {
+    pub(crate) unsafe fn run_aside(mut self, level: Level, columns: usize, width: usize, function: Option<Unary>) {
         let (mut out, mut residual, mut bias) = ([0.0; LARGEST], [0.0; LARGEST], [0.0; MOST_COLUMNS]);
         // SAFETY: the caller's promise, for the first `columns`; the places of our own are large enough.
         unsafe {
@@ -79,6 +84,9 @@ impl Tile {
             let (to, stride) = (self.out, self.stride);
             (self.out, self.stride) = (out.as_mut_ptr(), width);
             dispatch(level, Run(&self));
+            if let Some(function) = function {
+                run_one(level, Op::Unary(function), &mut out[..self.rows * width], &[Operand::Output]);
+            }
             copy(out.as_ptr(), width, to, stride, self.rows, columns);
         }
     }
@@ -130,6 +138,7 @@ const UNROLL: usize = 4;
 /// # Safety
 /// Every row must have a number at `k`, and the panel a row.
 #[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
 unsafe fn multiply<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(
     sums: &mut [[V; VECTORS]; ROWS],
     rows: &[*const f32; ROWS],
@@ -139,7 +148,7 @@ unsafe fn multiply<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usiz
     // SAFETY: the caller's promise.
     let right: [V; VECTORS] = std::array::from_fn(|v| unsafe { V::load_at(panel.add(v * V::LANES)) });
     for v in 0..VECTORS {
-        prefetch(panel.wrapping_add(AHEAD + v * V::LANES));
+        prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
     }
     for i in 0..ROWS {
         // SAFETY: the caller's promise.
@@ -149,15 +158,22 @@ unsafe fn multiply<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usiz
         }
     }
 }
-/// ..
+/// How far ahead in the panel numbers are brought into the first-level cache.
 const AHEAD: usize = 512;
 
+/// Asks for a line of memory to be brought into the first-level cache or, if not `NEAR`, the second.
 #[inline(always)]
-pub(crate) fn prefetch(place: *const f32) {
+fn prefetch<const NEAR: bool>(place: *const f32) {
     #[cfg(target_arch = "x86_64")]
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast())
-    };
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        // SAFETY: every address may be asked for, and every processor of the architecture has the instruction.
+        unsafe {
+            if NEAR { _mm_prefetch::<_MM_HINT_T0>(place.cast()) } else { _mm_prefetch::<_MM_HINT_T1>(place.cast()) }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 /// The loops over constants are unrolled, so that the sums are registers.
@@ -165,6 +181,7 @@ pub(crate) fn prefetch(place: *const f32) {
 /// # Safety
 /// As [`Tile`] says.
 #[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
 unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(job: &Tile) {
     let mut sums = [[V::zero(); VECTORS]; ROWS];
     if !job.bias.is_null() {
@@ -192,6 +209,8 @@ unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(j
         let rows: [*const f32; ROWS] = std::array::from_fn(|i| unsafe { *table.add(i) }.wrapping_add(job.offset));
         let mut k = 0;
         while k + UNROLL <= job.depth {
+            prefetch::<false>(panel.wrapping_add(job.far));
+            prefetch::<false>(panel.wrapping_add(job.far + UNROLL / 2 * MOST_COLUMNS));
             for step in 0..UNROLL {
                 // SAFETY: every row has `depth` numbers, and the panel as many rows as all segments have steps.
                 unsafe { multiply::<V, ROWS, VECTORS>(&mut sums, &rows, k + step, panel) };

@@ -1,0 +1,119 @@
+//! Pooling of images with the channels last.
+
+use super::epilogue::Epilogue;
+use super::images::{Images, Layout};
+use super::left::{Left, Windows};
+use super::window::{Reduction, Sliding};
+use crate::simd::Level;
+
+/// The windows of a pooling layer.
+///
+/// Where a window reaches beyond the image, it covers nothing there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PoolShape {
+    /// The channels.
+    pub channels: usize,
+    /// The height and width of the window.
+    pub kernel: [usize; 2],
+    /// The steps of the window.
+    pub stride: [usize; 2],
+    /// The distances between the window's taps.
+    pub dilation: [usize; 2],
+    /// The padding above and on the left.
+    pub before: [usize; 2],
+    /// The padding below and on the right.
+    pub after: [usize; 2],
+    /// The height and width of the output; a window that is cut off by the end of the padding counts if they say so.
+    pub output: [usize; 2],
+}
+
+/// What the sum of a window is divided by in average pooling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Divisor {
+    /// The number of taps inside the image (`count_include_pad = false`).
+    Inside,
+    /// The number of taps inside the image and its padding.
+    Padded,
+    /// A given number (`divisor_override`).
+    Fixed(f32),
+}
+
+/// A pooling layer, ready to run.
+///
+/// ```
+/// use fx_kernels::dense::{Images, Pool, PoolShape};
+///
+/// let (one, none) = ([1; 2], [0; 2]);
+/// let shape = PoolShape {
+///     channels: 1, kernel: [2, 2], stride: [2, 2], dilation: one, before: none, after: none, output: one,
+/// };
+/// let image = [1.0, 2.0, 3.0, 4.0];
+/// let mut out = [0.0];
+/// Pool::max(shape).run(&mut out, 1, &Images::pixels(&image, 1, [2, 2], 1));
+/// assert_eq!(out, [4.0]);
+/// ```
+#[derive(Debug)]
+pub struct Pool {
+    shape: PoolShape,
+    /// What the mean is divided by, or none for the largest.
+    divisor: Option<Divisor>,
+    /// What is read beyond the image.
+    nothing: Vec<f32>,
+}
+
+impl Pool {
+    /// The largest number of each window, NaN if there is one: `max_pool2d`.
+    pub fn max(shape: PoolShape) -> Self {
+        Self { shape, divisor: None, nothing: vec![f32::NEG_INFINITY; shape.channels] }
+    }
+
+    /// The mean of each window: `avg_pool2d`.
+    pub fn avg(shape: PoolShape, divisor: Divisor) -> Self {
+        Self { shape, divisor: Some(divisor), nothing: vec![0.0; shape.channels] }
+    }
+
+    /// Pools images; the output's channels are last, its pixels `stride` apart.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub fn run(&self, out: &mut [f32], stride: usize, images: &Images<'_>) {
+        self.run_at(Level::detect(), out, stride, images);
+    }
+
+    /// As [`run`](Self::run), with instructions of the given level.
+    ///
+    /// # Panics
+    /// If an operand is too short, or the processor does not have the level.
+    pub fn run_at(&self, level: Level, out: &mut [f32], stride: usize, images: &Images<'_>) {
+        let PoolShape { channels, kernel, stride: step, dilation, before, output, .. } = self.shape;
+        images.with_pixels(channels, |images| {
+            let Layout::Pixels { distance: pixel } = images.layout else { return };
+            let (data, input, zeros) = (images.data, images.size, &self.nothing);
+            let windows = Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros };
+            let rows = images.batch * output[0] * output[1];
+            let scale = |row: usize| self.shape.scale(row, input, self.divisor);
+            let reduction = if self.divisor.is_some() { Reduction::Scaled(&scale) } else { Reduction::Largest };
+            let epilogue = &Epilogue::default();
+            Sliding { left: Left::Windows(windows), rows, channels, reduction, epilogue }.run(level, out, stride);
+        });
+    }
+}
+
+impl PoolShape {
+    /// What the sum of a window is multiplied by.
+    fn scale(&self, row: usize, size: [usize; 2], divisor: Option<Divisor>) -> f32 {
+        if let Some(Divisor::Fixed(number)) = divisor {
+            return 1.0 / number;
+        }
+        let place = [row / self.output[1] % self.output[0], row % self.output[1]];
+        let counts = [0, 1].map(|i| {
+            let first = place[i] * self.stride[i];
+            let counted = match divisor {
+                Some(Divisor::Inside) => self.before[i]..self.before[i] + size[i],
+                _ => 0..self.before[i] + size[i] + self.after[i],
+            };
+            (0..self.kernel[i]).filter(|tap| counted.contains(&(first + tap * self.dilation[i]))).count()
+        });
+        1.0 / (counts[0] * counts[1]) as f32
+    }
+}

@@ -1,0 +1,217 @@
+//! What is computed channel by channel from windows: depthwise convolutions and pooling.
+//!
+//! As in a product, the windows' pixels are reached through pointers. A tile is some rows (pixels of the output) by two
+//! vectors of channels.
+
+use super::block::Block;
+use super::epilogue::Epilogue;
+use super::left::Left;
+use super::panels::tile_size;
+use super::tile::MOST_ROWS;
+use crate::elementwise::{Op, Operand, run_one};
+use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::threads::{Shared, for_each};
+
+/// How a window's numbers become one, for each channel.
+#[derive(Clone, Copy)]
+pub(crate) enum Reduction<'a> {
+    /// The sum, each tap times a weight: for each tap the weights of all channels.
+    Weighted(&'a [f32]),
+    /// The largest; NaN if there is one.
+    Largest,
+    /// The sum times a number that depends on the row.
+    Scaled(&'a (dyn Fn(usize) -> f32 + Sync)),
+}
+
+/// A reduction of windows.
+pub(crate) struct Sliding<'a> {
+    /// Where the windows are.
+    pub(crate) left: Left<'a>,
+    /// The number of windows.
+    pub(crate) rows: usize,
+    /// The channels.
+    pub(crate) channels: usize,
+    /// What is computed.
+    pub(crate) reduction: Reduction<'a>,
+    /// What is done with the result.
+    pub(crate) epilogue: &'a Epilogue<'a>,
+}
+
+impl Sliding<'_> {
+    /// Computes all windows, into rows that are `stride` apart.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub(crate) fn run(&self, level: Level, out: &mut [f32], stride: usize) {
+        /// Tiles that a thread works on at a time.
+        const TILES: usize = 4;
+        let (rows, channels) = (self.rows, self.channels);
+        if rows == 0 || channels == 0 {
+            return;
+        }
+        assert!(self.left.covers(rows, channels), "the images are too short");
+        assert!(stride >= channels && (rows - 1) * stride + channels <= out.len(), "the result does not fit");
+        if let Reduction::Weighted(weights) = self.reduction {
+            assert!(weights.len() >= self.left.runs() * channels, "there are too few weights");
+        }
+        self.epilogue.check(rows, channels);
+        let (most, _) = tile_size(level);
+        let out = Shared(out.as_mut_ptr());
+        let block = TILES * most;
+        for_each(rows.div_ceil(block), 8 * rows * channels * self.left.runs(), |index| {
+            let rows = index * block..rows.min((index + 1) * block);
+            let tiles = rows.len().div_ceil(most);
+            let tiles = (0..tiles).map(|i| rows.start + i * most..rows.end.min(rows.start + (i + 1) * most));
+            Block::with(|memory| {
+                let table = memory.places(&self.left, tiles.clone());
+                for (rows, table) in tiles.zip(table.chunks_exact(self.left.runs() * MOST_ROWS)) {
+                    let place = out.at(rows.start * stride);
+                    // SAFETY: the table points to windows that the images cover (seen above), and so do the operands
+                    // and the result; no other task has the tile's rows.
+                    unsafe { self.tile(level, rows, table, place, stride) };
+                }
+            });
+        });
+    }
+
+    /// # Safety
+    /// The table must point to the rows' windows; `out` must be the caller's to write for so many rows.
+    unsafe fn tile(
+        &self,
+        level: Level,
+        rows: std::ops::Range<usize>,
+        table: &[*const f32],
+        out: *mut f32,
+        stride: usize,
+    ) {
+        let count = rows.len();
+        let mut scales = [1.0; MOST_ROWS];
+        if let Reduction::Scaled(scale) = self.reduction {
+            scales.iter_mut().zip(rows.clone()).for_each(|(to, row)| *to = scale(row));
+        }
+        let (first, table) = (rows.start, table.as_ptr());
+        dispatch(level, Run(Job { sliding: self, first, rows: count, scales, table, out, stride }));
+        if let Some(function) = self.epilogue.function() {
+            for i in 0..count {
+                // SAFETY: the caller's promise.
+                let row = unsafe { std::slice::from_raw_parts_mut(out.add(i * stride), self.channels) };
+                run_one(level, Op::Unary(function), row, &[Operand::Output]);
+            }
+        }
+    }
+}
+
+/// One tile: all channels of some rows.
+struct Job<'a> {
+    sliding: &'a Sliding<'a>,
+    first: usize,
+    rows: usize,
+    scales: [f32; MOST_ROWS],
+    table: *const *const f32,
+    out: *mut f32,
+    stride: usize,
+}
+
+/// The computation of a tile.
+struct Run<'a>(Job<'a>);
+
+impl Kernel for Run<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        /// Runs the version for the number of rows, among those that fit the registers.
+        macro_rules! with_rows {
+            ($($rows:literal)*) => {
+                match self.0.rows {
+                    $($rows if $rows <= V::ROWS => self.0.channels::<V, $rows>(),)*
+                    rows => unreachable!("a tile of {rows} rows"),
+                }
+            };
+        }
+        with_rows!(1 2 3 4 5 6 7 8 9 10 11 12);
+    }
+}
+
+impl Job<'_> {
+    /// All channels, two vectors at a time.
+    #[inline(always)]
+    fn channels<V: Vector<Elem = f32>, const ROWS: usize>(&self) {
+        let channels = self.sliding.channels;
+        let mut channel = 0;
+        while channel + 2 * V::LANES <= channels {
+            self.some::<V, ROWS, 2, false>(channel);
+            channel += 2 * V::LANES;
+        }
+        if channel + V::LANES <= channels {
+            self.some::<V, ROWS, 1, false>(channel);
+            channel += V::LANES;
+        }
+        if channel < channels {
+            self.some::<V, ROWS, 1, true>(channel);
+        }
+    }
+
+    /// Some vectors of channels, of which the last one may be a part.
+    ///
+    /// The loops over constants are unrolled, so that the sums are registers.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    fn some<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize, const PART: bool>(&self, channel: usize) {
+        let Sliding { channels, reduction, epilogue, left, .. } = self.sliding;
+        let load = |from: *const f32, v: usize| -> V {
+            let from = from.wrapping_add(channel + v * V::LANES);
+            // SAFETY: whoever makes a job gives rows of so many channels.
+            unsafe { if PART { V::load_first(from, channels - channel) } else { V::load_at(from) } }
+        };
+        let start = if let Reduction::Largest = reduction { V::splat(f32::NEG_INFINITY) } else { V::zero() };
+        let mut sums = [[start; VECTORS]; ROWS];
+        for tap in 0..left.runs() {
+            let table = self.table.wrapping_add(tap * MOST_ROWS);
+            let mut weights = [V::zero(); VECTORS];
+            if let Reduction::Weighted(all) = reduction {
+                for v in 0..VECTORS {
+                    weights[v] = load(all.as_ptr().wrapping_add(tap * channels), v);
+                }
+            }
+            for i in 0..ROWS {
+                // SAFETY: there is a place for each row of each tap.
+                let row = unsafe { *table.add(i) };
+                for v in 0..VECTORS {
+                    let x = load(row, v);
+                    sums[i][v] = match reduction {
+                        Reduction::Weighted(_) => x.mul_add(weights[v], sums[i][v]),
+                        Reduction::Largest => V::select(sums[i][v].eq(sums[i][v]), sums[i][v].max(x), sums[i][v]),
+                        Reduction::Scaled(_) => sums[i][v] + x,
+                    };
+                }
+            }
+        }
+        for i in 0..ROWS {
+            let row = self.first + i;
+            for v in 0..VECTORS {
+                let mut sum = sums[i][v];
+                if let Reduction::Scaled(_) = reduction {
+                    sum = sum * V::splat(self.scales[i]);
+                }
+                if let Some(bias) = epilogue.bias {
+                    sum = sum + load(bias.as_ptr(), v);
+                }
+                let to = self.out.wrapping_add(i * self.stride);
+                if epilogue.accumulate {
+                    sum = sum + load(to, v);
+                }
+                if let Some(residual) = epilogue.residual {
+                    sum = sum + load(residual.data.as_ptr().wrapping_add(row * residual.stride), v);
+                }
+                if let Some((low, high)) = epilogue.bounds() {
+                    sum = V::splat(high).min(V::splat(low).max(sum));
+                }
+                let to = to.wrapping_add(channel + v * V::LANES);
+                // SAFETY: as for `load`.
+                unsafe { if PART { sum.store_first(to, channels - channel) } else { sum.store_at(to) } };
+            }
+        }
+    }
+}

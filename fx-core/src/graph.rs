@@ -15,6 +15,7 @@ mod lint;
 mod meta;
 mod namer;
 mod node;
+mod order;
 mod parse;
 mod print;
 
@@ -137,9 +138,14 @@ impl Graph {
         self.nodes().find(|(_, node)| node.name() == name).map(|(id, _)| id)
     }
 
+    /// The nodes of an opcode, in order.
+    pub fn find_all(&self, op: Opcode) -> Vec<NodeId> {
+        self.nodes().filter(|(_, node)| node.op() == op).map(|(id, _)| id).collect()
+    }
+
     /// The placeholders, in order.
     pub fn placeholders(&self) -> Vec<NodeId> {
-        self.nodes().filter(|(_, node)| node.op() == Opcode::Placeholder).map(|(id, _)| id).collect()
+        self.find_all(Opcode::Placeholder)
     }
 
     /// The output node, if there is one.

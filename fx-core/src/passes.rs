@@ -4,20 +4,33 @@
 //! unless the pass says otherwise, and can be printed; a pass that fails, or changes nothing, leaves the module as it
 //! was. Options, where there are any, are a second argument.
 
+mod canonicalize;
+mod cse;
 mod dead_code;
 mod decompose_modules;
 mod effects;
+mod fold_constants;
+mod fold_scale_bias;
+mod fuse_bn_conv;
 mod fuse_conv_bn;
 mod fuse_pointwise;
+mod layer;
+mod normalize;
 mod optimize;
 mod remove_identities;
 mod to_dtype;
 
+pub use canonicalize::canonicalize;
+pub use cse::eliminate_common_subexpressions;
 pub use dead_code::eliminate_dead_code;
 pub use decompose_modules::{decompose_modules, decompose_modules_if};
 pub use effects::effect;
+pub use fold_constants::{Constants, fold_constants, split_constants};
+pub use fold_scale_bias::fold_scale_bias;
+pub use fuse_bn_conv::fuse_bn_conv;
 pub use fuse_conv_bn::{fuse_conv_bn, fuse_linear_bn};
 pub use fuse_pointwise::fuse_pointwise;
+pub use normalize::normalize;
 pub use optimize::optimize;
 pub use remove_identities::{remove_dropout, remove_identities};
 pub use to_dtype::to_dtype;

@@ -83,11 +83,11 @@ fn linear_layers_where_the_rank_is_noted() {
     let mut module = fx::trace(&model).unwrap();
     let before = module.clone();
     assert_eq!(fuse_linear_bn(&mut module).unwrap(), 0);
-    let note = |shape: &[i64]| Arg::Value(Meta::Tensor(TensorMeta::new(shape.iter().copied(), DType::F32)));
     for (shape, count) in [(&[2, 3, 3][..], 0), (&[2, 3], 1)] {
-        module
-            .edit(|graph| Ok(graph.find("_0").and_then(|id| graph.meta_mut(id)).unwrap().insert(note(shape))))
-            .unwrap();
+        let shape = Arg::Value(Meta::Tensor(TensorMeta::new(shape.iter().copied(), DType::F32)));
+        let note =
+            |graph: &mut fx::Graph| Ok(graph.find("_0").and_then(|id| graph.meta_mut(id)).map(|m| m.insert(shape)));
+        module.edit(note).unwrap().unwrap();
         assert_eq!(fuse_linear_bn(&mut module).unwrap(), count);
     }
     check_close(&before, &module, &[floats("x", &[2, 4])], 1e-5, 1e-6);

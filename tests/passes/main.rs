@@ -7,18 +7,31 @@ mod support;
 #[allow(dead_code, reason = "not every test uses everything")]
 mod fill;
 
+mod canonical;
 mod cleaning;
+mod constants;
+mod cse;
 mod decompose_modules;
+mod fold_layers;
 mod fuse_conv_bn;
 
 use fx::graph_module::State;
-use fx::{Arg, Graph, GraphModule, Tensor};
+use fx::prelude::*;
+use fx::{Arg, Graph, GraphModule};
 
 /// A module of a printed graph.
 #[track_caller]
 fn module(text: &str, state: State) -> GraphModule {
     let graph: Graph = text.parse().expect("the graph parses");
     GraphModule::with_state(graph, state, "Test").expect("the graph is in order")
+}
+
+/// State with these parameters.
+fn parameters<const N: usize>(entries: [(&str, Tensor); N]) -> State {
+    let mut state = State::new();
+    let entries = entries.map(|(path, tensor)| (path.to_owned(), Parameter::new(tensor)));
+    state.parameters.extend(entries);
+    state
 }
 
 fn run(module: &GraphModule, inputs: &[Tensor]) -> Vec<Tensor> {

@@ -313,6 +313,16 @@ impl Graph {
         self.len != before
     }
 
+    /// Removes those of the nodes that nobody uses, the last one first, and gives how many went.
+    pub fn erase_unused(&mut self, ids: impl IntoIterator<Item = NodeId, IntoIter: DoubleEndedIterator>) -> usize {
+        let mut count = 0;
+        for id in ids.into_iter().rev() {
+            let unused = self.get(id).is_some_and(|node| node.users.is_empty());
+            count += usize::from(unused && self.erase_node(id).is_ok());
+        }
+        count
+    }
+
     pub(super) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
         self.slots.get_mut(id.index()).and_then(|slot| slot.node.as_mut().filter(|_| slot.generation == id.generation))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::graph::{Graph, NodeArg, Opcode, Owner};
+use crate::graph::{Graph, Node, NodeArg, Opcode, Owner};
 use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries};
 use crate::tensor::Tensor;
 
@@ -45,6 +45,11 @@ impl State {
     pub fn tensor(&self, path: &str) -> Option<Tensor> {
         let parameter = self.parameters.get(path).map(Parameter::tensor);
         parameter.or_else(|| self.buffers.get(path).map(Buffer::tensor))
+    }
+
+    /// The module that a node calls.
+    pub fn callee(&self, node: &Node) -> Option<&Arc<dyn Module>> {
+        self.modules.get(node.target().name()).filter(|_| node.op() == Opcode::CallModule)
     }
 
     /// The tensor that an argument reads, if it is a node that reads one.

@@ -14,6 +14,9 @@ mod cse;
 mod decompose_modules;
 mod fold_layers;
 mod fuse_conv_bn;
+mod manager;
+mod patch;
+mod pattern;
 
 use fx::graph_module::State;
 use fx::prelude::*;

@@ -139,6 +139,14 @@ impl Graph {
         users
     }
 
+    /// Notes for the node that takes the place of another the shape that is noted for that one.
+    pub fn keep_shape(&mut self, old: NodeId, new: &NodeArg) {
+        let shape = self.get(old).and_then(|node| node.meta.shape().cloned());
+        if let (Some(shape), Some(meta)) = (shape, new.as_value().and_then(|new| self.meta_mut(*new))) {
+            meta.insert(shape);
+        }
+    }
+
     /// Makes those users of `old` that `replace` accepts use `new` instead; gives the changed nodes.
     ///
     /// # Panics

@@ -15,9 +15,11 @@ mod lint;
 mod meta;
 mod namer;
 mod node;
+mod observe;
 mod order;
 mod parse;
 mod print;
+mod readable;
 
 use std::fmt;
 use std::ops::Index;
@@ -28,6 +30,7 @@ pub use lint::{Owner, Violation};
 pub use meta::{Metadata, ModuleFrame, ModuleStack, SourceLocation};
 pub(crate) use namer::is_keyword;
 pub use node::{Node, NodeId, Opcode, Target};
+pub use observe::{Change, Observer};
 
 use crate::arg::Arg;
 use crate::ops::Function;
@@ -64,6 +67,7 @@ pub struct Graph {
     /// The insertion points that come back when those now in force end, innermost last.
     outer_cursors: Vec<Cursor>,
     namer: namer::Namer,
+    observers: observe::Observers,
 }
 
 impl Graph {

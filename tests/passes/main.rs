@@ -7,6 +7,7 @@ mod support;
 #[allow(dead_code, reason = "not every test uses everything")]
 mod fill;
 
+mod all_passes;
 mod canonical;
 mod cleaning;
 mod constants;
@@ -15,6 +16,7 @@ mod decompose_modules;
 mod fold_layers;
 mod fuse_conv_bn;
 mod manager;
+mod module_api;
 mod patch;
 mod pattern;
 

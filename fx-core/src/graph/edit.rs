@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::namer;
 use super::node::{Node, Slot};
-use super::{Graph, Metadata, NodeArg, NodeId, Opcode, Target, missing};
+use super::{Change, Graph, Metadata, NodeArg, NodeId, Opcode, Target, missing};
 use crate::arg::{Key, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ops::Effect;
@@ -62,6 +62,7 @@ impl Graph {
             self.cursor = Cursor::After(id);
         }
         self.add_to_inputs(id);
+        self.notify(Change::Created(id));
         id
     }
 
@@ -107,6 +108,7 @@ impl Graph {
             return Err(Error::new(ErrorKind::Graph, message)
                 .help("replace its uses first, for example with `replace_all_uses_with`"));
         }
+        self.notify(Change::Erased(id));
         self.remove_from_inputs(id);
         self.repair_cursors(id);
         self.unlink(id);
@@ -321,6 +323,18 @@ impl Graph {
         self.len != before
     }
 
+    /// Removes a node that has no users, and the reads of state that only it used.
+    ///
+    /// # Errors
+    /// As [`Graph::erase_node`].
+    pub fn erase_with_reads(&mut self, id: NodeId) -> Result<()> {
+        let mut reads = self.get(id).map(Node::inputs).unwrap_or_default();
+        reads.retain(|input| self[*input].op == Opcode::GetAttr);
+        self.erase_node(id)?;
+        self.erase_unused(reads);
+        Ok(())
+    }
+
     /// Removes those of the nodes that nobody uses, the last one first, and gives how many went.
     pub fn erase_unused(&mut self, ids: impl IntoIterator<Item = NodeId, IntoIter: DoubleEndedIterator>) -> usize {
         let mut count = 0;
@@ -375,6 +389,7 @@ impl Graph {
         }
         // Where it is a user already, it keeps its place among them.
         self.add_to_inputs(id);
+        self.notify(Change::Arguments(id));
     }
 
     fn add_to_inputs(&mut self, id: NodeId) {

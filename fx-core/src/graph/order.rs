@@ -35,8 +35,14 @@ impl Graph {
             }
         }
         if order.len() < before.len() {
-            let names: Vec<_> =
-                before.iter().filter(|id| waiting[*id] > 0).map(|id| format!("%{}", self[*id].name())).collect();
+            // Back from any node that waits, what it waits for comes to a node that was there before.
+            let mut walk = indexmap::IndexSet::new();
+            let mut at = before.iter().copied().find(|id| waiting[id] > 0);
+            while let Some(id) = at.filter(|id| walk.insert(*id)) {
+                at = self[id].inputs().into_iter().find(|input| waiting.get(input).is_some_and(|left| *left > 0));
+            }
+            let first = at.and_then(|id| walk.get_index_of(&id)).unwrap_or(0);
+            let names: Vec<_> = walk.iter().skip(first).rev().map(|id| format!("%{}", self[*id].name())).collect();
             return Err(Error::new(ErrorKind::Graph, format!("these nodes need each other: {}", names.join(", "))));
         }
         self.arrange(&order);

@@ -80,6 +80,18 @@ impl State {
         free
     }
 
+    /// Removes what is at a path or below it. Whether there was anything.
+    pub fn remove_below(&mut self, path: &str) -> bool {
+        let is_below =
+            |have: &str| have.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let count = |state: &Self| state.modules.len() + state.parameters.len() + state.buffers.len();
+        let before = count(self);
+        self.modules.retain(|have, _| !is_below(have));
+        self.parameters.retain(|have, _| !is_below(have));
+        self.buffers.retain(|have, _| !is_below(have));
+        count(self) != before
+    }
+
     /// Whether a module above the path is there, which may have something of its own at it.
     fn is_in_module(&self, path: &str) -> bool {
         path.match_indices('.').any(|(end, _)| self.has_module(&path[..end]))

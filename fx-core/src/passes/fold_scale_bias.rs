@@ -35,11 +35,10 @@ pub fn fold_scale_bias(module: &mut GraphModule) -> Result<usize> {
                 _ => continue,
             };
             graph.replace_all_uses_with(id, layer.node);
-            graph.erase_node(id)?;
+            graph.erase_with_reads(id)?;
             layer.then(&scale, &shift).store(graph, state, &shared);
             count += 1;
         }
-        graph.erase_unused(graph.find_all(Opcode::GetAttr));
         state.retain_used(graph);
         Ok(count)
     })

@@ -28,11 +28,10 @@ pub fn fuse_bn_conv(module: &mut GraphModule) -> Result<usize> {
                 let Some((layer, scale, shift)) = pair(graph, state, bn) else { continue };
                 let input = graph[bn].args()[0].clone();
                 graph.replace_all_uses_with_arg(bn, &input);
-                graph.erase_node(bn)?;
+                graph.erase_with_reads(bn)?;
                 layer.after(&scale, &shift).store(graph, state, &shared);
                 count += 1;
             }
-            graph.erase_unused(graph.find_all(Opcode::GetAttr));
             state.retain_used(graph);
             Ok(count)
         })

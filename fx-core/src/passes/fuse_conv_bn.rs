@@ -46,11 +46,10 @@ fn fuse_pairs(module: &mut GraphModule, layers: &[Function]) -> Result<usize> {
             for bn in graph.find_calls(ops::batch_norm) {
                 let Some((layer, scale, shift)) = pair(graph, state, bn, layers) else { continue };
                 graph.replace_all_uses_with(bn, layer.node);
-                graph.erase_node(bn)?;
+                graph.erase_with_reads(bn)?;
                 layer.then(&scale, &shift).store(graph, state, &shared);
                 count += 1;
             }
-            graph.erase_unused(graph.find_all(Opcode::GetAttr));
             state.retain_used(graph);
             Ok(count)
         })

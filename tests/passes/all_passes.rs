@@ -121,10 +121,12 @@ fn recommenders_and_perceptrons() {
 /// A node of a random graph on `[1, 3, 4, 4]`; indices choose among the nodes before.
 #[derive(Clone, Debug)]
 enum Recipe {
-    Read(bool),
+    Read,
     Method(&'static str, Index),
     Binary(bool, Index, Index),
     Scalar(bool, Index, i8),
+    /// With one number for each channel.
+    Channels(bool, Index),
     Conv(Index, bool),
     Norm(Index),
     Dropout(Index),
@@ -134,7 +136,8 @@ fn recipe() -> impl Strategy<Value = Recipe> {
     let index = any::<Index>;
     let methods = prop::sample::select(vec!["relu", "neg", "tanh", "clone", "contiguous", "sigmoid"]);
     prop_oneof![
-        any::<bool>().prop_map(Recipe::Read),
+        Just(Recipe::Read),
+        (any::<bool>(), index()).prop_map(|(add, input)| Recipe::Channels(add, input)),
         (methods, index()).prop_map(|(method, input)| Recipe::Method(method, input)),
         (any::<bool>(), index(), index()).prop_map(|(add, a, b)| Recipe::Binary(add, a, b)),
         (any::<bool>(), index(), -3_i8..3).prop_map(|(add, a, b)| Recipe::Scalar(add, a, b)),
@@ -150,7 +153,11 @@ fn build(recipes: &[Recipe], outputs: &[Index]) -> GraphModule {
     for recipe in recipes {
         let pick = |index: &Index| ids[index.index(ids.len())];
         let id = match recipe {
-            Recipe::Read(which) => graph.get_attr(if *which { "a" } else { "b" }),
+            Recipe::Read => graph.get_attr("a"),
+            Recipe::Channels(add, input) => {
+                let args = [graph.get_attr("b"), pick(input)];
+                graph.call_function(if *add { ops::add } else { ops::mul }, args)
+            }
             Recipe::Method(method, input) => graph.call_method(method, [pick(input)]),
             Recipe::Binary(add, a, b) => {
                 graph.call_function(if *add { ops::add } else { ops::mul }, [pick(a), pick(b)])

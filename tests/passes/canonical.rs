@@ -34,6 +34,21 @@ fn one_order_and_one_set_of_names() {
     }
 }
 
+/// Nodes that change places with their names are counted.
+#[test]
+fn a_node_that_nobody_uses_stands_where_it_stood() {
+    let mut module = module(
+        "graph():
+            %x : [num_users=2] = placeholder[target=x]
+            %mul : [num_users=1] = call_function[target=mul](args = (%x, %x), kwargs = {})
+            %mul_1 : [num_users=0] = call_function[target=mul](args = (%x, 0.0), kwargs = {})
+            return mul",
+        State::new(),
+    );
+    assert_eq!(canonicalize(&mut module).unwrap(), 2);
+    assert_eq!(canonicalize(&mut module).unwrap(), 0);
+}
+
 /// Random calls draw in the same order as before.
 #[test]
 fn random_calls_keep_their_order() {

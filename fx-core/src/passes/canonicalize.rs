@@ -49,6 +49,6 @@ fn needed(graph: &Graph, roots: Vec<NodeId>) -> Vec<NodeId> {
     order
 }
 
-fn names(graph: &Graph) -> Vec<String> {
-    graph.nodes().map(|(_, node)| node.name().to_owned()).collect()
+fn names(graph: &Graph) -> Vec<(NodeId, String)> {
+    graph.nodes().map(|(id, node)| (id, node.name().to_owned())).collect()
 }

@@ -1,7 +1,8 @@
 use fx::module::Layer;
 use fx::nn;
-use fx::passes::{decompose_modules, fold_scale_bias, fuse_bn_conv};
+use fx::passes::{decompose_modules, fold_scale_bias, fuse_bn_conv, fuse_linear_bn};
 use fx::prelude::*;
+use fx::{Arg, Meta};
 
 use super::fill::{fill, floats};
 use super::{check_close, module, parameters, support::check};
@@ -80,4 +81,22 @@ fn a_batch_norm_before_a_convolution() {
     check_bn_conv(nn::BatchNorm2d::new(4), nn::Conv2d::new(4, 6, 3).groups(2), &[2, 4, 5, 5], 1);
     check_bn_conv(nn::BatchNorm1d::new(2).affine(false), nn::Conv1d::new(2, 3, 2).bias(false), &[2, 2, 5], 1);
     check_bn_conv(nn::BatchNorm2d::new(4), nn::Conv2d::new(4, 6, 3).padding(1), &[2, 4, 5, 5], 0);
+}
+
+#[test]
+fn linear_layers_where_the_rank_is_noted() {
+    let model = nn::Sequential::new((nn::Linear::new(4, 3), nn::BatchNorm1d::new(3)));
+    fill(&model);
+    model.eval();
+    let mut module = fx::trace(&model).unwrap();
+    let before = module.clone();
+    assert_eq!(fuse_linear_bn(&mut module).unwrap(), 0);
+    for (shape, count) in [(&[2, 3, 3][..], 0), (&[2, 3], 1)] {
+        let shape = Arg::Value(Meta::tensor(shape.iter().copied(), DType::F32));
+        let note =
+            |graph: &mut fx::Graph| Ok(graph.find("_0").and_then(|id| graph.meta_mut(id)).map(|m| m.insert(shape)));
+        module.edit(note).unwrap().unwrap();
+        assert_eq!(fuse_linear_bn(&mut module).unwrap(), count);
+    }
+    check_close(&before, &module, &[floats("x", &[2, 4])], 1e-5, 1e-6);
 }

@@ -1,7 +1,7 @@
 use fx::module::Layer;
-use fx::passes::{fuse_conv_bn, fuse_linear_bn, to_dtype};
+use fx::nn;
+use fx::passes::{fuse_conv_bn, to_dtype};
 use fx::prelude::*;
-use fx::{Arg, Meta, nn, value::TensorMeta};
 
 use super::fill::{fill, floats};
 use super::{check_close, support::check};
@@ -73,24 +73,6 @@ fn shared_parameters_are_not_overwritten() {
     let paths: Vec<_> = module.state().parameters.keys().map(String::as_str).collect();
     assert_eq!(paths, ["0.weight_1", "0.bias_1", "0.weight_2", "0.bias_2"]);
     check_close(&before, &module, &[floats("x", &[2, 2, 3, 3])], 1e-5, 1e-6);
-}
-
-#[test]
-fn linear_layers_where_the_rank_is_noted() {
-    let model = nn::Sequential::new((nn::Linear::new(4, 3), nn::BatchNorm1d::new(3)));
-    fill(&model);
-    model.eval();
-    let mut module = fx::trace(&model).unwrap();
-    let before = module.clone();
-    assert_eq!(fuse_linear_bn(&mut module).unwrap(), 0);
-    for (shape, count) in [(&[2, 3, 3][..], 0), (&[2, 3], 1)] {
-        let shape = Arg::Value(Meta::Tensor(TensorMeta::new(shape.iter().copied(), DType::F32)));
-        let note =
-            |graph: &mut fx::Graph| Ok(graph.find("_0").and_then(|id| graph.meta_mut(id)).map(|m| m.insert(shape)));
-        module.edit(note).unwrap().unwrap();
-        assert_eq!(fuse_linear_bn(&mut module).unwrap(), count);
-    }
-    check_close(&before, &module, &[floats("x", &[2, 4])], 1e-5, 1e-6);
 }
 
 #[test]

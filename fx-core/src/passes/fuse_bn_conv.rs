@@ -2,8 +2,7 @@
 //!
 //! Exact where the convolution pads with nothing: zeros around the input would have been shifted too.
 
-use super::fuse_conv_bn::scale_and_shift;
-use super::layer::{CONVS, Layer};
+use super::layer::{CONVS, Layer, scale_and_shift};
 use super::{as_one, decompose_modules_if};
 use crate::arg::Arg;
 use crate::error::Result;

@@ -4,7 +4,7 @@
 //! where `s = gamma / sqrt(var + eps)`; torch.fx's `fuse`. Both may be modules or functions, and the convolution over one
 //! to three dimensions, grouped, transposed. It must have no other user.
 
-use super::layer::{Layer, convolutions};
+use super::layer::{Layer, convolutions, scale_and_shift};
 use super::{as_one, decompose_modules_if};
 use crate::arg::Arg;
 use crate::error::Result;
@@ -25,18 +25,8 @@ pub fn fuse_conv_bn(module: &mut GraphModule) -> Result<usize> {
     fuse_pairs(module, &convolutions())
 }
 
-/// Fuses every linear layer with the batch norm after it, as [`fuse_conv_bn`].
-///
-/// Of `[N, C, L]` a batch norm scales the second dimension and a linear layer the last: fused is where the shape that is
-/// noted for the linear layer has two dimensions, and nothing where shapes are not noted.
-///
-/// # Errors
-/// If the `forward` of such a module cannot be captured.
-pub fn fuse_linear_bn(module: &mut GraphModule) -> Result<usize> {
-    fuse_pairs(module, &[ops::linear])
-}
-
-fn fuse_pairs(module: &mut GraphModule, layers: &[Function]) -> Result<usize> {
+/// Fuses these layers with the batch norms after them.
+pub(super) fn fuse_pairs(module: &mut GraphModule, layers: &[Function]) -> Result<usize> {
     as_one(module, |module| {
         let state = module.state().clone();
         decompose_modules_if(module, |graph, id, _| is_in_pair(graph, &state, id, layers))?;
@@ -83,20 +73,4 @@ fn pair(graph: &Graph, state: &State, bn: NodeId, layers: &[Function]) -> Option
     let exact = rank.map_or(layer.function != ops::linear, |rank| rank == layer.rank());
     let (scale, shift) = scale_and_shift(graph, state, norm).filter(|_| exact)?;
     Some((layer, scale, shift))
-}
-
-/// What a batch norm in evaluation does to each channel: `x * scale + shift`, in f64.
-pub(super) fn scale_and_shift(graph: &Graph, state: &State, norm: &Node) -> Option<(Tensor, Tensor)> {
-    if norm.kwargs().get("training") == Some(&Arg::Bool(true)) {
-        return None;
-    }
-    let tensor = |index: usize| Some(state.tensor_of(graph, norm.args().get(index)?)?.to_dtype(DType::F64));
-    let or = |index: usize, default: f64| match norm.args().get(index) {
-        None | Some(Arg::None) => Some(Tensor::scalar(default)),
-        Some(_) => tensor(index),
-    };
-    let eps = norm.kwargs().get("eps").map_or(Some(1e-5), Arg::as_float)?;
-    let scale = or(3, 1.0)? / (tensor(2)? + eps).sqrt();
-    let shift = or(4, 0.0)? - tensor(1)? * &scale;
-    Some((scale, shift))
 }

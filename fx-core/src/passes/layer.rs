@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::arg::Arg;
-use crate::graph::{Graph, NodeArg, NodeId, Opcode};
+use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::State;
 use crate::module::Parameter;
 use crate::ops::{self, Function};
@@ -132,4 +132,20 @@ impl Layer {
         let reads: Vec<_> = reads.filter(|id| graph[*id].op() == Opcode::GetAttr).collect();
         graph.erase_unused(reads);
     }
+}
+
+/// What a batch norm in evaluation does to each channel: `x * scale + shift`, in f64.
+pub(crate) fn scale_and_shift(graph: &Graph, state: &State, norm: &Node) -> Option<(Tensor, Tensor)> {
+    if norm.kwargs().get("training") == Some(&Arg::Bool(true)) {
+        return None;
+    }
+    let tensor = |index: usize| Some(state.tensor_of(graph, norm.args().get(index)?)?.to_dtype(DType::F64));
+    let or = |index: usize, default: f64| match norm.args().get(index) {
+        None | Some(Arg::None) => Some(Tensor::scalar(default)),
+        Some(_) => tensor(index),
+    };
+    let eps = norm.kwargs().get("eps").map_or(Some(1e-5), Arg::as_float)?;
+    let scale = or(3, 1.0)? / (tensor(2)? + eps).sqrt();
+    let shift = or(4, 0.0)? - tensor(1)? * &scale;
+    Some((scale, shift))
 }

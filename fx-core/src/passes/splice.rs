@@ -64,7 +64,7 @@ impl Splicer {
         mut map: NodeMap,
         place: NodeId,
     ) -> Result<(NodeArg, Vec<NodeId>)> {
-        let stack = ModuleStack(graph[place].meta().module_stack().to_vec());
+        let stack = graph[place].meta().get::<ModuleStack>().cloned().unwrap_or_default();
         let location = graph[place].meta().location().cloned();
         let given: Vec<NodeId> = map.keys().copied().collect();
         let output = graph.inserting_after(place, |graph| graph.graph_copy(&part.graph, &mut map))?;

@@ -51,11 +51,13 @@ pub use to_dtype::to_dtype;
 
 use crate::error::Result;
 use crate::graph_module::GraphModule;
+use crate::ops::fallible;
 
-/// Runs several edits as one: the module changes if all succeed and there is something to change.
+/// Runs several edits as one: the module changes if all succeed and there is something to change. Tensors may be computed
+/// with in it: what cannot be computed, because state has shapes that do not fit, is an error.
 pub(crate) fn as_one(module: &mut GraphModule, f: impl FnOnce(&mut GraphModule) -> Result<usize>) -> Result<usize> {
     let mut copy = module.clone();
-    let count = f(&mut copy)?;
+    let count = fallible::scope(|| f(&mut copy))??;
     if count > 0 {
         *module = copy;
     }

@@ -57,6 +57,7 @@ fn check_model<M: Traceable<Static = ()>>(model: &M, inputs: &[Tensor]) {
     for pass in PASSES {
         let mut module = traced.clone();
         if check_pass(pass, &mut module) > 0 {
+            assert!(!module.code().contains("compile_error!"), "{}", module.code());
             check_close(&traced, &module, inputs, 1e-3, 1e-4);
         }
         check_pass(pass, &mut all);

@@ -1,6 +1,6 @@
 use fx::module::Layer;
 use fx::nn;
-use fx::passes::{decompose_modules, fold_scale_bias, fuse_bn_conv, fuse_linear_bn};
+use fx::passes::{decompose_modules, fold_scale_bias, fuse_bn_conv, fuse_conv_bn, fuse_linear_bn};
 use fx::prelude::*;
 use fx::{Arg, Meta};
 
@@ -99,4 +99,44 @@ fn linear_layers_where_the_rank_is_noted() {
         assert_eq!(fuse_linear_bn(&mut module).unwrap(), count);
     }
     check_close(&before, &module, &[floats("x", &[2, 4])], 1e-5, 1e-6);
+}
+
+/// The second use of a shared convolution gets parameters of its own.
+#[test]
+fn shared_parameters_are_not_overwritten() {
+    let (conv, first, second) = (nn::Conv2d::new(2, 2, 1), nn::BatchNorm2d::new(2), nn::BatchNorm2d::new(2).eps(0.5));
+    let model = nn::Sequential::new((conv.clone(), first, conv, second));
+    fill(&model);
+    model.eval();
+    let mut module = fx::trace(&model).unwrap();
+    let before = module.clone();
+    assert_eq!(fuse_conv_bn(&mut module).unwrap(), 2);
+    let paths: Vec<_> = module.state().parameters.keys().map(String::as_str).collect();
+    assert_eq!(paths, ["0.weight_1", "0.bias_1", "0.weight_2", "0.bias_2"]);
+    check_close(&before, &module, &[floats("x", &[2, 2, 3, 3])], 1e-5, 1e-6);
+}
+
+/// A graph may be in order and its state not fit: what cannot be computed is an error, and nothing has changed.
+#[test]
+fn state_that_does_not_fit_is_refused() {
+    let text = "graph():
+        %x : [num_users=1] = placeholder[target=x]
+        %w : [num_users=1] = get_attr[target=w]
+        %m : [num_users=2] = get_attr[target=m]
+        %conv2d : [num_users=1] = call_function[target=conv2d](args = (%x, %w), kwargs = {groups: GROUPS})
+        %batch_norm : [num_users=1] = call_function[target=batch_norm](args = (%conv2d, %m, %m), kwargs = {})
+        return batch_norm";
+    let fuse = |shape: &[usize], statistics: usize, groups: &str| {
+        let state = parameters([("w", floats("w", shape)), ("m", Tensor::ones([statistics]))]);
+        let mut module = module(&text.replace("GROUPS", groups), state);
+        let before = module.graph().clone();
+        let result = fuse_conv_bn(&mut module);
+        assert_eq!(*module.graph() == before, !matches!(result, Ok(1)));
+        result.map_err(|_| "refused")
+    };
+    assert_eq!(fuse(&[4, 2, 1, 1], 4, "2"), Ok(1));
+    assert_eq!(fuse(&[4, 2, 1, 1], 3, "2"), Err("refused"));
+    assert_eq!(fuse(&[4], 4, "1"), Ok(0));
+    assert_eq!(fuse(&[0, 2, 1, 1], 0, "0"), Ok(0));
+    assert_eq!(fuse(&[4, 0, 1, 1], 4, "9"), Ok(0));
 }

@@ -171,6 +171,14 @@ fn modules_match_by_what_they_are() {
     assert_eq!(module.state().parameters.len(), 2);
 }
 
+/// All orders of all operands are far too many to try.
+#[test]
+fn a_search_comes_to_an_end() {
+    let sum = |last: f64| fx::trace_fn!(|x| (0..40).fold(x.clone() * last, |y, _| &x + y)).unwrap();
+    assert_eq!(Pattern::new(sum(1.0)).unwrap().commutative().find(&sum(2.0)).len(), 0);
+    assert_eq!(Pattern::new(sum(1.0)).unwrap().commutative().find(&sum(1.0)).len(), 1);
+}
+
 #[test]
 fn filters_and_callbacks() {
     let module = || fx::trace_fn!(|x| x.clamp(0.0, 1.0).clamp(0.0, 2.0)).unwrap();

@@ -3,6 +3,7 @@
 //! `conv(x) * s`, `s * conv(x)`, `conv(x) / s`, `conv(x) + b`, `conv(x) - b`, `b - conv(x)`, where the other operand is a
 //! number, or state with one element for each channel. Chains of them are folded from the layer on.
 
+use super::as_one;
 use super::layer::{Layer, convolutions};
 use crate::arg::Arg;
 use crate::error::Result;
@@ -14,11 +15,11 @@ use crate::prelude::*;
 /// Folds scales and shifts into the layers before them, which must have no other user. Gives how many there were.
 ///
 /// # Errors
-/// None that a graph in order can give.
+/// If parameters have shapes that do not fit each other.
 pub fn fold_scale_bias(module: &mut GraphModule) -> Result<usize> {
     let mut functions = convolutions();
     functions.push(ops::linear);
-    module.edit_with_state(|graph, state| {
+    let fold = |graph: &mut Graph, state: &mut State| {
         let shared = state.shared_paths(graph);
         let mut count = 0;
         for id in graph.node_ids() {
@@ -41,7 +42,8 @@ pub fn fold_scale_bias(module: &mut GraphModule) -> Result<usize> {
         }
         state.retain_used(graph);
         Ok(count)
-    })
+    };
+    as_one(module, |module| module.edit_with_state(fold))
 }
 
 /// The node that a call of two operands alone uses, and which operand it is.

@@ -15,7 +15,7 @@ use crate::prelude::*;
 /// pairs there were.
 ///
 /// # Errors
-/// If the `forward` of a module of such a pair cannot be captured.
+/// If the `forward` of a module of such a pair cannot be captured, or parameters have shapes that do not fit each other.
 pub fn fuse_bn_conv(module: &mut GraphModule) -> Result<usize> {
     as_one(module, |module| {
         let state = module.state().clone();

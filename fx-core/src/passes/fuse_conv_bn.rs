@@ -20,7 +20,7 @@ use crate::prelude::*;
 /// read those.
 ///
 /// # Errors
-/// If the `forward` of such a module cannot be captured.
+/// If the `forward` of such a module cannot be captured, or parameters have shapes that do not fit each other.
 pub fn fuse_conv_bn(module: &mut GraphModule) -> Result<usize> {
     fuse_pairs(module, &convolutions())
 }

@@ -11,7 +11,7 @@ use crate::ops;
 /// noted for the linear layer has two dimensions, and nothing where shapes are not noted.
 ///
 /// # Errors
-/// If the `forward` of such a module cannot be captured.
+/// If the `forward` of such a module cannot be captured, or parameters have shapes that do not fit each other.
 pub fn fuse_linear_bn(module: &mut GraphModule) -> Result<usize> {
     fuse_pairs(module, &[ops::linear])
 }

@@ -42,6 +42,10 @@ impl Layer {
             Some(arg) => Some(state.tensor_of(graph, arg)?),
         };
         let groups = call.kwargs().get("groups").map_or(Some(1), Arg::as_int)?;
+        // What the function itself would refuse is no layer.
+        if weight.ndim() < 2 || groups < 1 || groups > weight.shape()[0] as i64 {
+            return None;
+        }
         Some(Self { node, function, dtype: weight.dtype(), weight, bias, groups })
     }
 

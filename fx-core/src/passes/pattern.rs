@@ -7,6 +7,7 @@
 //! - Nodes whose result the pattern does not give must have no other user, unless they read state.
 //! - What matches can be replaced as a whole: nothing outside lies between its nodes.
 //! - Matches do not overlap: the first in the order of the graph wins.
+//! - Where a choice fails, the next one is tried, up to 10,000 at one place.
 
 mod search;
 

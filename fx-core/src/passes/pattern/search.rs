@@ -27,6 +27,9 @@ const SYMMETRIC: [Function; 11] = [
     ops::logical_or,
 ];
 
+/// How many ways to match are tried at one place: orders of operands multiply.
+const TRIALS: usize = 10_000;
+
 /// A call of a module without state as the call of a function that it is.
 type Spelled = HashMap<NodeId, (Function, Vec<NodeArg>, Kwargs<NodeId>)>;
 
@@ -81,7 +84,8 @@ impl<'a> Search<'a> {
     fn search(&self, first: NodeId, anchor: NodeId) -> Option<IndexMap<NodeId, NodeArg>> {
         let start = Trial { bindings: IndexMap::new(), pending: vec![(first.into(), anchor.into())] };
         let mut choices = vec![start];
-        while let Some(mut trial) = choices.pop() {
+        for _ in 0..TRIALS {
+            let mut trial = choices.pop()?;
             if self.follow(&mut trial, &mut choices) && self.can_be_replaced(&trial.bindings) {
                 return Some(trial.bindings);
             }
@@ -186,7 +190,7 @@ impl<'a> Search<'a> {
 
     /// Whether nothing outside uses what would go, and nothing outside lies between what matches.
     fn can_be_replaced(&self, bindings: &IndexMap<NodeId, NodeArg>) -> bool {
-        let matched: HashMap<NodeId, NodeId> = self.matched(bindings).map(|(id, node)| (node, id)).collect();
+        let matched: IndexMap<NodeId, NodeId> = self.matched(bindings).map(|(id, node)| (node, id)).collect();
         let last = matched.keys().map(|id| self.places[id]).max().unwrap_or(0);
         let mut outside = Vec::new();
         for (node, wanted) in &matched {

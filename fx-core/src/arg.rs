@@ -4,6 +4,7 @@
 //! propagation. [`Arg::map`] and [`Arg::try_map`] are torch.fx's `map_arg`.
 
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 
 use crate::tensor::{DType, Scalar};
 
@@ -247,6 +248,40 @@ impl<V: PartialEq> PartialEq for Arg<V> {
 impl<V: PartialEq> PartialEq for Kwargs<V> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().all(|(key, arg)| other.get(key) == Some(arg))
+    }
+}
+
+impl<V: Eq> Eq for Arg<V> {}
+
+impl<V: Eq> Eq for Kwargs<V> {}
+
+/// Equal arguments have equal hashes: of a NaN no bits count.
+impl<V: Hash> Hash for Arg<V> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Arg::None | Arg::Ellipsis => {}
+            Arg::Value(value) => value.hash(state),
+            Arg::Bool(x) => x.hash(state),
+            Arg::Int(x) => x.hash(state),
+            Arg::Float(x) if x.is_nan() => {}
+            Arg::Float(x) => x.to_bits().hash(state),
+            Arg::Str(x) => x.hash(state),
+            Arg::DType(x) => x.hash(state),
+            Arg::List(items) | Arg::Tuple(items) => items.hash(state),
+            Arg::Dict(entries) => entries.hash(state),
+            Arg::Slice(bounds) => bounds.hash(state),
+        }
+    }
+}
+
+/// The order of the keys does not matter, so it is the number of entries that counts.
+impl<V: Hash> Hash for Kwargs<V> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.len().hash(state);
+        if let [(key, arg)] = &*self.0 {
+            (key, arg).hash(state);
+        }
     }
 }
 

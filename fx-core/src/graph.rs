@@ -15,8 +15,11 @@ mod lint;
 mod meta;
 mod namer;
 mod node;
+mod observe;
+mod order;
 mod parse;
 mod print;
+mod readable;
 
 use std::fmt;
 use std::ops::Index;
@@ -27,6 +30,7 @@ pub use lint::{Owner, Violation};
 pub use meta::{Metadata, ModuleFrame, ModuleStack, SourceLocation};
 pub(crate) use namer::is_keyword;
 pub use node::{Node, NodeId, Opcode, Target};
+pub use observe::{Change, Observer};
 
 use crate::arg::Arg;
 use crate::ops::Function;
@@ -63,6 +67,7 @@ pub struct Graph {
     /// The insertion points that come back when those now in force end, innermost last.
     outer_cursors: Vec<Cursor>,
     namer: namer::Namer,
+    observers: observe::Observers,
 }
 
 impl Graph {
@@ -137,9 +142,14 @@ impl Graph {
         self.nodes().find(|(_, node)| node.name() == name).map(|(id, _)| id)
     }
 
+    /// The nodes of an opcode, in order.
+    pub fn find_all(&self, op: Opcode) -> Vec<NodeId> {
+        self.nodes().filter(|(_, node)| node.op() == op).map(|(id, _)| id).collect()
+    }
+
     /// The placeholders, in order.
     pub fn placeholders(&self) -> Vec<NodeId> {
-        self.nodes().filter(|(_, node)| node.op() == Opcode::Placeholder).map(|(id, _)| id).collect()
+        self.find_all(Opcode::Placeholder)
     }
 
     /// The output node, if there is one.

@@ -3,6 +3,7 @@
 //! **Invariant:** the graph lints and everything it refers to is there. An edit that breaks this is undone; the plan is
 //! made from the graph when it is first run, so a stale plan cannot be run.
 
+mod file;
 mod state;
 
 use std::fmt;
@@ -96,6 +97,32 @@ impl GraphModule {
         graph.lint_with(&state)?;
         (self.graph, self.state, self.compiled) = (graph, state, Compiled::default());
         Ok(result)
+    }
+
+    /// Adds a module at `path`, such as `blocks.2.norm`, for calls to come. What is there already is replaced, with all
+    /// below it.
+    ///
+    /// # Errors
+    /// If the graph refers to something else there; then nothing has changed.
+    pub fn add_submodule(&mut self, path: &str, module: &dyn Module) -> Result<()> {
+        self.edit_with_state(|_, state| {
+            state.remove_below(path);
+            state.modules.insert(path.to_owned(), module.share());
+            Ok(())
+        })
+    }
+
+    /// Deletes the module at `path`, or all modules, parameters and buffers below it. Whether there were any.
+    ///
+    /// # Errors
+    /// If the graph refers to one of them; then nothing has changed.
+    pub fn delete_submodule(&mut self, path: &str) -> Result<bool> {
+        self.edit_with_state(|_, state| Ok(state.remove_below(path)))
+    }
+
+    /// The modules that the graph may call, by path.
+    pub fn named_modules(&self) -> impl Iterator<Item = (&str, &dyn Module)> {
+        self.state.modules.iter().map(|(path, module)| (path.as_str(), &**module))
     }
 
     /// Forgets the state that the graph does not refer to; torch.fx's `delete_all_unused_submodules`.

@@ -95,6 +95,11 @@ impl dyn Module {
         }
     }
 
+    /// Whether it is training, or a child is.
+    pub fn is_training(&self) -> bool {
+        entries(self).iter().any(|(_, entry)| matches!(entry, Entry::Training(flag) if flag.get()))
+    }
+
     /// How it is printed: `Linear(in_features=4, out_features=5, bias=True)`.
     pub fn repr(&self) -> String {
         format!("{}({})", self.type_name(), self.repr_arguments())

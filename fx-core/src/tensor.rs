@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 pub use dtype::DType;
 pub use element::{Element, Float, cast, num};
 pub(crate) use element::{dispatch, dispatch_float};
-pub use safetensors::{load_safetensors, load_safetensors_bytes, save_safetensors};
+pub use safetensors::{load_safetensors, load_safetensors_bytes, load_safetensors_with, save_safetensors};
 pub use scalar::Scalar;
 
 use crate::error::{Error, Result};

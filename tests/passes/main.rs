@@ -7,12 +7,22 @@ mod support;
 #[allow(dead_code, reason = "not every test uses everything")]
 mod fill;
 
+mod all_passes;
+mod canonical;
 mod cleaning;
+mod constants;
+mod cse;
 mod decompose_modules;
+mod fold_layers;
 mod fuse_conv_bn;
+mod manager;
+mod module_api;
+mod patch;
+mod pattern;
 
 use fx::graph_module::State;
-use fx::{Arg, Graph, GraphModule, Tensor};
+use fx::prelude::*;
+use fx::{Arg, Graph, GraphModule, Interpreter};
 
 /// A module of a printed graph.
 #[track_caller]
@@ -21,20 +31,39 @@ fn module(text: &str, state: State) -> GraphModule {
     GraphModule::with_state(graph, state, "Test").expect("the graph is in order")
 }
 
-fn run(module: &GraphModule, inputs: &[Tensor]) -> Vec<Tensor> {
-    let output = module.run(inputs.iter().cloned().map(Arg::Value).collect()).expect("the graph runs");
+/// State with these parameters.
+fn parameters<const N: usize>(entries: [(&str, Tensor); N]) -> State {
+    let mut state = State::new();
+    let entries = entries.map(|(path, tensor)| (path.to_owned(), Parameter::new(tensor)));
+    state.parameters.extend(entries);
+    state
+}
+
+fn tensors(output: fx::Result<Arg<Tensor>>) -> Vec<Tensor> {
     let mut tensors = Vec::new();
-    output.for_each(&mut |tensor: &Tensor| tensors.push(tensor.clone()));
+    output.expect("the graph runs").for_each(&mut |tensor: &Tensor| tensors.push(tensor.clone()));
     tensors
 }
 
-/// Checks that two modules give the same, up to a tolerance.
+/// Runs a module as it is, node by node: its plan has passes of its own.
+fn run(module: &GraphModule, inputs: &[Tensor]) -> Vec<Tensor> {
+    tensors(Interpreter::new(module).run(inputs.iter().cloned().map(Arg::Value).collect()))
+}
+
+fn run_plan(module: &GraphModule, inputs: &[Tensor]) -> Vec<Tensor> {
+    tensors(module.run(inputs.iter().cloned().map(Arg::Value).collect()))
+}
+
+/// Checks that the second of two modules gives in every mode what the first gives, up to a tolerance.
 #[track_caller]
 fn check_close(a: &GraphModule, b: &GraphModule, inputs: &[Tensor], rtol: f64, atol: f64) {
-    let (a, b) = (run(a, inputs), run(b, inputs));
-    assert_eq!(a.len(), b.len());
-    for (a, b) in a.iter().zip(&b) {
-        assert_eq!((a.dtype(), a.shape()), (b.dtype(), b.shape()));
-        assert!(b.all_close(a, rtol, atol), "off by {}", a.max_abs_diff(b));
+    let wanted = run(a, inputs);
+    let plan_atol = atol.max(if rtol == 0.0 { 1e-6 } else { 0.0 });
+    for (found, rtol, atol) in [(run(b, inputs), rtol, atol), (run_plan(b, inputs), rtol.max(1e-5), plan_atol)] {
+        assert_eq!(found.len(), wanted.len());
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert_eq!((found.dtype(), found.shape()), (wanted.dtype(), wanted.shape()));
+            assert!(found.all_close(wanted, rtol, atol), "off by {}", found.max_abs_diff(wanted));
+        }
     }
 }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::namer;
 use super::node::{Node, Slot};
-use super::{Graph, Metadata, NodeArg, NodeId, Opcode, Target, missing};
+use super::{Change, Graph, Metadata, NodeArg, NodeId, Opcode, Target, missing};
 use crate::arg::{Key, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ops::Effect;
@@ -62,6 +62,7 @@ impl Graph {
             self.cursor = Cursor::After(id);
         }
         self.add_to_inputs(id);
+        self.notify(Change::Created(id));
         id
     }
 
@@ -107,6 +108,7 @@ impl Graph {
             return Err(Error::new(ErrorKind::Graph, message)
                 .help("replace its uses first, for example with `replace_all_uses_with`"));
         }
+        self.notify(Change::Erased(id));
         self.remove_from_inputs(id);
         self.repair_cursors(id);
         self.unlink(id);
@@ -137,6 +139,14 @@ impl Graph {
             self.map_inputs(*user, &mut |input| if input == old { new.clone() } else { NodeArg::Value(input) });
         }
         users
+    }
+
+    /// Notes for the node that takes the place of another the shape that is noted for that one.
+    pub fn keep_shape(&mut self, old: NodeId, new: &NodeArg) {
+        let shape = self.get(old).and_then(|node| node.meta.shape().cloned());
+        if let (Some(shape), Some(meta)) = (shape, new.as_value().and_then(|new| self.meta_mut(*new))) {
+            meta.insert(shape);
+        }
     }
 
     /// Makes those users of `old` that `replace` accepts use `new` instead; gives the changed nodes.
@@ -313,6 +323,28 @@ impl Graph {
         self.len != before
     }
 
+    /// Removes a node that has no users, and the reads of state that only it used.
+    ///
+    /// # Errors
+    /// As [`Graph::erase_node`].
+    pub fn erase_with_reads(&mut self, id: NodeId) -> Result<()> {
+        let mut reads = self.get(id).map(Node::inputs).unwrap_or_default();
+        reads.retain(|input| self[*input].op == Opcode::GetAttr);
+        self.erase_node(id)?;
+        self.erase_unused(reads);
+        Ok(())
+    }
+
+    /// Removes those of the nodes that nobody uses, the last one first, and gives how many went.
+    pub fn erase_unused(&mut self, ids: impl IntoIterator<Item = NodeId, IntoIter: DoubleEndedIterator>) -> usize {
+        let mut count = 0;
+        for id in ids.into_iter().rev() {
+            let unused = self.get(id).is_some_and(|node| node.users.is_empty());
+            count += usize::from(unused && self.erase_node(id).is_ok());
+        }
+        count
+    }
+
     pub(super) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
         self.slots.get_mut(id.index()).and_then(|slot| slot.node.as_mut().filter(|_| slot.generation == id.generation))
     }
@@ -357,6 +389,7 @@ impl Graph {
         }
         // Where it is a user already, it keeps its place among them.
         self.add_to_inputs(id);
+        self.notify(Change::Arguments(id));
     }
 
     fn add_to_inputs(&mut self, id: NodeId) {

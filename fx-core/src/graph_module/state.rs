@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::graph::{Graph, NodeArg, Opcode, Owner};
+use crate::graph::{Graph, Node, NodeArg, Opcode, Owner};
 use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries};
 use crate::tensor::Tensor;
 
@@ -47,6 +47,11 @@ impl State {
         parameter.or_else(|| self.buffers.get(path).map(Buffer::tensor))
     }
 
+    /// The module that a node calls.
+    pub fn callee(&self, node: &Node) -> Option<&Arc<dyn Module>> {
+        self.modules.get(node.target().name()).filter(|_| node.op() == Opcode::CallModule)
+    }
+
     /// The tensor that an argument reads, if it is a node that reads one.
     pub fn tensor_of(&self, graph: &Graph, arg: &NodeArg) -> Option<Tensor> {
         let node = graph.get(*arg.as_value()?).filter(|node| node.op() == Opcode::GetAttr)?;
@@ -73,6 +78,18 @@ impl State {
             free = format!("{path}_{count}");
         }
         free
+    }
+
+    /// Removes what is at a path or below it. Whether there was anything.
+    pub fn remove_below(&mut self, path: &str) -> bool {
+        let is_below =
+            |have: &str| have.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let count = |state: &Self| state.modules.len() + state.parameters.len() + state.buffers.len();
+        let before = count(self);
+        self.modules.retain(|have, _| !is_below(have));
+        self.parameters.retain(|have, _| !is_below(have));
+        self.buffers.retain(|have, _| !is_below(have));
+        count(self) != before
     }
 
     /// Whether a module above the path is there, which may have something of its own at it.

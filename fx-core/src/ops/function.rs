@@ -1,8 +1,8 @@
 //! Functions: handles to static definitions, open to user-defined ones.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{LazyLock, RwLock};
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
@@ -137,6 +137,9 @@ static REGISTRY: LazyLock<RwLock<HashMap<&'static str, Function>>> = LazyLock::n
     RwLock::new(table.map(|function| (function.name(), *function)).collect())
 });
 
+/// What was declared about wrapped functions, by name.
+static EFFECTS: RwLock<BTreeMap<&'static str, Effect>> = RwLock::new(BTreeMap::new());
+
 impl Function {
     /// The handle of a definition.
     pub const fn new(definition: &'static Definition) -> Self {
@@ -164,8 +167,26 @@ impl Function {
     }
 
     /// What a call does beside giving its result.
-    pub const fn effect(self) -> Effect {
-        self.0.effect
+    pub fn effect(self) -> Effect {
+        let declared = || EFFECTS.read().unwrap_or_else(PoisonError::into_inner).get(self.0.name).copied();
+        match self.0.source.style {
+            Style::Wrapped => declared().unwrap_or(self.0.effect),
+            _ => self.0.effect,
+        }
+    }
+
+    /// Declares what a call of a wrapped function does beside giving its result, for the whole process: such functions count
+    /// as pure otherwise. torch.fx's `has_side_effect`.
+    ///
+    /// # Errors
+    /// If the function is one of the op table, whose effects are known.
+    pub fn declare_effect(self, effect: Effect) -> Result<()> {
+        if self.0.source.style != Style::Wrapped {
+            return Err(Error::argument(format!("the effect of `{}` is known", self.0.name))
+                .help("only functions marked `#[wrap]` can be declared to have one"));
+        }
+        EFFECTS.write().unwrap_or_else(PoisonError::into_inner).insert(self.0.name, effect);
+        Ok(())
     }
 
     /// The result of a call.

@@ -17,10 +17,20 @@ use crate::error::{Error, ErrorKind, Result};
 /// # Errors
 /// If the file cannot be read, is no safetensors file, or holds an element type that there is no [`DType`] for.
 pub fn load_safetensors(path: impl AsRef<Path>) -> Result<IndexMap<String, Tensor>> {
+    load_safetensors_with(path).map(|(tensors, _)| tensors)
+}
+
+/// As [`load_safetensors`], with the texts that the file holds beside the tensors.
+///
+/// # Errors
+/// As [`load_safetensors`].
+pub fn load_safetensors_with(path: impl AsRef<Path>) -> Result<(IndexMap<String, Tensor>, HashMap<String, String>)> {
     let path = path.as_ref();
     let context = |error: Error| Error::new(error.kind(), format!("{}: {}", path.display(), error.message()));
     let bytes = fs::read(path).map_err(|error| context(error.into()))?;
-    load_safetensors_bytes(&bytes).map_err(context)
+    let tensors = load_safetensors_bytes(&bytes).map_err(context)?;
+    let metadata = SafeTensors::read_metadata(&bytes).ok().and_then(|(_, metadata)| metadata.metadata().clone());
+    Ok((tensors, metadata.unwrap_or_default()))
 }
 
 /// Reads all tensors of a safetensors file in memory.

@@ -140,19 +140,11 @@ fn rewrite_node(
     let Some(output) = output else { return Ok(false) };
     let output = session.node_arg(output)?;
     let graph = &mut session.graph();
-    keep_shape(graph, id, &output);
+    graph.keep_shape(id, &output);
     take_elements(graph, id, &output)?;
     graph.replace_all_uses_with_arg(id, &output);
     graph.erase_node(id)?;
     Ok(true)
-}
-
-/// What shape propagation noted about a node holds for the one in its place.
-fn keep_shape(graph: &mut Graph, id: NodeId, output: &NodeArg) {
-    let shape = graph[id].meta().shape().cloned();
-    if let (Some(shape), Some(meta)) = (shape, output.as_value().and_then(|new| graph.meta_mut(*new))) {
-        meta.insert(shape);
-    }
 }
 
 /// Where a tuple takes the place of a node, what took an element of the node stands for that element.

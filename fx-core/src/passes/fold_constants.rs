@@ -1,0 +1,112 @@
+//! What does not depend on the inputs is computed once.
+
+use std::collections::HashSet;
+
+use super::effect;
+use crate::arg::Arg;
+use crate::error::Result;
+use crate::graph::{Graph, NodeArg, NodeId, NodeMap, Opcode};
+use crate::graph_module::{GraphModule, State};
+use crate::module::Buffer;
+use crate::ops::Effect;
+use crate::tensor::Tensor;
+
+/// The constant part of a module, split off: run it again when parameters have changed.
+pub struct Constants {
+    /// A graph without inputs that gives the list of the constants.
+    pub module: GraphModule,
+    /// The paths of the buffers that hold them, in the order of the tensors.
+    pub paths: Vec<String>,
+}
+
+impl Constants {
+    /// Computes the constants anew, and sets the buffers of the module that they were split from.
+    ///
+    /// # Errors
+    /// If a constant cannot be computed, or has another shape than before.
+    pub fn update(&self, module: &GraphModule) -> Result<()> {
+        let mut tensors = Vec::new();
+        self.module.run(Vec::new())?.for_each(&mut |tensor: &Tensor| tensors.push(tensor.clone()));
+        for (path, tensor) in self.paths.iter().zip(tensors) {
+            if let Some(buffer) = module.state().buffers.get(path) {
+                buffer.set(tensor)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Replaces what does not depend on the inputs by buffers with its values. Random calls, and what they give, stay. Gives
+/// how many nodes went.
+///
+/// # Errors
+/// If a constant cannot be computed.
+pub fn fold_constants(module: &mut GraphModule) -> Result<usize> {
+    let before = module.graph().len();
+    split_constants(module)?;
+    Ok(before.saturating_sub(module.graph().len()))
+}
+
+/// As [`fold_constants`], and gives the constant part; None if there is none.
+///
+/// # Errors
+/// As [`fold_constants`].
+pub fn split_constants(module: &mut GraphModule) -> Result<Option<Constants>> {
+    module.edit_with_state(|graph, state| {
+        let constants = constant_nodes(graph, state);
+        let is_call = |id: &NodeId| graph[*id].op() != Opcode::GetAttr;
+        let is_needed = |id: &NodeId| graph[*id].users().any(|user| !constants.contains(&user));
+        let order = graph.node_ids().into_iter().filter(|id| constants.contains(id));
+        let order: Vec<_> = order.collect();
+        let results: Vec<_> = order.iter().copied().filter(|id| is_call(id) && is_needed(id)).collect();
+        if results.is_empty() {
+            return Ok(None);
+        }
+        let part = constant_part(graph, state, &order, &results)?;
+        let values = part.run(Vec::new())?;
+        let mut paths = Vec::new();
+        for (id, value) in results.iter().zip(values.as_items().unwrap_or_default()) {
+            let buffer = |tensor: &Tensor| {
+                let path = state.free_path("_folded_constant");
+                state.buffers.insert(path.clone(), Buffer::new(tensor.clone()));
+                paths.push(path.clone());
+                graph.inserting_before(*id, |graph| graph.get_attr(&path))
+            };
+            let value: NodeArg = value.map(&mut { buffer });
+            graph.replace_all_uses_with_arg(*id, &value);
+        }
+        graph.erase_unused(order);
+        state.retain_used(graph);
+        Ok(Some(Constants { module: part, paths }))
+    })
+}
+
+/// The reads, and the calls without effects that depend only on such nodes.
+fn constant_nodes(graph: &Graph, state: &State) -> HashSet<NodeId> {
+    let mut constants = HashSet::new();
+    for (id, node) in graph.nodes() {
+        let is_constant = match node.op() {
+            Opcode::Placeholder | Opcode::Output => false,
+            Opcode::GetAttr => true,
+            _ => node.inputs().iter().all(|input| constants.contains(input)) && effect(state, node) == Effect::Pure,
+        };
+        if is_constant {
+            constants.insert(id);
+        }
+    }
+    constants
+}
+
+/// A module of the constant nodes alone.
+fn constant_part(graph: &Graph, state: &State, order: &[NodeId], results: &[NodeId]) -> Result<GraphModule> {
+    let mut part = Graph::new();
+    let mut map = NodeMap::new();
+    for id in order {
+        let copy = part.node_copy(graph, *id, &mut |input| Ok(map[&input].clone()))?;
+        map.insert(*id, copy.into());
+    }
+    part.output(Arg::List(results.iter().map(|id| map[id].clone()).collect()));
+    let reads = part.node_ids();
+    part.erase_unused(reads.into_iter().filter(|id| part[*id].op() != Opcode::Output).collect::<Vec<_>>());
+    GraphModule::with_state(part, state.clone(), "Constants")
+}

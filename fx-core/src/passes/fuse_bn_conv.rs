@@ -1,0 +1,65 @@
+//! A batch norm in evaluation before a convolution: a scale and a shift of its inputs, which its weight can take up.
+//!
+//! Exact where the convolution pads with nothing: zeros around the input would have been shifted too.
+
+use super::layer::{CONVS, Layer, scale_and_shift};
+use super::{as_one, decompose_modules_if};
+use crate::arg::Arg;
+use crate::error::Result;
+use crate::graph::{Graph, Node, NodeId};
+use crate::graph_module::{GraphModule, State};
+use crate::ops;
+use crate::prelude::*;
+
+/// Fuses every batch norm in evaluation with the convolution that alone uses it, where that is exact. Gives how many
+/// pairs there were.
+///
+/// # Errors
+/// If the `forward` of a module of such a pair cannot be captured, or parameters have shapes that do not fit each other.
+pub fn fuse_bn_conv(module: &mut GraphModule) -> Result<usize> {
+    as_one(module, |module| {
+        let state = module.state().clone();
+        decompose_modules_if(module, |graph, id, _| is_in_pair(graph, &state, id))?;
+        module.edit_with_state(|graph, state| {
+            let shared = state.shared_paths(graph);
+            let mut count = 0;
+            for bn in graph.find_calls(ops::batch_norm) {
+                let Some((layer, scale, shift)) = pair(graph, state, bn) else { continue };
+                let input = graph[bn].args()[0].clone();
+                graph.replace_all_uses_with_arg(bn, &input);
+                graph.erase_with_reads(bn)?;
+                layer.after(&scale, &shift).store(graph, state, &shared);
+                count += 1;
+            }
+            state.retain_used(graph);
+            Ok(count)
+        })
+    })
+}
+
+/// Whether a call of a module is one of a pair, as far as the names of types tell.
+fn is_in_pair(graph: &Graph, state: &State, id: NodeId) -> bool {
+    let name_is = |node: &Node, start: &str| {
+        let module = state.callee(node).filter(|module| !module.is_training());
+        module.is_some_and(|module| module.type_name().starts_with(start) && !module.type_name().contains("Transpose"))
+    };
+    let only_user = |id: NodeId| graph[id].users().next().filter(|_| graph[id].users().len() == 1);
+    let input = graph[id].args().first().and_then(Arg::as_value).copied();
+    let after_norm = |id: NodeId| name_is(&graph[id], "BatchNorm") && only_user(id).is_some();
+    name_is(&graph[id], "Conv") && input.is_some_and(after_norm)
+        || after_norm(id) && only_user(id).is_some_and(|user| name_is(&graph[user], "Conv"))
+}
+
+/// The convolution that alone uses a batch norm, and the scale and shift that the norm is.
+fn pair(graph: &Graph, state: &State, bn: NodeId) -> Option<(Layer, Tensor, Tensor)> {
+    let user = graph[bn].users().next().filter(|_| graph[bn].users().len() == 1)?;
+    let layer = Layer::of(graph, state, user, &CONVS)?;
+    let unpadded = match graph[user].kwargs().get("padding") {
+        None => true,
+        Some(Arg::Str(word)) => word == "valid",
+        Some(arg) => arg.as_items().is_some_and(|sizes| sizes.iter().all(|size| size.as_int() == Some(0))),
+    };
+    let is_input = graph[user].args()[0].as_value() == Some(&bn);
+    let (scale, shift) = scale_and_shift(graph, state, &graph[bn]).filter(|_| unpadded && is_input)?;
+    Some((layer, scale, shift))
+}

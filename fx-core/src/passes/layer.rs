@@ -1,0 +1,155 @@
+//! Layers that a scale and a shift can be folded into: convolutions and linear layers whose parameters are state.
+
+use std::collections::HashSet;
+
+use crate::arg::Arg;
+use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
+use crate::graph_module::State;
+use crate::module::Parameter;
+use crate::ops::{self, Function};
+use crate::prelude::*;
+
+/// Convolutions that are not transposed.
+pub(crate) const CONVS: [Function; 3] = [ops::conv1d, ops::conv2d, ops::conv3d];
+
+const TRANSPOSED: [Function; 3] = [ops::conv_transpose1d, ops::conv_transpose2d, ops::conv_transpose3d];
+
+/// A layer as a call of a function. What is folded into its parameters is computed in f64 and rounded once.
+pub(crate) struct Layer {
+    /// The call.
+    pub(crate) node: NodeId,
+    /// What is called.
+    pub(crate) function: Function,
+    weight: Tensor,
+    bias: Option<Tensor>,
+    groups: i64,
+    dtype: DType,
+}
+
+/// The functions of layers over channels: convolutions, transposed or not.
+pub(crate) fn convolutions() -> Vec<Function> {
+    CONVS.into_iter().chain(TRANSPOSED).collect()
+}
+
+impl Layer {
+    /// The layer that a node calls, if it is one of these functions.
+    pub(crate) fn of(graph: &Graph, state: &State, node: NodeId, functions: &[Function]) -> Option<Self> {
+        let call = &graph[node];
+        let function = call.function().filter(|function| functions.contains(function))?;
+        let weight = state.tensor_of(graph, call.args().get(1)?)?;
+        let bias = match call.args().get(2) {
+            None | Some(Arg::None) => None,
+            Some(arg) => Some(state.tensor_of(graph, arg)?),
+        };
+        let groups = call.kwargs().get("groups").map_or(Some(1), Arg::as_int)?;
+        // What the function itself would refuse is no layer.
+        if weight.ndim() < 2 || groups < 1 || groups > weight.shape()[0] as i64 {
+            return None;
+        }
+        Some(Self { node, function, dtype: weight.dtype(), weight, bias, groups })
+    }
+
+    /// The number of dimensions of its result, given a batch: that of its weight.
+    pub(crate) fn rank(&self) -> usize {
+        self.weight.ndim()
+    }
+
+    /// The element type of its weight.
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The number of channels that it makes.
+    pub(crate) fn outputs(&self) -> usize {
+        let [first, second] = [self.weight.shape()[0], self.weight.shape()[1]];
+        if self.is_transposed() { second * self.groups as usize } else { first }
+    }
+
+    fn is_transposed(&self) -> bool {
+        TRANSPOSED.contains(&self.function)
+    }
+
+    /// The weight in this shape and the bias, in f64.
+    fn wide(&self, shape: [i64; 4]) -> (Tensor, Tensor) {
+        let bias = self.bias.as_ref().map(|bias| bias.to_dtype(DType::F64));
+        let bias = bias.unwrap_or_else(|| Tensor::filled([self.outputs()], 0.0, DType::F64));
+        (self.weight.to_dtype(DType::F64).reshape(shape), bias)
+    }
+
+    fn with(self, weight: &Tensor, bias: Tensor) -> Self {
+        let size: Vec<i64> = self.weight.shape().iter().map(|size| *size as i64).collect();
+        Self { weight: weight.reshape(size), bias: Some(bias), ..self }
+    }
+
+    /// With every output channel times `scale` and plus `shift`, numbers or one for each channel.
+    #[must_use]
+    pub(crate) fn then(self, scale: &Tensor, shift: &Tensor) -> Self {
+        let [first, second] = [self.weight.shape()[0] as i64, self.weight.shape()[1] as i64];
+        // A transposed convolution has the outputs of each group in its second dimension.
+        let shape = match self.is_transposed() {
+            true => [self.groups, first / self.groups, second, -1],
+            false => [first, 1, 1, -1],
+        };
+        let (weight, bias) = self.wide(shape);
+        let per_output = scale.expand([self.outputs()]).reshape([shape[0], 1, shape[2], 1]);
+        self.with(&(weight * per_output), bias * scale + shift)
+    }
+
+    /// With every input channel times `scale` and plus `shift` before, for a layer that is not transposed and pads with
+    /// nothing.
+    #[must_use]
+    pub(crate) fn after(self, scale: &Tensor, shift: &Tensor) -> Self {
+        let [first, second] = [self.weight.shape()[0] as i64, self.weight.shape()[1] as i64];
+        let (weight, bias) = self.wide([self.groups, first / self.groups, second, -1]);
+        let inputs = [self.groups * second];
+        let per_input = |x: &Tensor| x.expand(inputs).reshape([self.groups, 1, second, 1]);
+        let moved = (&weight * per_input(shift)).sum_dim([2, 3]).reshape([first]);
+        let weight = weight * per_input(scale);
+        self.with(&weight, bias + moved)
+    }
+
+    /// Writes the parameters into the state: at the paths of the old ones, or at new ones where these are shared.
+    pub(crate) fn store(self, graph: &mut Graph, state: &mut State, shared: &HashSet<String>) {
+        let old = graph[self.node].args().to_vec();
+        let path_of = |arg: &NodeArg| Some(graph[*arg.as_value()?].target().to_string());
+        let (weight, bias) = (path_of(&old[1]).unwrap_or_default(), old.get(2).and_then(path_of));
+        let beside = weight.strip_suffix("weight").map_or(format!("{weight}_bias"), |stem| format!("{stem}bias"));
+        let mut args = vec![old[0].clone()];
+        let mut store = |own: Option<&String>, wanted: &str, tensor: Tensor| {
+            let (path, arg) = match own.filter(|own| !shared.contains(*own)) {
+                Some(own) => (own.clone(), old[args.len()].clone()),
+                None => {
+                    let path = state.free_path(wanted);
+                    let read = graph.inserting_before(self.node, |graph| graph.get_attr(&path));
+                    (path, read.into())
+                }
+            };
+            state.parameters.insert(path, Parameter::new(tensor.to_dtype(self.dtype)));
+            args.push(arg);
+        };
+        store(Some(&weight), &weight, self.weight);
+        if let Some(tensor) = self.bias {
+            store(bias.as_ref(), &beside, tensor);
+        }
+        graph.set_args(self.node, args);
+        let reads = old[1..].iter().filter_map(|arg| arg.as_value().copied());
+        let reads: Vec<_> = reads.filter(|id| graph[*id].op() == Opcode::GetAttr).collect();
+        graph.erase_unused(reads);
+    }
+}
+
+/// What a batch norm in evaluation does to each channel: `x * scale + shift`, in f64.
+pub(crate) fn scale_and_shift(graph: &Graph, state: &State, norm: &Node) -> Option<(Tensor, Tensor)> {
+    if norm.kwargs().get("training") == Some(&Arg::Bool(true)) {
+        return None;
+    }
+    let tensor = |index: usize| Some(state.tensor_of(graph, norm.args().get(index)?)?.to_dtype(DType::F64));
+    let or = |index: usize, default: f64| match norm.args().get(index) {
+        None | Some(Arg::None) => Some(Tensor::scalar(default)),
+        Some(_) => tensor(index),
+    };
+    let eps = norm.kwargs().get("eps").map_or(Some(1e-5), Arg::as_float)?;
+    let scale = or(3, 1.0)? / (tensor(2)? + eps).sqrt();
+    let shift = or(4, 0.0)? - tensor(1)? * &scale;
+    Some((scale, shift))
+}

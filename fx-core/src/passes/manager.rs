@@ -1,0 +1,208 @@
+//! A sequence of passes, with constraints on their order, checks between them, and a log.
+
+use std::fmt;
+
+use super::as_one;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph_module::GraphModule;
+
+type Pass = Box<dyn Fn(&mut GraphModule) -> Result<usize>>;
+type Check = Box<dyn Fn(&GraphModule) -> Result<()>>;
+
+/// Runs passes one after the other; the module is linted after each, and is as it was if one fails.
+///
+/// ```
+/// # use fx_core::{passes::{self, PassManager}, prelude::*, *};
+/// # fn main() -> Result<()> {
+/// let mut module = fx_core::trace_fn!(|x| x.relu() + x.relu())?;
+/// let log = PassManager::new()
+///     .pass("cse", passes::eliminate_common_subexpressions)
+///     .pass("dead code", passes::eliminate_dead_code)
+///     .before("cse", "dead code")
+///     .run(&mut module)?;
+/// assert_eq!(log.to_string(), "cse: 1 change, 5 to 4 nodes\ndead code: no change");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Default)]
+pub struct PassManager {
+    passes: Vec<(String, Pass)>,
+    order: Vec<(String, String)>,
+    checks: Vec<Check>,
+    rounds: usize,
+}
+
+/// What each pass did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log(pub Vec<LogEntry>);
+
+/// What one pass did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// The name of the pass.
+    pub pass: String,
+    /// The number of its changes.
+    pub changes: usize,
+    /// The number of nodes before and after.
+    pub nodes: [usize; 2],
+    /// The lines of the graph that went, and those that came, in order.
+    pub lines: [Vec<String>; 2],
+}
+
+impl PassManager {
+    /// No passes.
+    pub fn new() -> Self {
+        Self { rounds: 1, ..Self::default() }
+    }
+
+    /// Adds a pass under a name.
+    #[must_use]
+    pub fn pass(mut self, name: &str, pass: impl Fn(&mut GraphModule) -> Result<usize> + 'static) -> Self {
+        self.passes.push((name.to_owned(), Box::new(pass)));
+        self
+    }
+
+    /// Demands that one pass runs before another.
+    #[must_use]
+    pub fn before(mut self, first: &str, second: &str) -> Self {
+        self.order.push((first.to_owned(), second.to_owned()));
+        self
+    }
+
+    /// Adds a check that runs after each pass.
+    #[must_use]
+    pub fn check(mut self, check: impl Fn(&GraphModule) -> Result<()> + 'static) -> Self {
+        self.checks.push(Box::new(check));
+        self
+    }
+
+    /// Runs all passes again until none changes anything, at most `rounds` times.
+    #[must_use]
+    pub fn until_stable(mut self, rounds: usize) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    /// The names of the passes in the order in which they run: that in which they were added, but for the constraints.
+    ///
+    /// # Errors
+    /// If the constraints contradict each other, or name a pass that is not there.
+    pub fn order(&self) -> Result<Vec<&str>> {
+        Ok(self.sorted()?.into_iter().map(|place| &*self.passes[place].0).collect())
+    }
+
+    /// Runs the passes.
+    ///
+    /// # Errors
+    /// What a pass or a check gives, with the name of the pass and of those before it; then the module is as it was.
+    pub fn run(&self, module: &mut GraphModule) -> Result<Log> {
+        let order = self.sorted()?;
+        let mut log = Log::default();
+        as_one(module, |module| {
+            for _ in 0..self.rounds.max(1) {
+                let mut changes = 0;
+                for place in &order {
+                    let entry = self.step(*place, module).map_err(|error| self.located(error, *place, &log))?;
+                    changes += entry.changes;
+                    log.0.push(entry);
+                }
+                if changes == 0 {
+                    break;
+                }
+            }
+            Ok(log.0.iter().map(|entry| entry.changes).sum())
+        })?;
+        Ok(log)
+    }
+
+    /// The first pass after which `is_good` does not hold, found by halving: the prefixes of the sequence are run on copies
+    /// of the module. None if it holds after all of them.
+    ///
+    /// # Errors
+    /// What a pass or `is_good` gives, and if it does not hold before any pass.
+    pub fn bisect(&self, module: &GraphModule, is_good: impl Fn(&GraphModule) -> Result<bool>) -> Result<Option<&str>> {
+        let order = self.sorted()?;
+        let after = |count: usize| {
+            let mut copy = module.clone();
+            for place in &order[..count] {
+                (self.passes[*place].1)(&mut copy)?;
+            }
+            is_good(&copy)
+        };
+        if !after(0)? {
+            return Err(Error::argument("the module is not good before any pass").help("bisect from one that is"));
+        }
+        if after(order.len())? {
+            return Ok(None);
+        }
+        let (mut good, mut bad) = (0, order.len());
+        while bad - good > 1 {
+            let middle = usize::midpoint(good, bad);
+            *(if after(middle)? { &mut good } else { &mut bad }) = middle;
+        }
+        Ok(Some(&self.passes[order[good]].0))
+    }
+
+    fn step(&self, place: usize, module: &mut GraphModule) -> Result<LogEntry> {
+        let (name, pass) = &self.passes[place];
+        let before = module.graph().clone();
+        let changes = pass(module)?;
+        module.graph().lint_with(module.state())?;
+        self.checks.iter().try_for_each(|check| check(module))?;
+        let nodes = [before.len(), module.graph().len()];
+        let texts = [before.to_string(), module.graph().to_string()];
+        let only_in = |a: usize, b: usize| {
+            let other: std::collections::HashSet<_> = texts[b].lines().collect();
+            texts[a].lines().filter(|line| !other.contains(line)).map(|line| line.trim().to_owned()).collect()
+        };
+        let lines = [only_in(0, 1), only_in(1, 0)];
+        Ok(LogEntry { pass: name.clone(), changes, nodes, lines })
+    }
+
+    fn located(&self, error: Error, place: usize, log: &Log) -> Error {
+        let before: Vec<_> = log.0.iter().map(|entry| &*entry.pass).collect();
+        let before =
+            if before.is_empty() { "before any other".to_owned() } else { format!("after {}", before.join(", ")) };
+        Error::new(error.kind(), format!("the pass `{}` failed, {before}: {error}", self.passes[place].0))
+    }
+
+    fn sorted(&self) -> Result<Vec<usize>> {
+        let place = |name: &str| {
+            let found = self.passes.iter().position(|(pass, _)| pass == name);
+            found.ok_or_else(|| Error::not_found(format!("there is no pass `{name}`, which a constraint names")))
+        };
+        let edges = self.order.iter().map(|(a, b)| Ok((place(a)?, place(b)?))).collect::<Result<Vec<_>>>()?;
+        let mut left: Vec<usize> = (0..self.passes.len()).collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let is_free = |pass: &usize| edges.iter().all(|(first, second)| second != pass || !left.contains(first));
+            let Some(next) = left.iter().position(is_free) else {
+                let names: Vec<_> = left.iter().map(|place| format!("`{}`", self.passes[*place].0)).collect();
+                let message = format!("the constraints on these passes contradict each other: {}", names.join(", "));
+                return Err(Error::new(ErrorKind::Argument, message));
+            };
+            order.push(left.remove(next));
+        }
+        Ok(order)
+    }
+}
+
+impl fmt::Display for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, LogEntry { pass, changes, nodes: [before, after], .. }) in self.0.iter().enumerate() {
+            f.write_str(if place == 0 { "" } else { "\n" })?;
+            match changes {
+                0 => write!(f, "{pass}: no change")?,
+                1 => write!(f, "{pass}: 1 change, {before} to {after} nodes")?,
+                _ => write!(f, "{pass}: {changes} changes, {before} to {after} nodes")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for PassManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.passes.iter().map(|(name, _)| name)).finish()
+    }
+}

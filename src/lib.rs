@@ -14,3 +14,8 @@ pub mod prelude {
     pub use fx_core::prelude::*;
     pub use fx_macros::traceable;
 }
+
+/// The examples of the documentation are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/for-torch-fx-users.md")]
+struct ForTorchFxUsers;

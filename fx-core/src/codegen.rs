@@ -14,15 +14,15 @@ mod forward;
 mod kinds;
 mod literal;
 mod model;
+mod readable;
 mod site;
-
-use std::any::Any;
 
 pub use folder::FolderOptions;
 pub(crate) use folder::to_folder;
+pub use kinds::sizes;
+pub use readable::{readable, statements};
 
 use crate::graph_module::GraphModule;
-use crate::module::Module;
 
 /// The graph as Rust source.
 pub fn code(module: &GraphModule) -> String {
@@ -31,9 +31,4 @@ pub fn code(module: &GraphModule) -> String {
         return source.text;
     }
     format!("{}\ncompile_error!({:?});\n", source.text, source.problems.join("; "))
-}
-
-/// A module that is a captured model itself: it has a graph, so it has source.
-fn nested(module: &dyn Module) -> Option<&GraphModule> {
-    (module as &dyn Any).downcast_ref()
 }

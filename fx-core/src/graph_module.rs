@@ -198,6 +198,12 @@ impl GraphModule {
         crate::codegen::code(self)
     }
 
+    /// The generated `forward` with shapes, as far as they were propagated, source lines and modules as comments;
+    /// torch.fx's `print_readable`.
+    pub fn readable(&self) -> String {
+        crate::codegen::readable(self)
+    }
+
     /// Writes a crate called `name` into the folder `path`: its manifest, [`GraphModule::code`] as `src/lib.rs`, and the
     /// state as `model.safetensors`.
     ///
@@ -228,6 +234,19 @@ impl GraphModule {
         let name = node.target();
         let default = node.args().first().ok_or_else(|| Error::argument(format!("the input `{name}` is missing")))?;
         default.try_map(&mut |_| Err(Error::argument(format!("the default of `{name}` is not a constant"))))
+    }
+
+    /// The arguments of a call, one for each input: those given by position, then those given by name, else defaults.
+    ///
+    /// # Errors
+    /// If there are too many arguments, an input has neither an argument nor a default, or no input has a name.
+    pub fn bind<V: Clone>(&self, args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Vec<Arg<V>>> {
+        let mut args = self.positional(args, kwargs)?;
+        crate::interpreter::Inputs::new(&self.graph, |_| true).check(args.len())?;
+        for id in self.graph.placeholders().into_iter().skip(args.len()) {
+            args.push(self.default_of(id)?);
+        }
+        Ok(args)
     }
 
     /// The arguments of a call by position: those given by name, and defaults before them.
@@ -262,12 +281,8 @@ impl GraphModule {
     /// # Errors
     /// If there are too few or too many arguments, or one is not of `graph`; then `graph` may hold part of the copy.
     pub fn inline_into(&self, graph: &mut Graph, args: Vec<Arg<NodeId>>) -> Result<Option<Arg<NodeId>>> {
-        crate::interpreter::Inputs::new(&self.graph, |_| true).check(args.len())?;
-        let mut map = NodeMap::new();
-        let mut args = args.into_iter();
-        for id in self.graph.placeholders() {
-            map.insert(id, args.next().map_or_else(|| self.default_of(id), Ok)?);
-        }
+        let args = self.bind(args, &Kwargs::new())?;
+        let mut map: NodeMap = self.graph.placeholders().into_iter().zip(args).collect();
         graph.graph_copy(&self.graph, &mut map)
     }
 }
@@ -328,6 +343,13 @@ impl InputArg for Arg<Tensor> {
 impl<T: InputArg> Inputs for T {
     fn into_args(self) -> Vec<Arg<Tensor>> {
         vec![self.into_input()]
+    }
+}
+
+/// The arguments themselves, as many as there are.
+impl Inputs for Vec<Arg<Tensor>> {
+    fn into_args(self) -> Vec<Arg<Tensor>> {
+        self
     }
 }
 

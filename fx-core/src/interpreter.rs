@@ -112,7 +112,10 @@ pub trait Interpretable: Value {
     ///
     /// # Errors
     /// If it does not take the arguments.
-    fn call_module(module: &dyn Module, args: Vec<Arg<Self>>, kwargs: Kwargs<Self>) -> Result<Arg<Self>>;
+    fn call_module(module: &dyn Module, args: Vec<Arg<Self>>, kwargs: Kwargs<Self>) -> Result<Arg<Self>> {
+        let (graph, values) = crate::trace::trace_call(crate::trace::Leaves::None, module, &args, &kwargs)?;
+        Interpreter::new(&graph).run(values)
+    }
 
     /// Runs `f` for a node: what proxies record in it comes from the node's place in the user's source.
     #[doc(hidden)]

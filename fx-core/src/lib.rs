@@ -5,6 +5,7 @@
 pub mod arg;
 pub mod codegen;
 pub mod compile;
+pub mod draw;
 pub mod error;
 pub mod graph;
 pub mod graph_module;
@@ -13,6 +14,7 @@ pub mod module;
 pub mod ops;
 pub mod passes;
 pub mod tensor;
+mod text;
 pub mod trace;
 pub mod value;
 

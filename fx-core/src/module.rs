@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
+use crate::graph_module::GraphModule;
 use crate::tensor::Tensor;
 use crate::trace::Proxy;
 use crate::value::Meta;
@@ -93,6 +94,11 @@ impl dyn Module {
                 flag.set(training);
             }
         }
+    }
+
+    /// The captured model, if it is one.
+    pub fn as_graph_module(&self) -> Option<&GraphModule> {
+        (self as &dyn Any).downcast_ref()
     }
 
     /// Whether it is training, or a child is.

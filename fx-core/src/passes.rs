@@ -1,6 +1,6 @@
-//! Transforms of a captured model, one file each, written with the public interface only.
+//! Passes on a captured model, one file each, written with the public interface only: transforms, analyses, splits.
 //!
-//! A pass is a function of a [`GraphModule`] that gives the number of its changes. What it gives lints, computes the same
+//! A transform is a function of a [`GraphModule`] that gives the number of its changes. What it gives lints, computes the same
 //! unless the pass says otherwise, and can be printed; a pass that fails, or changes nothing, leaves the module as it
 //! was. Options, where there are any, are a second argument.
 
@@ -48,6 +48,37 @@ pub use remove_identities::{remove_dropout, remove_identities};
 pub use replace_pattern::replace_pattern;
 pub use splice::Part;
 pub use to_dtype::to_dtype;
+
+// Analysis: what is found out about a model.
+mod compare;
+mod cost;
+mod memory;
+mod roofline;
+mod shape_prop;
+mod timeline;
+mod view;
+
+pub use compare::{Difference, bisect, compare, minimize, prefix};
+pub use cost::{Cost, CostReport, NodeCost, cost};
+pub use memory::{MemoryProfile, peak_memory, peak_memory_of};
+pub use roofline::{Bound, Device, Estimate, Roofline, roofline};
+pub use shape_prop::{Inferred, Strides, infer_shapes, propagate_shapes};
+pub use timeline::{Event, Timeline, timeline};
+
+// Splitting: one graph into several, and back.
+mod extract;
+mod inline;
+mod partition;
+mod split;
+mod splitter;
+mod support;
+
+pub use extract::Partition;
+pub use inline::inline_submodules;
+pub use partition::CapabilityBasedPartitioner;
+pub use split::{Tag, split_by_tags, split_module};
+pub use splitter::{SplitSettings, split_by_support};
+pub use support::{OperatorSupport, all, any, decline_input_dtype, decline_names};
 
 use crate::error::Result;
 use crate::graph_module::GraphModule;

@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{NodeArg, NodeId, Opcode};
+use crate::graph::{NodeArg, Opcode};
 use crate::graph_module::GraphModule;
 use crate::interpreter::{Hooks, Interpreter};
 use crate::module::{Module, Traceable, TraceableFn};
@@ -81,30 +81,30 @@ pub fn trace_fn<A: Tree<Proxy>, R: Tree<Proxy>>(
     })
 }
 
-/// Captures one call of a module, with a placeholder for each node among its arguments. No part of it is a leaf, unless
-/// the tracer says so.
+/// Captures one call of a module: inputs stand for the values among the arguments, in order, everything else is fixed.
+/// Gives those values too, as the arguments for a run. No part of the module is a leaf, unless the tracer says so.
 ///
 /// # Errors
-/// As [`trace`].
-pub fn trace_call(
+/// As [`trace`], and if the module does not take these arguments.
+pub fn trace_call<V: Clone>(
     tracer: impl Tracer + 'static,
     module: &dyn Module,
-    args: &[NodeArg],
-    kwargs: &Kwargs<NodeId>,
-) -> Result<GraphModule> {
-    let mut inputs = indexmap::IndexSet::new();
-    let mut count = |id: &NodeId| {
-        inputs.insert(*id);
-    };
-    args.iter().for_each(|arg| arg.for_each(&mut count));
-    kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut count));
+    args: &[Arg<V>],
+    kwargs: &Kwargs<V>,
+) -> Result<(GraphModule, Vec<Arg<V>>)> {
+    let mut values = Vec::new();
+    let mut collect = |value: &V| values.push(Arg::Value(value.clone()));
+    args.iter().for_each(|arg| arg.for_each(&mut collect));
+    kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut collect));
     let session = Session::new(Rc::new(tracer), Some(module));
     session.enter_root(module);
-    session.run(inputs.iter().map(|_| input("input")), module.type_name(), |values| {
-        let mut value = |id: &NodeId| Ok::<_, Error>(values[inputs.get_index_of(id).unwrap_or_default()].clone());
-        let args = args.iter().map(|arg| arg.try_flat_map(&mut value)).collect::<Result<_>>()?;
-        module.call_proxy(args, &kwargs.try_flat_map(&mut value)?)
-    })
+    let captured = session.run(values.iter().map(|_| input("input")), module.type_name(), |inputs| {
+        let mut inputs = inputs.into_iter();
+        let mut next = |_: &V| inputs.next().ok_or_else(|| Error::new(ErrorKind::Trace, "an input is missing"));
+        let args = args.iter().map(|arg| arg.try_flat_map(&mut next)).collect::<Result<_>>()?;
+        module.call_proxy(args, &kwargs.try_flat_map(&mut next)?)
+    })?;
+    Ok((captured, values))
 }
 
 /// Captures a captured model anew, with overrides: torch.fx's `Transformer`. All modules are leaves, nodes keep their

@@ -10,6 +10,7 @@
 //! [`Value::apply`] is the one required method. Every tensor method comes from a row of the op table (the
 //! family traits of [`crate::ops`], implemented for every value) or is a composition of them.
 
+pub mod assume;
 mod call;
 mod dim;
 mod eager;

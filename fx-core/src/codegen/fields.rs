@@ -35,7 +35,7 @@ pub(super) fn fields(module: &GraphModule) -> (Fields<'_>, Vec<String>) {
     let (mut fields, mut problems) = (Fields::new(), Vec::new());
     let state = module.state();
     for (path, module) in &state.modules {
-        let field = match super::nested(&**module) {
+        let field = match module.as_graph_module() {
             Some(nested) => Field::Captured(nested),
             None => Field::Module(&**module),
         };

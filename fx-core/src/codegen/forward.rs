@@ -11,9 +11,12 @@ use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::value::Meta;
 
-/// A `forward` as text, and what there is no source for.
+/// A `forward`, and what there is no source for.
 pub(super) struct Forward {
-    pub(super) text: String,
+    /// `pub fn forward(&self, x: Tensor) -> Tensor`
+    pub(super) signature: String,
+    /// The statement of each node that has one.
+    pub(super) statements: Vec<(NodeId, String)>,
     pub(super) problems: Vec<String>,
 }
 
@@ -25,17 +28,17 @@ struct Body<'a> {
     problems: Vec<String>,
 }
 
-/// The function, indented by four spaces.
+/// The function.
 pub(super) fn forward(module: &GraphModule) -> Forward {
     let mut body = Body { module, kinds: kinds(module), unpacked: HashSet::new(), problems: Vec::new() };
     let graph = module.graph();
     let patterns = body.patterns();
     let mut dying = site::dying(graph, &body.unpacked);
-    let mut lines = Vec::new();
+    let mut statements = Vec::new();
     for (id, node) in graph.nodes().filter(|(id, _)| !body.unpacked.contains(id)) {
         let site = Site { graph, kinds: &body.kinds, dying: dying.remove(&id).unwrap_or_default() };
-        match body.statement(&site, node, patterns.get(&id)) {
-            Ok(line) => lines.extend(line),
+        match body.statement(&site, id, node, patterns.get(&id)) {
+            Ok(line) => statements.extend(line.map(|line| (id, line))),
             Err(problem) => body.problems.push(format!("{problem} (in `{}`)", graph.format_node(id))),
         }
     }
@@ -45,11 +48,19 @@ pub(super) fn forward(module: &GraphModule) -> Forward {
     if !parameters.contains("Tensor") && !ty.contains("Tensor") {
         body.problems.push("the graph takes and gives no tensor".to_owned());
     }
-    let text = format!(
-        "    /// What the graph computes.\n    pub fn forward(&self{parameters}){result} {{\n{}    }}\n",
-        lines.iter().map(|line| format!("        {line}\n")).collect::<String>()
-    );
-    Forward { text, problems: body.problems }
+    Forward { signature: format!("pub fn forward(&self{parameters}){result}"), statements, problems: body.problems }
+}
+
+impl Forward {
+    /// The function's source, indented by four spaces; one with problems does not compile and says them.
+    pub(super) fn text(&self) -> String {
+        let body = if self.problems.is_empty() {
+            self.statements.iter().map(|(_, line)| format!("        {line}\n")).collect()
+        } else {
+            format!("        compile_error!({:?})\n", self.problems.join("; "))
+        };
+        format!("    /// What the graph computes.\n    {} {{\n{body}    }}\n", self.signature)
+    }
 }
 
 /// The names and types of the parameters of `forward`.
@@ -129,8 +140,13 @@ impl Body<'_> {
         (node.users().len() > 0).then_some(names)
     }
 
-    fn statement(&self, site: &Site<'_>, node: &Node, pattern: Option<&String>) -> Result<Option<String>, String> {
-        let id = self.graph().find(node.name()).ok_or("the node is not in its graph")?;
+    fn statement(
+        &self,
+        site: &Site<'_>,
+        id: NodeId,
+        node: &Node,
+        pattern: Option<&String>,
+    ) -> Result<Option<String>, String> {
         let expression = match node.op() {
             Opcode::Placeholder => match node.args().first() {
                 None | Some(Arg::None) => return Ok(None),
@@ -180,7 +196,7 @@ impl Body<'_> {
         checked_path(path)?;
         let module = self.module.state().modules.get(path).ok_or_else(|| format!("there is no module at `{path}`"))?;
         let place = site::place(path);
-        let known: Vec<String> = match super::nested(&**module) {
+        let known: Vec<String> = match module.as_graph_module() {
             Some(nested) => types(nested).into_iter().map(|(_, ty)| ty).collect(),
             None => module.signature().types.iter().map(|ty| (*ty).to_owned()).collect(),
         };
@@ -269,7 +285,7 @@ fn structured(site: &Site<'_>, arg: &NodeArg) -> Option<(String, String)> {
 }
 
 /// A shape as a comment: `f32[2, 3]`.
-fn shown(meta: &Arg<Meta>) -> Option<String> {
+pub(super) fn shown(meta: &Arg<Meta>) -> Option<String> {
     match meta {
         Arg::Value(Meta::Unknown) => None,
         Arg::Value(meta) => Some(meta.to_string()),

@@ -1,6 +1,6 @@
 //! What the value of each node is in Rust: a tensor, a size, a structure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::arg::Arg;
 use crate::graph::{Graph, Node, NodeId, Opcode};
@@ -35,7 +35,7 @@ pub(super) fn kinds(module: &GraphModule) -> Kinds {
             Opcode::GetAttr => Kind::State,
             Opcode::CallModule => {
                 let nested =
-                    module.state().modules.get(node.target().name()).and_then(|module| super::nested(&**module));
+                    module.state().modules.get(node.target().name()).and_then(|module| module.as_graph_module());
                 nested.map_or_else(|| result(graph, id, node), output)
             }
             Opcode::CallFunction | Opcode::CallMethod => call(graph, &kinds, id, node),
@@ -44,6 +44,11 @@ pub(super) fn kinds(module: &GraphModule) -> Kinds {
         kinds.insert(id, kind);
     }
     kinds
+}
+
+/// The nodes whose values are symbolic sizes, as far as that follows from the calls and from shapes.
+pub fn sizes(module: &GraphModule) -> HashSet<NodeId> {
+    kinds(module).into_iter().filter(|(_, kind)| *kind == Kind::Size).map(|(id, _)| id).collect()
 }
 
 fn placeholder(graph: &Graph, id: NodeId, node: &Node) -> Kind {

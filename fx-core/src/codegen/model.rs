@@ -49,12 +49,7 @@ impl Source {
             parameters.join(", ")
         ));
         parts.extend(load(module, &given));
-        let mut body = forward.text;
-        if !forward.problems.is_empty() {
-            let (head, _) = body.split_once("{\n").unwrap_or((&body, ""));
-            body = format!("{head}{{\n        compile_error!({:?})\n    }}\n", forward.problems.join("; "));
-        }
-        parts.push(body);
+        parts.push(forward.text());
         self.text.push_str(&format!("#[traceable]\nimpl {class} {{\n{}}}\n", parts.join("\n")));
     }
 

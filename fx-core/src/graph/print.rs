@@ -54,25 +54,15 @@ impl Graph {
     /// The graph as a table: opcode, name, target, args, kwargs.
     pub fn tabular(&self) -> String {
         let text = Text { graph: self, prefix: "" };
-        let mut rows = vec![["opcode", "name", "target", "args", "kwargs"].map(str::to_owned)];
-        rows.extend(self.nodes().map(|(_, node)| {
-            [
-                node.op.to_string(),
-                node.name.clone(),
-                node.target.to_string(),
-                text.args(node),
-                text.kwargs(&node.kwargs),
-            ]
-        }));
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: [usize; 5] = std::array::from_fn(width);
-        let rule = widths.map(|width| "-".repeat(width));
-        rows.insert(1, rule);
-        let line = |row: &[String; 5]| {
-            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        let row = |(_, node): (NodeId, &Node)| {
+            let (op, target) = (node.op.to_string(), node.target.to_string());
+            vec![op, node.name.clone(), target, text.args(node), text.kwargs(&node.kwargs)]
         };
-        rows.iter().map(line).collect::<Vec<_>>().join("\n")
+        crate::text::table(
+            &["opcode", "name", "target", "args", "kwargs"],
+            &[],
+            &self.nodes().map(row).collect::<Vec<_>>(),
+        )
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn dims(indices: Option<&[i64]>, ndim: usize) -> Result<SmallVec<[usi
 
 /// Checks that two dimensions are equal, unless that cannot be told.
 pub(super) fn require_equal(a: &Dim, b: &Dim, message: impl FnOnce() -> String) -> Result<()> {
-    if a.known_eq(b) == Some(false) { Err(Error::shape(message())) } else { Ok(()) }
+    if a.may_eq(b) { Ok(()) } else { Err(Error::shape(message())) }
 }
 
 /// The shape that two shapes broadcast to.
@@ -51,10 +51,9 @@ pub(super) fn broadcast(a: &[Dim], b: &[Dim]) -> Result<Shape> {
             match (x.as_int(), y.as_int()) {
                 (Some(1), _) => Ok(y),
                 (_, Some(1)) => Ok(x),
-                // A symbolic dimension beside a known one above 1 must be that one.
-                (Some(_), None) => Ok(x),
+                // A symbolic dimension beside one above 1, or beside another symbolic one, must be that one.
+                _ if !x.may_eq(&y) => Err(mismatch(a, b, i)),
                 (None, Some(_)) => Ok(y),
-                _ if x.known_eq(&y) == Some(false) => Err(mismatch(a, b, i)),
                 _ => Ok(x),
             }
         })

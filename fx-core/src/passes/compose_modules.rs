@@ -51,7 +51,7 @@ fn has_same_state(state: &State, leaf: &dyn Module, path: &str) -> bool {
 /// What the `forward` of the leaf does with its first inputs, with the paths of its state in the root.
 fn body(leaf: &dyn Module, path: &str, inputs: usize) -> Option<Part> {
     let args = inputs_of(&mut Graph::new(), inputs);
-    let body = trace_call(Leaves::None, leaf, &args, &Kwargs::new()).ok()?;
+    let (body, _) = trace_call(Leaves::None, leaf, &args, &Kwargs::new()).ok()?;
     let mut graph = body.graph().clone();
     for read in graph.find_all(Opcode::GetAttr) {
         let full = join(path, graph[read].target());

@@ -31,7 +31,7 @@ fn writes_buffers(module: &dyn Module) -> bool {
 }
 
 fn effect_of_forward(module: &dyn Module, node: &Node) -> Effect {
-    let Ok(body) = trace_call(Leaves::None, module, node.args(), node.kwargs()) else { return Effect::Impure };
+    let Ok((body, _)) = trace_call(Leaves::None, module, node.args(), node.kwargs()) else { return Effect::Impure };
     let calls = body.graph().nodes().filter(|(_, node)| !matches!(node.op(), Opcode::Placeholder | Opcode::Output));
     let effects: Vec<_> = calls.map(|(_, node)| effect(body.state(), node)).collect();
     let strongest = [Effect::Impure, Effect::Random].into_iter().find(|effect| effects.contains(effect));

@@ -58,7 +58,7 @@ fn is_identity(module: &dyn Module, node: &Node, functions: &[Function]) -> bool
     if entries(module).iter().any(|(_, entry)| !matches!(entry, Entry::Training(_))) {
         return false;
     }
-    let Ok(body) = trace_call(Leaves::None, module, node.args(), node.kwargs()) else { return false };
+    let Ok((body, _)) = trace_call(Leaves::None, module, node.args(), node.kwargs()) else { return false };
     let graph = body.graph();
     let calls = graph.nodes().filter(|(_, node)| !matches!(node.op(), Opcode::Placeholder | Opcode::Output));
     let only_calls = calls.clone().all(|(_, node)| identity_of(body.state(), node, functions).is_some());

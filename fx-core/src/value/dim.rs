@@ -140,6 +140,37 @@ impl Dim {
         }
     }
 
+    /// Whether two are equal as far as is known: not certainly different, and not against what was
+    /// [assumed](super::assume) before in the same scope, where equality is assumed from then on.
+    pub fn may_eq(&self, other: &Dim) -> bool {
+        self.known_eq(other).unwrap_or_else(|| super::assume::equal(self, other))
+    }
+
+    /// A symbol and what it is, if this is zero and says that: `N - 2*M` gives `N` and `2*M`.
+    pub(super) fn zero_of(&self) -> Option<(Dim, String, Dim)> {
+        let Dim::Expr(expr) = self else { return None };
+        expr.0.iter().find_map(|(atoms, factor)| {
+            let [Atom::Symbol(name, _)] = &atoms[..] else { return None };
+            let symbol = Self::atom(atoms[0].clone());
+            let rest = &(&symbol * *factor) - self;
+            let value = match (factor, rest.as_int()) {
+                (1, _) => rest,
+                (-1, _) => -&rest,
+                (factor, Some(rest)) if rest % factor == 0 => Dim::Int(rest / factor),
+                _ => return None,
+            };
+            (!value.symbols().contains(&**name)).then(|| (symbol, name.to_string(), value))
+        })
+    }
+
+    /// A number of which it is certainly a multiple, and that it is not below, if it is a symbol.
+    pub(super) fn step(&self) -> i64 {
+        match self.single() {
+            Some((Atom::Symbol(_, multiple_of), 1)) => *multiple_of,
+            _ => 1,
+        }
+    }
+
     /// The names of its symbols.
     pub fn symbols(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
@@ -310,6 +341,13 @@ fn floor_div(a: i64, b: i64) -> i64 {
 fn floor_rem(a: i64, b: i64) -> i64 {
     let remainder = a.wrapping_rem(b);
     if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder }
+}
+
+/// Zero.
+impl Default for Dim {
+    fn default() -> Self {
+        Dim::Int(0)
+    }
 }
 
 impl From<i64> for Dim {

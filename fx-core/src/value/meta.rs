@@ -100,6 +100,12 @@ impl From<TensorMeta> for Meta {
     }
 }
 
+impl From<Meta> for Arg<Meta> {
+    fn from(meta: Meta) -> Self {
+        Arg::Value(meta)
+    }
+}
+
 impl Value for Meta {
     fn apply(call: Call<'_, Self>) -> Result<Arg<Self>> {
         match call.callee {

@@ -35,7 +35,7 @@ fn operands<const N: usize>(
 
 fn check_bias(bias: Option<&TensorMeta>, outputs: &Dim) -> Result<()> {
     match bias {
-        Some(bias) if bias.ndim() != 1 || bias.shape[0].known_eq(outputs) == Some(false) => {
+        Some(bias) if bias.ndim() != 1 || !bias.shape[0].may_eq(outputs) => {
             Err(Error::shape(format!("the bias must have one element for each of {outputs} channels, found {bias}")))
         }
         _ => Ok(()),

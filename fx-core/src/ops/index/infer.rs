@@ -166,8 +166,8 @@ fn require_slices(x: &TensorMeta, source: &TensorMeta, dim: usize, count: &Dim) 
     let fail = || Error::shape(format!("{count} slices of {x} along dimension {dim} are expected, found {source}"));
     let have = size(source, dim);
     let fits = x.ndim() == source.ndim()
-        && have.known_eq(count) != Some(false)
-        && (0..x.ndim()).all(|i| i == dim || x.shape[i].known_eq(&source.shape[i]) != Some(false));
+        && have.may_eq(count)
+        && (0..x.ndim()).all(|i| i == dim || x.shape[i].may_eq(&source.shape[i]));
     if fits { Ok(()) } else { Err(fail()) }
 }
 
@@ -242,7 +242,7 @@ pub(super) fn searchsorted(sorted: &TensorMeta, values: Num<'_, Meta>, _: bool) 
     if sorted.ndim() > 1 {
         let lead = sorted.ndim() - 1;
         let fits =
-            shape.len() == sorted.ndim() && (0..lead).all(|dim| sorted.shape[dim].known_eq(&shape[dim]) != Some(false));
+            shape.len() == sorted.ndim() && (0..lead).all(|dim| sorted.shape[dim].may_eq(&shape[dim]));
         if !fits {
             return Err(Error::shape(format!(
                 "the values {shape:?} and the sorted sequence {sorted} must agree in all but the last dimension"
@@ -309,7 +309,7 @@ pub(super) fn embedding_bag(
         }
         require_same_dtype(weight, factors)?;
         let equal = factors.ndim() == input.ndim()
-            && factors.shape.iter().zip(&input.shape).all(|(a, b)| a.known_eq(b) != Some(false));
+            && factors.shape.iter().zip(&input.shape).all(|(a, b)| a.may_eq(b));
         if !equal {
             return Err(Error::shape(format!("the weights of samples ({factors}) must have the shape of {input}")));
         }

@@ -63,7 +63,7 @@ pub(super) fn shape(
         let mut scores = result.clone();
         scores.extend([end(query, 2), end(key, 2)]);
         let both = rules::broadcast(&scores, &mask.shape)?;
-        if both.len() != scores.len() || both.iter().zip(&scores).any(|(a, b)| a.known_eq(b) == Some(false)) {
+        if both.len() != scores.len() || both.iter().zip(&scores).any(|(a, b)| !a.may_eq(b)) {
             return Err(Error::shape(format!("the mask {mask} does not broadcast to the scores {scores:?}")));
         }
     }

@@ -91,7 +91,7 @@ fn added(input: &TensorMeta, product: TensorMeta, beta: Scalar, alpha: Scalar) -
         return Err(Error::argument("for integers `alpha` and `beta` must be integers"));
     }
     let shape = shape::broadcast(&product.shape, &input.shape)?;
-    if shape.len() != product.ndim() || shape.iter().zip(&product.shape).any(|(a, b)| a.known_eq(b) == Some(false)) {
+    if shape.len() != product.ndim() || shape.iter().zip(&product.shape).any(|(a, b)| !a.may_eq(b)) {
         return Err(Error::shape(format!("{input} does not broadcast to the product, {product}")));
     }
     Ok(product)
@@ -130,7 +130,7 @@ pub(crate) fn linear(x: &TensorMeta, weight: &TensorMeta, bias: Option<&TensorMe
     }
     if let Some(bias) = bias {
         let outputs = if weight.ndim() == 2 { weight.shape[0].clone() } else { Dim::Int(1) };
-        if bias.ndim() > 1 || bias.numel().known_eq(&outputs) == Some(false) {
+        if bias.ndim() > 1 || !bias.numel().may_eq(&outputs) {
             return Err(Error::shape(format!("the bias must have {outputs} elements, found {bias}")));
         }
     }
@@ -160,7 +160,7 @@ pub(super) fn bilinear(
     }
     let outputs = &weight.shape[0];
     if let Some(bias) = bias
-        && (bias.ndim() != 1 || bias.shape[0].known_eq(outputs) == Some(false)) {
+        && (bias.ndim() != 1 || !bias.shape[0].may_eq(outputs)) {
             return Err(Error::shape(format!("the bias must have {outputs} elements, found {bias}")));
         }
     let mut shape = Shape::from(&a.shape[..last]);

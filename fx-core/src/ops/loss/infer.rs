@@ -37,7 +37,7 @@ fn broadcast(x: &TensorMeta, y: &TensorMeta) -> Result<TensorMeta> {
 
 /// Checks that two shapes are equal, as far as that can be told.
 fn require_same_shape(x: &TensorMeta, y: &TensorMeta) -> Result<()> {
-    let equal = x.ndim() == y.ndim() && x.shape.iter().zip(&y.shape).all(|(a, b)| a.known_eq(b) != Some(false));
+    let equal = x.ndim() == y.ndim() && x.shape.iter().zip(&y.shape).all(|(a, b)| a.may_eq(b));
     if equal { Ok(()) } else { Err(Error::shape(format!("the input ({x}) and the target ({y}) differ in shape"))) }
 }
 
@@ -45,7 +45,7 @@ fn require_same_shape(x: &TensorMeta, y: &TensorMeta) -> Result<()> {
 fn require_weight(weight: Option<&TensorMeta>, loss: &TensorMeta) -> Result<()> {
     let Some(weight) = weight else { return Ok(()) };
     let fits = shape::broadcast(&weight.shape, &loss.shape)?;
-    let equal = fits.len() == loss.ndim() && fits.iter().zip(&loss.shape).all(|(a, b)| a.known_eq(b) != Some(false));
+    let equal = fits.len() == loss.ndim() && fits.iter().zip(&loss.shape).all(|(a, b)| a.may_eq(b));
     if equal { Ok(()) } else { Err(Error::shape(format!("the weight ({weight}) has more elements than the loss"))) }
 }
 
@@ -115,7 +115,7 @@ fn by_class(x: &TensorMeta, target: &TensorMeta, weight: Option<&TensorMeta>) ->
     let mut expected = x.shape.clone();
     expected.remove(1);
     let fits = target.ndim() == expected.len()
-        && target.shape.iter().zip(&expected).all(|(a, b)| a.known_eq(b) != Some(false));
+        && target.shape.iter().zip(&expected).all(|(a, b)| a.may_eq(b));
     if !fits {
         return Err(Error::shape(format!("classes of shape {expected:?} are expected for {x}, found {target}")));
     }

@@ -13,7 +13,7 @@ fn per_channel(operands: &[(Opt<'_>, &str)], channels: &Dim) -> Result<()> {
     for (operand, name) in operands {
         let Some(operand) = operand else { continue };
         require_float(operand)?;
-        if operand.ndim() != 1 || operand.shape[0].known_eq(channels) == Some(false) {
+        if operand.ndim() != 1 || !operand.shape[0].may_eq(channels) {
             return Err(Error::shape(format!(
                 "`{name}` must have one element for each of {channels} channels, found {operand}"
             )));
@@ -56,7 +56,7 @@ fn normalized(x: &TensorMeta, operands: &[(Opt<'_>, &str)], shape: &[i64]) -> Re
     require_float(x)?;
     let fits = |x: &TensorMeta, exact: bool| {
         let lead = x.ndim().checked_sub(shape.len()).filter(|lead| !exact || *lead == 0)?;
-        x.shape[lead..].iter().zip(shape).all(|(dim, &want)| dim.known_eq(&Dim::Int(want)) != Some(false)).then_some(())
+        x.shape[lead..].iter().zip(shape).all(|(dim, &want)| dim.may_eq(&Dim::Int(want))).then_some(())
     };
     if shape.is_empty() || fits(x, false).is_none() {
         return Err(Error::shape(format!("the last dimensions of {x} are not {shape:?}, the shape to normalise over")));

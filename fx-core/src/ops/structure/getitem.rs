@@ -177,7 +177,7 @@ pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>) -> Result<Arg<Meta>> {
 }
 
 fn mask_fits(dims: &[Dim], mask: &TensorMeta) -> Result<()> {
-    if dims.iter().zip(&mask.shape).any(|(dim, masked)| dim.known_eq(masked) == Some(false)) {
+    if dims.iter().zip(&mask.shape).any(|(dim, masked)| !dim.may_eq(masked)) {
         return Err(Error::shape(format!("a mask of shape {:?} does not fit the dimensions {dims:?}", mask.shape)));
     }
     Ok(())

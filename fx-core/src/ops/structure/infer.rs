@@ -35,7 +35,7 @@ pub(super) fn resolve(numel: &Dim, sizes: &[Dim]) -> Result<Shape> {
     match unknown.as_slice() {
         [] => {
             let product: Dim = sizes.iter().cloned().product();
-            if product.known_eq(numel) == Some(false) { Err(fail()) } else { Ok(sizes.into()) }
+            if product.may_eq(numel) { Ok(sizes.into()) } else { Err(fail()) }
         }
         [place] => {
             let known: Dim = sizes.iter().enumerate().filter(|(i, _)| i != place).map(|(_, x)| x.clone()).product();
@@ -43,7 +43,7 @@ pub(super) fn resolve(numel: &Dim, sizes: &[Dim]) -> Result<Shape> {
                 return Err(fail().help("-1 cannot be found beside a size of 0"));
             }
             let left = numel.floor_div(&known);
-            if (&left * &known).known_eq(numel) == Some(false) {
+            if !(&left * &known).may_eq(numel) {
                 return Err(fail());
             }
             let mut shape = Shape::from(sizes);
@@ -141,7 +141,7 @@ pub(super) fn expand(x: &TensorMeta, size: SmallVec<[Dim; 6]>) -> Result<TensorM
         match (have, want.as_int()) {
             (Some(have), Some(-1)) => Ok(have.clone()),
             (None, Some(-1)) => Err(Error::shape("a new dimension cannot have the size -1")),
-            (Some(have), _) if have.as_int() != Some(1) && have.known_eq(want) == Some(false) => {
+            (Some(have), _) if have.as_int() != Some(1) && !have.may_eq(want) => {
                 Err(Error::shape(format!("a dimension of size {have} cannot be expanded to {want}")))
             }
             _ => Ok(want.clone()),
@@ -266,7 +266,7 @@ pub(super) fn cat(tensors: Vec<&TensorMeta>, dim: i64) -> Result<TensorMeta> {
     dims[dim] = Dim::Int(0);
     for x in tensors.iter().filter(|x| !is_nothing(&x.shape)) {
         let fits = x.ndim() == first.ndim()
-            && (0..first.ndim()).all(|i| i == dim || x.shape[i].known_eq(&first.shape[i]) != Some(false));
+            && (0..first.ndim()).all(|i| i == dim || x.shape[i].may_eq(&first.shape[i]));
         if !fits {
             return Err(Error::shape(format!("{x} does not fit {first}: sizes must be equal but for dimension {dim}")));
         }
@@ -278,7 +278,7 @@ pub(super) fn cat(tensors: Vec<&TensorMeta>, dim: i64) -> Result<TensorMeta> {
 pub(super) fn stack(tensors: Vec<&TensorMeta>, dim: i64) -> Result<TensorMeta> {
     let Some(first) = tensors.first() else { return Err(Error::argument("there are no tensors to stack")) };
     for x in &tensors {
-        let fits = x.ndim() == first.ndim() && x.shape.iter().zip(&first.shape).all(|(a, b)| a.known_eq(b) != Some(false));
+        let fits = x.ndim() == first.ndim() && x.shape.iter().zip(&first.shape).all(|(a, b)| a.may_eq(b));
         if !fits {
             return Err(Error::shape(format!("{x} does not have the shape of {first}")));
         }

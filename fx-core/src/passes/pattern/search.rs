@@ -257,10 +257,10 @@ fn as_function(state: &State, node: &Node) -> Option<(Function, Vec<NodeArg>, Kw
     if entries(&**module).iter().any(|(_, entry)| !matches!(entry, Entry::Training(_))) {
         return None;
     }
-    let inputs: indexmap::IndexSet<NodeId> = node.inputs();
-    let body = trace_call(Leaves::None, &**module, node.args(), node.kwargs()).ok()?;
+    let (body, inputs) = trace_call(Leaves::None, &**module, node.args(), node.kwargs()).ok()?;
     let graph = body.graph();
-    let places: HashMap<NodeId, NodeId> = graph.placeholders().into_iter().zip(inputs).collect();
+    let places: HashMap<NodeId, NodeId> =
+        graph.placeholders().into_iter().zip(inputs.iter().filter_map(|input| input.as_value().copied())).collect();
     single_call(graph, &places)
 }
 

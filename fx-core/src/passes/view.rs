@@ -1,0 +1,34 @@
+//! Which functions give a view of their first operand: no data is copied, no memory taken.
+
+use crate::ops::{Function, functions as f};
+
+/// Whether a call's result shares the storage of its first operand.
+///
+/// A `reshape` of a tensor whose strides do not allow it copies; without strides that cannot be told, and is rare.
+pub(super) fn is_view(function: Function) -> bool {
+    let views = [
+        f::reshape,
+        f::view,
+        f::flatten,
+        f::unflatten,
+        f::squeeze,
+        f::unsqueeze,
+        f::permute,
+        f::transpose,
+        f::movedim,
+        f::expand,
+        f::expand_as,
+        f::broadcast_to,
+        f::narrow,
+        f::select,
+        f::diagonal,
+        f::unfold,
+        f::split,
+        f::chunk,
+        f::unbind,
+        f::getitem,
+        f::size,
+        f::numel,
+    ];
+    views.contains(&function)
+}

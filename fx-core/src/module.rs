@@ -4,6 +4,7 @@
 //! and the training flag, as a Python reference does.
 
 mod call;
+mod demand;
 mod dynamic;
 mod state;
 mod state_dict;
@@ -11,6 +12,8 @@ mod visit;
 
 #[doc(hidden)]
 pub use call::{Forward, NoForward, read_static};
+#[doc(hidden)]
+pub use demand::{FieldType, LeafForward, NoStructure, Output, RefusedField, StaticsFrom, leaf};
 pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
 pub use state::{Buffer, Parameter, Training};
 pub use state_dict::{StateDict, StateDictExt};

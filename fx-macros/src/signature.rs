@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::spanned::Spanned;
-use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeReference};
+use syn::{Attribute, FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeReference};
 
 use crate::context::Context;
 use crate::messages;
@@ -74,6 +74,9 @@ pub(crate) fn parameters(context: &mut Context, signature: &Signature) -> Vec<Pa
     if let Some(abi) = &signature.abi {
         context.refuse_tokens(abi, &messages::EXTERN);
     }
+    if let Some(variadic) = &signature.variadic {
+        context.refuse_tokens(variadic, &messages::VARIADIC);
+    }
     let mut parameters = Vec::new();
     for input in &signature.inputs {
         match input {
@@ -101,12 +104,73 @@ pub(crate) fn parameters(context: &mut Context, signature: &Signature) -> Vec<Pa
                         ty: (*typed.ty).clone(),
                         form,
                     }),
-                    other => context.refuse_tokens(other, &messages::PATTERN),
+                    other => context.refuse_tokens(other, &messages::PARAMETER_PATTERN),
                 }
             }
         }
     }
+    if let ReturnType::Type(_, ty) = &signature.output {
+        // A reference into a structure that was borrowed is right; a single tensor is the function's own.
+        let borrows = parameters.iter().any(|parameter| parameter.form == Form::Structure);
+        if let (Some(reference), false) = (tensors::reference(ty), borrows) {
+            context.refuse_tokens(reference, &messages::RETURN_REFERENCE);
+        }
+    }
     parameters
+}
+
+/// What a `forward` must be beside a traceable function.
+pub(crate) fn check_forward(context: &mut Context, signature: &Signature, parameters: &[Parameter]) {
+    if !is_traceable(signature) {
+        return context.refuse_tokens(&signature.ident, &messages::FORWARD_NO_TENSOR);
+    }
+    let nothing = match &signature.output {
+        ReturnType::Default => true,
+        ReturnType::Type(_, ty) => matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty()),
+    };
+    if nothing {
+        context.refuse_tokens(&signature.ident, &messages::NO_RESULT);
+    }
+    let generic = |param: &&syn::GenericParam| !matches!(param, syn::GenericParam::Lifetime(_));
+    if let Some(param) = signature.generics.params.iter().find(generic) {
+        context.refuse_tokens(param, &messages::GENERIC_FORWARD);
+    }
+    for parameter in parameters.iter().filter(|parameter| parameter.form == Form::Static) {
+        match &parameter.ty {
+            Type::Reference(_) => context.refuse_tokens(&parameter.ty, &messages::STATIC_REFERENCE),
+            Type::ImplTrait(_) => context.refuse_tokens(&parameter.ty, &messages::IMPL_STATIC),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a static argument cannot be kept: it is borrowed, or its type has no name.
+pub(crate) fn is_borrowed_or_opaque(ty: &Type) -> bool {
+    matches!(ty, Type::Reference(_) | Type::ImplTrait(_))
+}
+
+/// Puts right what was refused, so that the function can be called.
+pub(crate) fn repair(signature: &mut Signature) {
+    signature.constness = None;
+    signature.variadic = None;
+    for input in &mut signature.inputs {
+        match input {
+            FnArg::Receiver(_) => *input = syn::parse_quote!(&self),
+            FnArg::Typed(typed) if !matches!(&*typed.pat, Pat::Ident(_)) => *typed.pat = syn::parse_quote!(_unnamed),
+            FnArg::Typed(_) => {}
+        }
+    }
+    if let ReturnType::Type(_, ty) = &mut signature.output
+        && let Some(reference) = tensors::reference(ty).cloned()
+    {
+        **ty = *reference.elem;
+    }
+}
+
+/// Takes `#[wrap]` off a function.
+pub(crate) fn take_wrap(attrs: &mut Vec<Attribute>) -> Option<Attribute> {
+    let place = attrs.iter().position(|attr| attr.path().segments.last().is_some_and(|last| last.ident == "wrap"))?;
+    Some(attrs.remove(place))
 }
 
 fn form(context: &mut Context, ty: &Type) -> Form {

@@ -54,9 +54,7 @@ fn mention(signature: &Signature) -> TokenStream {
 
 /// A type of the function's name, by which `trace_fn!` finds it. Functions and types have separate names.
 fn handle(context: &Context, item: &ItemFn, value: &Ident, parameters: &[Parameter]) -> TokenStream {
-    let fixed = parameters.iter().any(|p| p.form == Form::Static && signature::is_borrowed_or_opaque(&p.ty));
-    let generic = item.sig.generics.params.iter().any(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
-    if fixed || generic {
+    if !signature::can_be_captured(&item.sig, parameters) {
         return TokenStream::new();
     }
     let private = context.private();

@@ -3,7 +3,10 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeReference};
+use syn::visit::Visit;
+use syn::{
+    Attribute, FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeParamBound, TypeReference,
+};
 
 use crate::context::Context;
 use crate::messages;
@@ -135,18 +138,50 @@ pub(crate) fn check_forward(context: &mut Context, signature: &Signature, parame
     if let Some(param) = signature.generics.params.iter().find(generic) {
         context.refuse_tokens(param, &messages::GENERIC_FORWARD);
     }
-    for parameter in parameters.iter().filter(|parameter| parameter.form == Form::Static) {
-        match &parameter.ty {
-            Type::Reference(_) => context.refuse_tokens(&parameter.ty, &messages::STATIC_REFERENCE),
-            Type::ImplTrait(_) => context.refuse_tokens(&parameter.ty, &messages::IMPL_STATIC),
-            _ => {}
-        }
+    for parameter in parameters.iter().filter(|parameter| is_only_for_calls(parameter)) {
+        let message = match (parameter.form, &parameter.ty) {
+            (Form::Static, Type::Reference(_)) => &messages::STATIC_REFERENCE,
+            (Form::Static, _) => &messages::IMPL_STATIC,
+            (_, Type::Reference(_)) => &messages::MUT_TENSOR,
+            _ => &messages::IMPL_TENSOR,
+        };
+        context.refuse_tokens(&parameter.ty, message);
     }
 }
 
-/// Whether a static argument cannot be kept: it is borrowed, or its type has no name.
-pub(crate) fn is_borrowed_or_opaque(ty: &Type) -> bool {
-    matches!(ty, Type::Reference(_) | Type::ImplTrait(_))
+/// Whether a function can be captured by itself: it gives tensors, and a graph can hold its arguments.
+pub(crate) fn can_be_captured(signature: &Signature, parameters: &[Parameter]) -> bool {
+    let gives_tensors = matches!(&signature.output, ReturnType::Type(_, ty) if tensors::mentions(ty));
+    let generic = signature.generics.params.iter().any(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
+    gives_tensors && !generic && !parameters.iter().any(is_only_for_calls)
+}
+
+/// Whether a parameter can be given by a caller and not by a graph: it is borrowed plain Rust, changed in place, or a
+/// closure.
+fn is_only_for_calls(parameter: &Parameter) -> bool {
+    struct Find(bool);
+
+    impl Visit<'_> for Find {
+        fn visit_type_impl_trait(&mut self, _: &syn::TypeImplTrait) {
+            self.0 = true;
+        }
+
+        fn visit_type_trait_object(&mut self, _: &syn::TypeTraitObject) {
+            self.0 = true;
+        }
+
+        fn visit_type_bare_fn(&mut self, _: &syn::TypeBareFn) {
+            self.0 = true;
+        }
+    }
+
+    let borrowed = match &parameter.ty {
+        Type::Reference(reference) => parameter.form == Form::Static || reference.mutability.is_some(),
+        _ => false,
+    };
+    let mut find = Find(borrowed);
+    find.visit_type(&parameter.ty);
+    find.0
 }
 
 /// Puts right what was refused, so that the function can be called.
@@ -179,17 +214,25 @@ fn form(context: &mut Context, ty: &Type) -> Form {
     }
     match ty {
         ty if tensors::is_plain(ty) => Form::Owned,
-        Type::Reference(TypeReference { mutability: Some(_), .. }) => {
+        Type::Reference(TypeReference { mutability: Some(_), elem, .. }) if tensors::is_plain(elem) => {
             context.refuse_tokens(ty, &messages::MUT_TENSOR);
             Form::Structure
         }
         Type::Reference(reference) if tensors::is_plain(&reference.elem) => Form::Borrowed,
-        Type::ImplTrait(_) => {
+        // A closure or an iterator of tensors is no tensor.
+        Type::ImplTrait(bounds) if bounds.bounds.iter().any(is_conversion) => {
             context.refuse_tokens(ty, &messages::IMPL_TENSOR);
             Form::Structure
         }
         _ => Form::Structure,
     }
+}
+
+/// A bound that stands for a tensor: `Into<Tensor>`.
+fn is_conversion(bound: &TypeParamBound) -> bool {
+    let TypeParamBound::Trait(bound) = bound else { return false };
+    let names = ["Into", "TryInto", "AsRef", "Borrow", "Deref"];
+    bound.path.segments.last().is_some_and(|last| names.iter().any(|name| last.ident == name))
 }
 
 /// A structure as it is read from an argument, and how that passes as the type that was written.

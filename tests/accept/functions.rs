@@ -1,6 +1,7 @@
 //! Helpers.
 
 mod any_value;
+mod closures;
 mod generic_helpers;
 mod items_in_body;
 mod plain_helpers;

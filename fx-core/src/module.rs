@@ -12,9 +12,9 @@ mod visit;
 
 #[doc(hidden)]
 pub use call::{Forward, NoForward, read_static};
+pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
 #[doc(hidden)]
 pub use demand::{FieldType, LeafForward, NoStructure, Output, RefusedField, StaticsFrom, leaf};
-pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
 pub use state::{Buffer, Parameter, Training};
 pub use state_dict::{StateDict, StateDictExt};
 pub(crate) use visit::join;

@@ -3,7 +3,10 @@
 use proc_macro2::Ident;
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
-use syn::{BinOp, Block, Expr, ExprAssign, ExprCall, ExprMatch, ExprMethodCall, Local, Pat, ReturnType, Stmt, Token, Type, UnOp};
+use syn::{
+    BinOp, Block, Expr, ExprAssign, ExprCall, ExprMatch, ExprMethodCall, Local, Pat, ReturnType, Stmt, Token, Type,
+    UnOp,
+};
 
 use crate::context::Context;
 use crate::guards::{self, Guards};
@@ -32,8 +35,27 @@ pub(crate) struct Rewrite<'a> {
 
 /// Methods that Rust's collections have and traced values have not; `Untraceable` in fx-core refuses them.
 const UNTRACEABLE: &[&str] = &[
-    "len", "is_empty", "shape", "ndim", "dim", "dtype", "strides", "iter", "iter_mut", "into_iter", "item", "tolist",
-    "numpy", "data", "to_vec", "as_slice", "try_item", "hash", "cmp", "partial_cmp", "total_cmp",
+    "len",
+    "is_empty",
+    "shape",
+    "ndim",
+    "dim",
+    "dtype",
+    "strides",
+    "iter",
+    "iter_mut",
+    "into_iter",
+    "item",
+    "tolist",
+    "numpy",
+    "data",
+    "to_vec",
+    "as_slice",
+    "try_item",
+    "hash",
+    "cmp",
+    "partial_cmp",
+    "total_cmp",
 ];
 
 const NUMBERS: &[&str] =
@@ -142,9 +164,7 @@ impl Rewrite<'_> {
     fn refuse_assignment(&self, left: &Expr, compound: bool) -> Option<&'static messages::Message> {
         match left {
             Expr::Paren(paren) => self.refuse_assignment(&paren.expr, compound),
-            Expr::Index(index) if self.taint.kind(&index.expr) == Kind::Traced => {
-                Some(&messages::SUBSCRIPT_ASSIGNMENT)
-            }
+            Expr::Index(index) if self.taint.kind(&index.expr) == Kind::Traced => Some(&messages::SUBSCRIPT_ASSIGNMENT),
             Expr::Field(_) | Expr::Index(_) if is_of_self(left) => Some(&messages::FIELD_ASSIGNMENT),
             Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => {
                 self.is_borrowed(&unary.expr).then_some(&messages::BORROWED_ASSIGNMENT)

@@ -1,12 +1,12 @@
 //! Expanding functions: every function that mentions `Tensor` in its signature takes any value.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Attribute, Block, FnArg, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, ReturnType, Signature, Type, WherePredicate,
-    parse_quote,
+    Attribute, Block, FnArg, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, ReturnType, Signature, Type,
+    WherePredicate, parse_quote,
 };
 
 use crate::args::Args;
@@ -203,8 +203,11 @@ fn through_call(context: &Context, function: &mut ImplItemFn, value: &Ident, par
             }
             Form::Static => {
                 let text = name.to_string();
-                let fixed = Ident::new("fixed", parameter.ty.span());
-                quote!(.#fixed(#text, &#name))
+                // What cannot be static is refused at its type.
+                let at = parameter.ty.span();
+                let mut value = name.clone();
+                value.set_span(at);
+                quote_spanned!(at=> .fixed(#text, &#value))
             }
         }
     });
@@ -215,12 +218,13 @@ fn through_call(context: &Context, function: &mut ImplItemFn, value: &Ident, par
         ReturnType::Type(_, ty) => quote!(#ty),
         ReturnType::Default => quote!(()),
     };
-    let run = Ident::new("run", output.span());
+    // So is a result that is no value.
+    let run = quote_spanned!(output.span()=> .run(self, move || -> #output { #(#statements)* }));
     function.block = parse_quote!({
         #(#prologue)*
         #private::ModuleCall::<#value>::new()
             #(#steps)*
-            .#run(self, move || -> #output { #(#statements)* })
+            #run
     });
     if !function.attrs.iter().any(|attr| attr.path().is_ident("track_caller")) {
         function.attrs.push(parse_quote!(#[track_caller]));
@@ -257,7 +261,8 @@ fn invocation(
     receiver: &TokenStream,
 ) -> TokenStream {
     let private = context.private();
-    let text = callee.map_or_else(String::new, |callee| callee.to_string().replace("self . ", ""));
+    let name = callee.and_then(|callee| callee.clone().into_iter().last());
+    let text = name.map_or_else(String::new, |name| name.to_string());
     let is_static = |parameter: &&Parameter| parameter.form == Form::Static;
     let names = |filter: bool| parameters.iter().filter(move |p| is_static(p) == filter).map(|p| p.name.to_string());
     let (inputs, statics) = (names(false), names(true));
@@ -290,6 +295,14 @@ fn invocation(
             use #private::NoStructure as _;
             #private::Output::<#value, _>::new(&#callee(#(#passes),*)).to_arg()
         }),
+        None => TokenStream::new(),
+    };
+    let body = match callee {
+        Some(_) => quote! {
+            let mut __args = ::core::iter::IntoIterator::into_iter(__args);
+            #(#reads)*
+            ::core::result::Result::Ok(#result)
+        },
         None => quote!(::core::unreachable!("the function was refused")),
     };
     let bounds = value::bounds(context, value);
@@ -310,9 +323,7 @@ fn invocation(
             where
                 #(#bounds,)*
             {
-                let mut __args = ::core::iter::IntoIterator::into_iter(__args);
-                #(#reads)*
-                ::core::result::Result::Ok(#result)
+                #body
             }
     }
 }

@@ -15,6 +15,8 @@ mod module;
 mod signature;
 mod taint;
 mod tensors;
+#[cfg(test)]
+mod tests;
 mod value;
 mod wrap;
 

@@ -183,8 +183,28 @@ impl Taint {
 
 /// Methods that give iterators.
 const ITERATORS: &[&str] = &[
-    "iter", "iter_mut", "into_iter", "enumerate", "zip", "rev", "map", "filter", "skip", "take", "step_by", "chain",
-    "chunks", "chunks_exact", "windows", "keys", "values", "copied", "cloned", "filter_map", "flat_map", "peekable",
+    "iter",
+    "iter_mut",
+    "into_iter",
+    "enumerate",
+    "zip",
+    "rev",
+    "map",
+    "filter",
+    "skip",
+    "take",
+    "step_by",
+    "chain",
+    "chunks",
+    "chunks_exact",
+    "windows",
+    "keys",
+    "values",
+    "copied",
+    "cloned",
+    "filter_map",
+    "flat_map",
+    "peekable",
 ];
 
 /// Whether an expression is an iterator by its look: a range, or what a method of iterators gives.

@@ -15,8 +15,8 @@ use std::cell::Cell;
 
 pub use compare::{Compare, PlainCompare, TracedCompare, compare};
 pub use faults::{
-    CollectionIndex, Hashable, Iterable, KnownCondition, KnownCount, KnownLength, KnownPattern, KnownShape,
-    Mutable, Never, Ordered, PlainBool, Printable, Readable, RustNumber,
+    CollectionIndex, Hashable, Iterable, KnownCondition, KnownCount, KnownLength, KnownPattern, KnownShape, Mutable,
+    Never, Ordered, PlainBool, Printable, Readable, RustNumber,
 };
 pub use methods::Untraceable;
 

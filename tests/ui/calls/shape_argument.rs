@@ -2,7 +2,7 @@
 
 use fx::prelude::*;
 
-fn volume(shape: impl fx::ops::Sizes<Tensor>) -> Tensor {
+fn volume(shape: impl fx::ops::kind::Sizes<Tensor>) -> Tensor {
     Tensor::zeros(shape)
 }
 

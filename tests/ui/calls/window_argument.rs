@@ -1,8 +1,6 @@
 //! A string as a window.
 
-use fx::prelude::*;
-
-fn pool(window: impl fx::ops::Window<2>) {
+fn pool(window: impl fx::ops::kind::Window<2>) {
     let _ = window;
 }
 

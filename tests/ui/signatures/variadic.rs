@@ -3,7 +3,7 @@
 use fx::prelude::*;
 
 #[traceable]
-unsafe extern "C" fn f(x: &Tensor, ...) -> Tensor {
+unsafe extern "C" fn f(x: &Tensor, _: ...) -> Tensor {
     x.relu()
 }
 

@@ -290,6 +290,7 @@ impl GraphModule {
 /// What [`GraphModule::forward`] takes: a tensor, a reference to one, or a tuple of them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the input of a captured model",
+    label = "not the input of a graph",
     note = "a tensor, a reference to one, a slice of tensors, or a tuple of these can; give a tuple or struct within it \
             as `x.to_arg()`"
 )]

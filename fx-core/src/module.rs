@@ -4,6 +4,7 @@
 //! and the training flag, as a Python reference does.
 
 mod call;
+mod demand;
 mod dynamic;
 mod state;
 mod state_dict;
@@ -12,6 +13,8 @@ mod visit;
 #[doc(hidden)]
 pub use call::{Forward, NoForward, read_static};
 pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
+#[doc(hidden)]
+pub use demand::{FieldType, LeafForward, NoStructure, Output, RefusedField, StaticsFrom, leaf};
 pub use state::{Buffer, Parameter, Training};
 pub(crate) use state::{StateEpoch, state_epoch};
 pub use state_dict::{StateDict, StateDictExt};

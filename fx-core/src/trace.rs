@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{NodeArg, Opcode};
 use crate::graph_module::GraphModule;
 use crate::interpreter::{Hooks, Interpreter};
-use crate::module::{Module, Traceable, TraceableFn};
+use crate::module::{Module, StaticsFrom, Traceable, TraceableFn};
 use crate::value::Tree;
 pub(crate) use session::run_for;
 use session::{Session, input};
@@ -29,7 +29,10 @@ use session::{Session, input};
 ///
 /// # Errors
 /// If something in `forward` cannot be captured; all faults are in one error.
-pub fn trace<M: Traceable<Static = ()>>(module: &M) -> Result<GraphModule> {
+pub fn trace<M: Traceable>(module: &M) -> Result<GraphModule>
+where
+    M::Static: StaticsFrom<()>,
+{
     trace_with(module, ())
 }
 
@@ -37,7 +40,10 @@ pub fn trace<M: Traceable<Static = ()>>(module: &M) -> Result<GraphModule> {
 ///
 /// # Errors
 /// As [`trace`].
-pub fn trace_with<M: Traceable>(module: &M, statics: M::Static) -> Result<GraphModule> {
+pub fn trace_with<M: Traceable, S>(module: &M, statics: S) -> Result<GraphModule>
+where
+    M::Static: StaticsFrom<S>,
+{
     trace_by(DefaultTracer, module, statics)
 }
 
@@ -45,7 +51,11 @@ pub fn trace_with<M: Traceable>(module: &M, statics: M::Static) -> Result<GraphM
 ///
 /// # Errors
 /// As [`trace`].
-pub fn trace_by<M: Traceable>(tracer: impl Tracer + 'static, module: &M, statics: M::Static) -> Result<GraphModule> {
+pub fn trace_by<M: Traceable, S>(tracer: impl Tracer + 'static, module: &M, statics: S) -> Result<GraphModule>
+where
+    M::Static: StaticsFrom<S>,
+{
+    let statics = M::Static::from_given(statics);
     let session = Session::new(Rc::new(tracer), Some(module));
     session.enter_root(module);
     let inputs = M::SIGNATURE.inputs;
@@ -57,7 +67,11 @@ pub fn trace_by<M: Traceable>(tracer: impl Tracer + 'static, module: &M, statics
 ///
 /// # Errors
 /// As [`trace`].
-pub fn trace_function<F: TraceableFn>(statics: F::Static) -> Result<GraphModule> {
+pub fn trace_function<F: TraceableFn, S>(statics: S) -> Result<GraphModule>
+where
+    F::Static: StaticsFrom<S>,
+{
+    let statics = F::Static::from_given(statics);
     let session = Session::new(Rc::new(DefaultTracer), None);
     session
         .run(F::SIGNATURE.inputs.iter().map(|name| input(name)), "Function", |args| F::invoke::<Proxy>(args, statics))
@@ -142,6 +156,6 @@ macro_rules! trace_fn {
         )
     };
     (@proxy $name:ident) => { $crate::Proxy };
-    ($f:path) => { $crate::trace::trace_function::<$f>(()) };
-    ($f:path, $statics:expr) => { $crate::trace::trace_function::<$f>($statics) };
+    ($f:path) => { $crate::trace::trace_function::<$f, _>(()) };
+    ($f:path, $statics:expr) => { $crate::trace::trace_function::<$f, _>($statics) };
 }

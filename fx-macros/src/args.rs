@@ -1,6 +1,6 @@
 //! The arguments of the attributes.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -12,9 +12,9 @@ use crate::messages::{self, Message};
 #[derive(Default)]
 pub(crate) struct Args {
     /// The module is a leaf.
-    pub(crate) leaf: bool,
+    pub(crate) leaf: Option<Span>,
     /// The function is left as it is.
-    pub(crate) skip: bool,
+    pub(crate) skip: Option<Span>,
     /// Where the crate `fx` is.
     pub(crate) krate: Option<Path>,
 }
@@ -23,13 +23,11 @@ impl Args {
     pub(crate) fn parse(tokens: TokenStream) -> syn::Result<Self> {
         let mut args = Self::default();
         let metas = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(tokens)?;
-        let error = |meta: &Meta, message: &Message| {
-            syn::Error::new(meta.span(), format!("{}\nhelp: {}", message.text, message.help))
-        };
+        let error = |meta: &Meta, message: &Message| syn::Error::new_spanned(meta, message.error());
         for meta in &metas {
             let repeated = match meta {
-                Meta::Path(path) if path.is_ident("leaf") => std::mem::replace(&mut args.leaf, true),
-                Meta::Path(path) if path.is_ident("skip") => std::mem::replace(&mut args.skip, true),
+                Meta::Path(path) if path.is_ident("leaf") => args.leaf.replace(path.span()).is_some(),
+                Meta::Path(path) if path.is_ident("skip") => args.skip.replace(path.span()).is_some(),
                 Meta::NameValue(pair) if pair.path.is_ident("crate") => match &pair.value {
                     Expr::Path(value) if value.path.leading_colon.is_some() => {
                         args.krate.replace(value.path.clone()).is_some()
@@ -62,8 +60,7 @@ impl Args {
         let place = field.attrs.iter().position(|attr| attr.path().is_ident("traceable"));
         let Some(place) = place else { return Ok(None) };
         let attr = field.attrs.remove(place);
-        let error =
-            |message: &Message| syn::Error::new(attr.meta.span(), format!("{}\nhelp: {}", message.text, message.help));
+        let error = |message: &Message| syn::Error::new_spanned(&attr.meta, message.error());
         let Meta::List(list) = &attr.meta else { return Err(error(&messages::FIELD_ARGUMENT)) };
         let Meta::NameValue(pair) = syn::parse2(list.tokens.clone())? else {
             return Err(error(&messages::FIELD_ARGUMENT));

@@ -33,14 +33,17 @@ impl Context {
 
     /// Notes a fault at a place.
     pub(crate) fn refuse(&mut self, span: Span, message: &Message) {
-        let text = format!("{}\nhelp: {}", message.text, message.help);
-        self.errors.push(syn::Error::new(span, text));
+        self.errors.push(syn::Error::new(span, message.error()));
     }
 
     /// Notes a fault at some tokens.
     pub(crate) fn refuse_tokens(&mut self, tokens: impl ToTokens, message: &Message) {
-        let text = format!("{}\nhelp: {}", message.text, message.help);
-        self.errors.push(syn::Error::new_spanned(tokens, text));
+        self.errors.push(syn::Error::new_spanned(tokens, message.error()));
+    }
+
+    /// Takes over the faults of another.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.errors.append(&mut other.errors);
     }
 
     /// The value, or nothing and its fault noted.

@@ -1,34 +1,48 @@
 //! Expanding functions: every function that mentions `Tensor` in its signature takes any value.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Block, FnArg, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, ReturnType, Signature, Type, WherePredicate,
-    parse_quote,
+    Attribute, Block, FnArg, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, ReturnType, Signature, Type,
+    WherePredicate, parse_quote,
 };
 
 use crate::args::Args;
 use crate::body;
 use crate::context::Context;
 use crate::messages;
+use crate::module;
 use crate::signature::{self, Form, Parameter};
 use crate::taint::Taint;
 use crate::tensors::{self, Replace};
+use crate::value;
 
 /// A free function.
-pub(crate) fn expand_fn(context: &mut Context, item: ItemFn) -> TokenStream {
+pub(crate) fn expand_fn(context: &mut Context, mut item: ItemFn) -> TokenStream {
     let original = item.clone();
-    let mut item = item;
-    let value = body::type_parameter(&[&item.sig.generics]);
-    let parameters = signature::parameters(context, &item.sig);
-    if context.failed() {
-        return original.into_token_stream();
+    let value = value::type_parameter(&[&item.sig.generics]);
+    let mut faults = Context::new();
+    let parameters = signature::parameters(&mut faults, &item.sig);
+    if faults.failed() {
+        stub(context, &mut item.attrs, &mut item.sig, &mut item.block, &value);
+        context.append(faults);
+        return item.into_token_stream();
     }
     rewrite(context, &mut item.sig, &mut item.block, &value, &parameters);
     let handle = handle(context, &original, &value, &parameters);
     let mention = mention(&original.sig);
     quote!(#item #handle #mention)
+}
+
+/// What is left of a function whose signature was refused: it can be called, so that its callers stay right.
+fn stub(context: &Context, attrs: &mut Vec<Attribute>, sig: &mut Signature, block: &mut Block, value: &Ident) {
+    attrs.push(parse_quote!(#[allow(unused_variables, unused_mut, reason = "the body was refused")]));
+    signature::repair(sig);
+    let parameters = signature::parameters(&mut Context::new(), sig);
+    rewrite(context, sig, block, value, &parameters);
+    *block = parse_quote!({ ::core::unimplemented!() });
 }
 
 /// Names the written `Tensor` once more: else its import would be unused, as the function no longer mentions it.
@@ -40,14 +54,12 @@ fn mention(signature: &Signature) -> TokenStream {
 
 /// A type of the function's name, by which `trace_fn!` finds it. Functions and types have separate names.
 fn handle(context: &Context, item: &ItemFn, value: &Ident, parameters: &[Parameter]) -> TokenStream {
-    let fixed = parameters.iter().any(|p| p.form == Form::Static && matches!(p.ty, Type::Reference(_)));
-    let generic = item.sig.generics.params.iter().any(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
-    if fixed || generic {
+    if !signature::can_be_captured(&item.sig, parameters) {
         return TokenStream::new();
     }
     let private = context.private();
     let (vis, name) = (&item.vis, &item.sig.ident);
-    let implementation = invocation(context, value, parameters, &quote!(#name), &quote!());
+    let implementation = invocation(context, value, parameters, Some(&quote!(#name)), &quote!());
     quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, dead_code, reason = "it has the name of the function that it stands for")]
@@ -68,34 +80,31 @@ pub(crate) fn expand_impl(context: &mut Context, mut item: ItemImpl) -> TokenStr
     }
     let mut extra = TokenStream::new();
     let mut mentioned = None;
-    let mut forwards = 0;
+    let mut has_forward = false;
     let (generics, self_ty) = (item.generics.clone(), (*item.self_ty).clone());
-    for part in &mut item.items {
-        let ImplItem::Fn(function) = part else { continue };
+    item.items.retain_mut(|part| {
+        let ImplItem::Fn(function) = part else { return true };
         let args = context.take(Args::take(&mut function.attrs)).flatten().unwrap_or_default();
-        if args.leaf {
-            context.refuse_tokens(&function.sig.ident, &messages::LEAF_HERE);
+        if let Some(span) = args.leaf {
+            context.refuse(span, &messages::LEAF_HERE);
         }
-        if args.skip {
-            continue;
+        if let Some(attr) = signature::take_wrap(&mut function.attrs) {
+            context.refuse_tokens(attr.path(), &messages::WRAP_METHOD);
+            return true;
         }
-        let is_forward = function.sig.ident == "forward" && function.sig.receiver().is_some();
-        if is_forward {
-            forwards += 1;
-            if forwards > 1 {
-                context.refuse_tokens(&function.sig.ident, &messages::TWO_FORWARDS);
-                continue;
-            }
-            if !signature::is_traceable(&function.sig) {
-                context.refuse_tokens(&function.sig.ident, &messages::FORWARD_NO_TENSOR);
-                continue;
-            }
+        let is_forward = args.skip.is_none() && function.sig.ident == "forward" && function.sig.receiver().is_some();
+        if is_forward && std::mem::replace(&mut has_forward, true) {
+            context.refuse_tokens(&function.sig.ident, &messages::TWO_FORWARDS);
+            return false;
         }
-        if signature::is_traceable(&function.sig) {
-            mentioned = mentioned.or_else(|| Some(mention(&function.sig)));
-            extra.extend(expand_method(context, &generics, &self_ty, function, is_forward));
+        if is_forward || (args.skip.is_none() && signature::is_traceable(&function.sig)) {
+            mentioned = mentioned.take().or_else(|| Some(mention(&function.sig)));
+            let cfg = module::configuration(&function.attrs);
+            let implementations = expand_method(context, &generics, &self_ty, function, is_forward);
+            extra.extend(implementations.into_iter().map(|item| quote!(#cfg #item)));
         }
-    }
+        true
+    });
     quote!(#item #extra #mentioned)
 }
 
@@ -106,42 +115,45 @@ fn expand_method(
     self_ty: &Type,
     function: &mut ImplItemFn,
     is_forward: bool,
-) -> TokenStream {
-    let mut inner = Context::new();
-    let parameters = signature::parameters(&mut inner, &function.sig);
-    if inner.failed() {
-        let errors = inner.finish(TokenStream::new());
-        return errors;
+) -> Vec<TokenStream> {
+    let value = value::type_parameter(&[generics, &function.sig.generics]);
+    let mut faults = Context::new();
+    let parameters = signature::parameters(&mut faults, &function.sig);
+    if is_forward {
+        signature::check_forward(&mut faults, &function.sig, &parameters);
     }
-    let value = body::type_parameter(&[generics, &function.sig.generics]);
+    // A lifetime is refused on the struct.
+    let borrows = generics.lifetimes().next().is_some();
+    if faults.failed() || (is_forward && borrows) {
+        stub(context, &mut function.attrs, &mut function.sig, &mut function.block, &value);
+        context.append(faults);
+        // The module can be traced by its type, so that nothing else is refused.
+        let parameters: &[Parameter] = &[];
+        let traceable = || traceable(context, generics, self_ty, &value, parameters, false);
+        return (is_forward && !borrows).then(traceable).into_iter().collect();
+    }
     let original = function.sig.clone();
     rewrite(context, &mut function.sig, &mut function.block, &value, &parameters);
     if !is_forward {
-        return TokenStream::new();
-    }
-    let statics: Vec<_> = parameters.iter().filter(|parameter| parameter.form == Form::Static).collect();
-    for parameter in &statics {
-        if matches!(parameter.ty, Type::Reference(_)) {
-            context.refuse_tokens(&parameter.ty, &messages::STATIC_REFERENCE);
-        }
-    }
-    if context.failed() {
-        return TokenStream::new();
+        return Vec::new();
     }
     through_call(context, function, &value, &parameters);
-    let traceable = traceable(context, generics, self_ty, &value, &parameters);
+    let traceable = traceable(context, generics, self_ty, &value, &parameters, true);
     let layer = layer(context, generics, self_ty, &value, &original, &parameters);
-    quote!(#traceable #layer)
+    [Some(traceable), layer].into_iter().flatten().collect()
 }
 
 /// `Tensor` becomes the type parameter, tensors pass by value or by reference, the body is rewritten.
-fn rewrite(context: &mut Context, sig: &mut Signature, block: &mut Block, value: &Ident, parameters: &[Parameter]) {
+fn rewrite(context: &Context, sig: &mut Signature, block: &mut Block, value: &Ident, parameters: &[Parameter]) {
     let private = context.private();
     let mut replace = Replace(value);
     replace.visit_block_mut(block);
-    let traced = parameters.iter().filter(|parameter| parameter.form != Form::Static).map(|parameter| &parameter.name);
-    let taint = Taint::new(traced, value, block);
-    body::rewrite(context, &taint, block);
+    let names = |forms: &'static [Form]| {
+        parameters.iter().filter(|parameter| forms.contains(&parameter.form)).map(|parameter| &parameter.name)
+    };
+    let taint = Taint::new(names(&[Form::Owned, Form::Borrowed]), names(&[Form::Structure]), value, block);
+    let borrowed: Vec<Ident> = names(&[Form::Borrowed]).cloned().collect();
+    body::rewrite(context, &taint, &borrowed, &sig.output, block);
     for input in &mut sig.inputs {
         if let FnArg::Typed(typed) = input {
             replace.visit_type_mut(&mut typed.ty);
@@ -169,7 +181,7 @@ fn rewrite(context: &mut Context, sig: &mut Signature, block: &mut Block, value:
     let clause = sig.generics.make_where_clause();
     clause
         .predicates
-        .extend(body::bounds(context, value).into_iter().map(|bound| -> WherePredicate { parse_quote!(#bound) }));
+        .extend(value::bounds(context, value).into_iter().map(|bound| -> WherePredicate { parse_quote!(#bound) }));
     let statements = &block.stmts;
     *block = parse_quote!({ #(#prologue)* #(#statements)* });
 }
@@ -191,7 +203,11 @@ fn through_call(context: &Context, function: &mut ImplItemFn, value: &Ident, par
             }
             Form::Static => {
                 let text = name.to_string();
-                quote!(.fixed(#text, &#name))
+                // What cannot be static is refused at its type.
+                let at = parameter.ty.span();
+                let mut value = name.clone();
+                value.set_span(at);
+                quote_spanned!(at=> .fixed(#text, &#value))
             }
         }
     });
@@ -202,11 +218,13 @@ fn through_call(context: &Context, function: &mut ImplItemFn, value: &Ident, par
         ReturnType::Type(_, ty) => quote!(#ty),
         ReturnType::Default => quote!(()),
     };
+    // So is a result that is no value.
+    let run = quote_spanned!(output.span()=> .run(self, move || -> #output { #(#statements)* }));
     function.block = parse_quote!({
         #(#prologue)*
         #private::ModuleCall::<#value>::new()
             #(#steps)*
-            .run(self, move || -> #output { #(#statements)* })
+            #run
     });
     if !function.attrs.iter().any(|attr| attr.path().is_ident("track_caller")) {
         function.attrs.push(parse_quote!(#[track_caller]));
@@ -220,10 +238,12 @@ fn traceable(
     self_ty: &Type,
     value: &Ident,
     parameters: &[Parameter],
+    runs: bool,
 ) -> TokenStream {
     let private = context.private();
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let implementation = invocation(context, value, parameters, &quote!(self.forward), &quote!(&self,));
+    let callee = runs.then(|| quote!(self.forward));
+    let implementation = invocation(context, value, parameters, callee.as_ref(), &quote!(&self,));
     quote! {
         #[automatically_derived]
         impl #impl_generics #private::Traceable for #self_ty #where_clause {
@@ -237,11 +257,12 @@ fn invocation(
     context: &Context,
     value: &Ident,
     parameters: &[Parameter],
-    callee: &TokenStream,
+    callee: Option<&TokenStream>,
     receiver: &TokenStream,
 ) -> TokenStream {
     let private = context.private();
-    let text = callee.to_string().replace("self . ", "");
+    let name = callee.and_then(|callee| callee.clone().into_iter().last());
+    let text = name.map_or_else(String::new, |name| name.to_string());
     let is_static = |parameter: &&Parameter| parameter.form == Form::Static;
     let names = |filter: bool| parameters.iter().filter(move |p| is_static(p) == filter).map(|p| p.name.to_string());
     let (inputs, statics) = (names(false), names(true));
@@ -266,7 +287,25 @@ fn invocation(
         Form::Structure => signature::owned(&parameter.ty, &parameter.name).pass,
         _ => parameter.name.to_token_stream(),
     });
-    let bounds = body::bounds(context, value);
+    let result = match callee {
+        // Free functions have no other place where their result is refused.
+        Some(callee) if receiver.is_empty() => quote!(#private::Tree::to_arg(&#callee(#(#passes),*))),
+        Some(callee) => quote!({
+            #[allow(unused_imports, reason = "for results that are refused")]
+            use #private::NoStructure as _;
+            #private::Output::<#value, _>::new(&#callee(#(#passes),*)).to_arg()
+        }),
+        None => TokenStream::new(),
+    };
+    let body = match callee {
+        Some(_) => quote! {
+            let mut __args = ::core::iter::IntoIterator::into_iter(__args);
+            #(#reads)*
+            ::core::result::Result::Ok(#result)
+        },
+        None => quote!(::core::unreachable!("the function was refused")),
+    };
+    let bounds = value::bounds(context, value);
     quote! {
             type Static = (#(#static_types,)*);
             const SIGNATURE: #private::Signature = #private::Signature {
@@ -284,10 +323,7 @@ fn invocation(
             where
                 #(#bounds,)*
             {
-                let mut __args = ::core::iter::IntoIterator::into_iter(__args);
-                #(#reads)*
-                let __output = #callee(#(#passes),*);
-                ::core::result::Result::Ok(#private::Tree::to_arg(&__output))
+                #body
             }
     }
 }
@@ -300,16 +336,16 @@ fn layer(
     value: &Ident,
     signature: &Signature,
     parameters: &[Parameter],
-) -> TokenStream {
+) -> Option<TokenStream> {
     let gives_one = matches!(&signature.output, ReturnType::Type(_, ty) if tensors::is_plain(ty));
     let takes_one = matches!(parameters, [parameter] if matches!(parameter.form, Form::Owned | Form::Borrowed));
     if !gives_one || !takes_one {
-        return TokenStream::new();
+        return None;
     }
     let private = context.private();
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let bounds = body::bounds(context, value);
-    quote! {
+    let bounds = value::bounds(context, value);
+    Some(quote! {
         #[automatically_derived]
         impl #impl_generics #private::Layer for #self_ty #where_clause {
             #[track_caller]
@@ -320,5 +356,5 @@ fn layer(
                 self.forward(input)
             }
         }
-    }
+    })
 }

@@ -8,14 +8,20 @@ mod args;
 mod body;
 mod context;
 mod function;
+mod guards;
+mod macros;
 mod messages;
 mod module;
 mod signature;
 mod taint;
 mod tensors;
+#[cfg(test)]
+mod tests;
+mod value;
 mod wrap;
 
 use proc_macro::TokenStream;
+use proc_macro2::Span;
 use quote::ToTokens;
 use syn::Item;
 
@@ -46,9 +52,13 @@ pub fn traceable(attr: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = match item {
         Item::Struct(item) => module::expand(&mut context, &args, item),
         Item::Impl(item) => function::expand_impl(&mut context, item),
+        Item::Fn(item) if item.sig.receiver().is_some() => {
+            context.refuse_tokens(&item.sig.ident, &messages::METHOD);
+            item.into_token_stream()
+        }
         Item::Fn(item) => function::expand_fn(&mut context, item),
         other => {
-            context.refuse(messages::item_keyword(&other), &messages::NOT_TRACEABLE_ITEM);
+            context.refuse(item_keyword(&other), &messages::ITEM);
             other.into_token_stream()
         }
     };
@@ -70,9 +80,24 @@ pub fn wrap(attr: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = match item {
         Item::Fn(item) => wrap::expand(&mut context, item),
         other => {
-            context.refuse(messages::item_keyword(&other), &messages::WRAP_ITEM);
+            context.refuse(item_keyword(&other), &messages::WRAP_ITEM);
             other.into_token_stream()
         }
     };
     context.finish(expanded).into()
+}
+
+/// The keyword of an item, to point at.
+fn item_keyword(item: &Item) -> Span {
+    match item {
+        Item::Enum(item) => item.enum_token.span,
+        Item::Union(item) => item.union_token.span,
+        Item::Trait(item) => item.trait_token.span,
+        Item::Mod(item) => item.mod_token.span,
+        Item::Static(item) => item.static_token.span,
+        Item::Const(item) => item.const_token.span,
+        Item::Struct(item) => item.struct_token.span,
+        Item::Impl(item) => item.impl_token.span,
+        other => other.to_token_stream().into_iter().next().map_or_else(Span::call_site, |token| token.span()),
+    }
 }

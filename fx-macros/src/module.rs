@@ -1,53 +1,84 @@
 //! Expanding structs: modules, and structures of tensors.
 
-use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Fields, Ident, ItemStruct, parse_quote};
+use syn::{Attribute, Fields, ItemStruct, Member, Type, parse_quote};
 
 use crate::args::Args;
-use crate::body;
 use crate::context::Context;
 use crate::messages;
 use crate::tensors::{self, Replace};
+use crate::value;
 
 /// A struct: a structure of tensors if a field mentions `Tensor`, else a module.
 pub(crate) fn expand(context: &mut Context, args: &Args, mut item: ItemStruct) -> TokenStream {
-    if args.skip {
-        context.refuse(item.struct_token.span(), &messages::SKIP_HERE);
+    if let Some(span) = args.skip {
+        context.refuse(span, &messages::SKIP_HERE);
     }
     let renamed: Vec<Option<String>> =
         item.fields.iter_mut().map(|field| context.take(Args::take_name(field)).flatten()).collect();
-    let tensors = item.fields.iter().any(|field| tensors::mentions(&field.ty));
-    if tensors {
-        let state = item.fields.iter().find(|field| {
-            let text = field.ty.to_token_stream().to_string();
-            ["Parameter", "Buffer"]
-                .iter()
-                .any(|name| text.split(|c: char| !c.is_alphanumeric()).any(|word| word == *name))
-        });
-        if let Some(field) = state {
-            context.refuse_tokens(&field.ty, &messages::MIXED_STRUCT);
-            return item.into_token_stream();
+    if item.fields.iter().any(|field| tensors::mentions(&field.ty)) {
+        let state = item.fields.iter().find(|field| mentions(&field.ty, &["Parameter", "Buffer"]));
+        match state {
+            None => return structure(context, item),
+            Some(field) => context.refuse_tokens(&field.ty, &messages::MIXED_STRUCT),
         }
-        return structure(context, item);
     }
     if let Fields::Unnamed(fields) = &item.fields {
         context.refuse_tokens(fields, &messages::TUPLE_STRUCT);
+    }
+    if let Some(lifetime) = item.generics.lifetimes().next() {
+        context.refuse_tokens(lifetime, &messages::BORROWED_FIELD);
         return item.into_token_stream();
     }
+    item.fields.iter_mut().for_each(|field| refuse_field(context, field));
     module(context, args, &item, &renamed)
+}
+
+/// Refuses a field that no module can have, and puts one in its place that any can.
+fn refuse_field(context: &mut Context, field: &mut syn::Field) {
+    let message = match &field.ty {
+        ty if mentions(ty, &["Proxy", "SymInt"]) => &messages::TRACED_FIELD,
+        Type::Reference(reference) if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") => {
+            &messages::BORROWED_FIELD
+        }
+        Type::Ptr(_) => &messages::UNSHARED_FIELD,
+        ty if mentions(ty, &["Rc", "RefCell", "Cell"]) && !mentions(ty, &["Mutex"]) => &messages::UNSHARED_FIELD,
+        _ => return,
+    };
+    context.refuse_tokens(&field.ty, message);
+    let (private, ty) = (context.private(), &field.ty);
+    field.ty = parse_quote!(#private::RefusedField<#ty>);
+}
+
+/// Whether a type mentions one of some names.
+fn mentions(ty: &Type, names: &[&str]) -> bool {
+    fn find(tokens: TokenStream, names: &[&str]) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Ident(ident) => names.iter().any(|name| ident == name),
+            TokenTree::Group(group) => find(group.stream(), names),
+            _ => false,
+        })
+    }
+    find(ty.to_token_stream(), names)
 }
 
 fn module(context: &Context, args: &Args, item: &ItemStruct, renamed: &[Option<String>]) -> TokenStream {
     let private = context.private();
     let name = &item.ident;
     let text = name.to_string();
-    let leaf = args.leaf;
+    let leaf = args.leaf.map_or_else(|| quote!(false), |span| quote_spanned!(span=> #private::leaf(self)));
     let (impl_generics, type_generics, where_clause) = item.generics.split_for_impl();
-    let fields: Vec<&Ident> = item.fields.iter().filter_map(|field| field.ident.as_ref()).collect();
+    let fields: Vec<Member> = item.fields.members().collect();
     let names = fields.iter().zip(renamed).map(|(field, name)| name.clone().unwrap_or_else(|| path_name(field)));
+    // A field that is configured away is neither visited nor shared.
+    let configured: Vec<TokenStream> = item.fields.iter().map(|field| configuration(&field.attrs)).collect();
+    let shares = item.fields.iter().zip(&fields).zip(&configured).map(|((field, name), cfg)| {
+        let share = quote_spanned!(field.ty.span()=> #private::FieldType::share(&self.#name));
+        quote!(#cfg #name: #share)
+    });
     quote! {
         #item
 
@@ -57,7 +88,7 @@ fn module(context: &Context, args: &Args, item: &ItemStruct, renamed: &[Option<S
                 #[allow(unused_imports, reason = "for the fields that are hyper-parameters")]
                 use #private::HyperField as _;
                 if visitor.module(path, self) {
-                    #(#private::Field(&self.#fields).visit_field(path, #names, visitor);)*
+                    #(#configured #private::Field(&self.#fields).visit_field(path, #names, visitor);)*
                 }
             }
         }
@@ -121,15 +152,23 @@ fn module(context: &Context, args: &Args, item: &ItemStruct, renamed: &[Option<S
             }
 
             fn share(&self) -> #private::Arc<dyn #private::Module> {
-                #private::Arc::new(#name { #(#fields: ::core::clone::Clone::clone(&self.#fields)),* })
+                #private::Arc::new(#name { #(#shares),* })
             }
         }
     }
 }
 
+/// The `#[cfg(..)]` among some attributes.
+pub(crate) fn configuration(attrs: &[Attribute]) -> TokenStream {
+    attrs.iter().filter(|attr| attr.path().is_ident("cfg")).map(ToTokens::to_token_stream).collect()
+}
+
 /// A field's name in paths: its own, but `3` for `_3`, as PyTorch's containers name their children.
-fn path_name(field: &Ident) -> String {
-    let name = syn::ext::IdentExt::unraw(field).to_string();
+fn path_name(field: &Member) -> String {
+    let name = match field {
+        Member::Named(name) => syn::ext::IdentExt::unraw(name).to_string(),
+        Member::Unnamed(index) => index.index.to_string(),
+    };
     match name.strip_prefix('_') {
         Some(number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => number.to_owned(),
         _ => name,
@@ -139,7 +178,7 @@ fn path_name(field: &Ident) -> String {
 /// A structure of tensors: generic in the value, `Tensor` by default.
 fn structure(context: &Context, mut item: ItemStruct) -> TokenStream {
     let private = context.private();
-    let value = body::type_parameter(&[&item.generics]);
+    let value = value::type_parameter(&[&item.generics]);
     for field in &mut item.fields {
         Replace(&value).visit_type_mut(&mut field.ty);
     }

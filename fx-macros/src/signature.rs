@@ -3,7 +3,10 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::spanned::Spanned;
-use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeReference};
+use syn::visit::Visit;
+use syn::{
+    Attribute, FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeParamBound, TypeReference,
+};
 
 use crate::context::Context;
 use crate::messages;
@@ -74,6 +77,9 @@ pub(crate) fn parameters(context: &mut Context, signature: &Signature) -> Vec<Pa
     if let Some(abi) = &signature.abi {
         context.refuse_tokens(abi, &messages::EXTERN);
     }
+    if let Some(variadic) = &signature.variadic {
+        context.refuse_tokens(variadic, &messages::VARIADIC);
+    }
     let mut parameters = Vec::new();
     for input in &signature.inputs {
         match input {
@@ -101,12 +107,105 @@ pub(crate) fn parameters(context: &mut Context, signature: &Signature) -> Vec<Pa
                         ty: (*typed.ty).clone(),
                         form,
                     }),
-                    other => context.refuse_tokens(other, &messages::PATTERN),
+                    other => context.refuse_tokens(other, &messages::PARAMETER_PATTERN),
                 }
             }
         }
     }
+    if let ReturnType::Type(_, ty) = &signature.output {
+        // A reference into a structure that was borrowed is right; a single tensor is the function's own.
+        let borrows = parameters.iter().any(|parameter| parameter.form == Form::Structure);
+        if let (Some(reference), false) = (tensors::reference(ty), borrows) {
+            context.refuse_tokens(reference, &messages::RETURN_REFERENCE);
+        }
+    }
     parameters
+}
+
+/// What a `forward` must be beside a traceable function.
+pub(crate) fn check_forward(context: &mut Context, signature: &Signature, parameters: &[Parameter]) {
+    if !is_traceable(signature) {
+        return context.refuse_tokens(&signature.ident, &messages::FORWARD_NO_TENSOR);
+    }
+    let nothing = match &signature.output {
+        ReturnType::Default => true,
+        ReturnType::Type(_, ty) => matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty()),
+    };
+    if nothing {
+        context.refuse_tokens(&signature.ident, &messages::NO_RESULT);
+    }
+    let generic = |param: &&syn::GenericParam| !matches!(param, syn::GenericParam::Lifetime(_));
+    if let Some(param) = signature.generics.params.iter().find(generic) {
+        context.refuse_tokens(param, &messages::GENERIC_FORWARD);
+    }
+    for parameter in parameters.iter().filter(|parameter| is_only_for_calls(parameter)) {
+        let message = match (parameter.form, &parameter.ty) {
+            (Form::Static, Type::Reference(_)) => &messages::STATIC_REFERENCE,
+            (Form::Static, _) => &messages::IMPL_STATIC,
+            (_, Type::Reference(_)) => &messages::MUT_TENSOR,
+            _ => &messages::IMPL_TENSOR,
+        };
+        context.refuse_tokens(&parameter.ty, message);
+    }
+}
+
+/// Whether a function can be captured by itself: it gives tensors, and a graph can hold its arguments.
+pub(crate) fn can_be_captured(signature: &Signature, parameters: &[Parameter]) -> bool {
+    let gives_tensors = matches!(&signature.output, ReturnType::Type(_, ty) if tensors::mentions(ty));
+    let generic = signature.generics.params.iter().any(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
+    gives_tensors && !generic && !parameters.iter().any(is_only_for_calls)
+}
+
+/// Whether a parameter can be given by a caller and not by a graph: it is borrowed plain Rust, changed in place, or a
+/// closure.
+fn is_only_for_calls(parameter: &Parameter) -> bool {
+    struct Find(bool);
+
+    impl Visit<'_> for Find {
+        fn visit_type_impl_trait(&mut self, _: &syn::TypeImplTrait) {
+            self.0 = true;
+        }
+
+        fn visit_type_trait_object(&mut self, _: &syn::TypeTraitObject) {
+            self.0 = true;
+        }
+
+        fn visit_type_bare_fn(&mut self, _: &syn::TypeBareFn) {
+            self.0 = true;
+        }
+    }
+
+    let borrowed = match &parameter.ty {
+        Type::Reference(reference) => parameter.form == Form::Static || reference.mutability.is_some(),
+        _ => false,
+    };
+    let mut find = Find(borrowed);
+    find.visit_type(&parameter.ty);
+    find.0
+}
+
+/// Puts right what was refused, so that the function can be called.
+pub(crate) fn repair(signature: &mut Signature) {
+    signature.constness = None;
+    signature.variadic = None;
+    for input in &mut signature.inputs {
+        match input {
+            FnArg::Receiver(_) => *input = syn::parse_quote!(&self),
+            FnArg::Typed(typed) if !matches!(&*typed.pat, Pat::Ident(_)) => *typed.pat = syn::parse_quote!(_unnamed),
+            FnArg::Typed(_) => {}
+        }
+    }
+    if let ReturnType::Type(_, ty) = &mut signature.output
+        && let Some(reference) = tensors::reference(ty).cloned()
+    {
+        **ty = *reference.elem;
+    }
+}
+
+/// Takes `#[wrap]` off a function.
+pub(crate) fn take_wrap(attrs: &mut Vec<Attribute>) -> Option<Attribute> {
+    let place = attrs.iter().position(|attr| attr.path().segments.last().is_some_and(|last| last.ident == "wrap"))?;
+    Some(attrs.remove(place))
 }
 
 fn form(context: &mut Context, ty: &Type) -> Form {
@@ -115,17 +214,25 @@ fn form(context: &mut Context, ty: &Type) -> Form {
     }
     match ty {
         ty if tensors::is_plain(ty) => Form::Owned,
-        Type::Reference(TypeReference { mutability: Some(_), .. }) => {
+        Type::Reference(TypeReference { mutability: Some(_), elem, .. }) if tensors::is_plain(elem) => {
             context.refuse_tokens(ty, &messages::MUT_TENSOR);
             Form::Structure
         }
         Type::Reference(reference) if tensors::is_plain(&reference.elem) => Form::Borrowed,
-        Type::ImplTrait(_) => {
+        // A closure or an iterator of tensors is no tensor.
+        Type::ImplTrait(bounds) if bounds.bounds.iter().any(is_conversion) => {
             context.refuse_tokens(ty, &messages::IMPL_TENSOR);
             Form::Structure
         }
         _ => Form::Structure,
     }
+}
+
+/// A bound that stands for a tensor: `Into<Tensor>`.
+fn is_conversion(bound: &TypeParamBound) -> bool {
+    let TypeParamBound::Trait(bound) = bound else { return false };
+    let names = ["Into", "TryInto", "AsRef", "Borrow", "Deref"];
+    bound.path.segments.last().is_some_and(|last| names.iter().any(|name| last.ident == name))
 }
 
 /// A structure as it is read from an argument, and how that passes as the type that was written.

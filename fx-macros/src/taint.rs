@@ -1,52 +1,121 @@
-//! Which local variables may hold traced values: those that come from a tensor, as far as the text tells.
+//! What the text of a function tells of an expression: plain Rust, certainly traced, or unknown.
 //!
-//! It decides where comparisons and conditions are rewritten. It may say yes too often, for what is rewritten still
-//! takes plain Rust; it must not say no where a traced value is compared.
+//! Guards are written where something may be traced; they let plain Rust through, so "unknown" costs nothing but tokens.
+//! "Plain" must not be said of what may be traced, and "traced" only of what is: such faults the macro reports itself.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;
-use syn::{Expr, ExprClosure, ExprForLoop, ExprLet, ExprMatch, Ident, Local, Macro, Pat, PatIdent};
+use syn::{BinOp, Expr, ExprClosure, ExprForLoop, ExprLet, ExprMatch, Ident, Local, Macro, Pat, PatIdent, UnOp};
 
-/// The variables of a function that may hold traced values.
-#[derive(Default)]
-pub(crate) struct Taint(HashSet<String>);
+use crate::tensors;
+
+/// What the text tells of an expression.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// No traced value, whatever the types are.
+    Plain,
+    /// Perhaps a traced value, perhaps a collection of them, perhaps plain Rust.
+    Unknown,
+    /// A traced tensor, or a reference to one.
+    Traced,
+}
+
+/// Methods whose result is plain Rust on everything that has them.
+const PLAIN_RESULTS: &[&str] = &[
+    "len",
+    "is_empty",
+    "is_some",
+    "is_none",
+    "is_ok",
+    "is_err",
+    "capacity",
+    "contains_key",
+    "is_some_and",
+    "is_none_or",
+];
+
+/// The variables of a function that are, or may hold, traced values.
+pub(crate) struct Taint {
+    unknown: HashSet<String>,
+    traced: HashSet<String>,
+    value: Ident,
+}
 
 impl Taint {
-    /// Those that follow from the given parameters.
-    pub(crate) fn new<'a>(parameters: impl Iterator<Item = &'a Ident>, value: &Ident, body: &syn::Block) -> Self {
-        let mut taint = Taint(parameters.map(ToString::to_string).collect());
-        // Tensors made in the function are traced as well.
-        taint.0.insert(value.to_string());
+    /// Those that follow from the parameters: the plain tensors, and the structures of tensors.
+    pub(crate) fn new<'a>(
+        tensors: impl Iterator<Item = &'a Ident>,
+        structures: impl Iterator<Item = &'a Ident>,
+        value: &Ident,
+        body: &syn::Block,
+    ) -> Self {
+        let mut bindings = Bindings(HashMap::new());
+        bindings.visit_block(body);
+        let traced: Vec<String> = tensors.map(ToString::to_string).collect();
+        let mut unknown: HashSet<String> = structures.map(ToString::to_string).collect();
+        unknown.extend(traced.iter().cloned());
+        // A name that is bound again may mean something else.
+        let traced = traced.into_iter().filter(|name| !bindings.0.contains_key(name)).collect();
+        let mut taint = Taint { unknown, traced, value: value.clone() };
         loop {
-            let before = taint.0.len();
-            Spread(&mut taint).visit_block(body);
-            if taint.0.len() == before {
+            let before = taint.unknown.len() + taint.traced.len();
+            Spread { taint: &mut taint, bindings: &bindings.0 }.visit_block(body);
+            if taint.unknown.len() + taint.traced.len() == before {
                 return taint;
             }
         }
     }
 
-    /// Whether an expression mentions one of them.
-    pub(crate) fn is_in(&self, expr: &Expr) -> bool {
+    /// What the text tells of an expression.
+    pub(crate) fn kind(&self, expr: &Expr) -> Kind {
+        match expr {
+            Expr::Lit(_) => Kind::Plain,
+            Expr::Path(path) => match path.path.get_ident().map(ToString::to_string) {
+                Some(name) if self.traced.contains(&name) => Kind::Traced,
+                Some(name) if self.unknown.contains(&name) => Kind::Unknown,
+                _ => Kind::Plain,
+            },
+            Expr::Paren(paren) => self.kind(&paren.expr),
+            Expr::Group(group) => self.kind(&group.expr),
+            Expr::Reference(reference) => self.kind(&reference.expr),
+            Expr::Field(field) => self.kind(&field.base).min(Kind::Unknown),
+            Expr::Unary(unary) => match unary.op {
+                UnOp::Deref(_) => self.kind(&unary.expr).min(Kind::Unknown),
+                _ => self.kind(&unary.expr),
+            },
+            Expr::Binary(binary) if is_logic(&binary.op) => Kind::Plain,
+            Expr::Binary(binary) => self.kind(&binary.left).max(self.kind(&binary.right)),
+            Expr::MethodCall(call) if PLAIN_RESULTS.iter().any(|name| call.method == name) => Kind::Plain,
+            Expr::MethodCall(call) if call.method == "clone" => self.kind(&call.receiver),
+            Expr::MethodCall(call) => {
+                let args = call.args.iter().map(|arg| self.kind(arg)).max().unwrap_or(Kind::Plain);
+                self.kind(&call.receiver).max(args).min(Kind::Unknown)
+            }
+            other => self.mentions(other),
+        }
+    }
+
+    /// Unknown if an expression mentions one of the variables.
+    fn mentions(&self, expr: &Expr) -> Kind {
         struct Find<'a>(&'a Taint, bool);
 
         impl Visit<'_> for Find<'_> {
             fn visit_ident(&mut self, ident: &Ident) {
-                self.1 |= self.0.0.contains(&ident.to_string());
+                self.1 |= self.0.unknown.contains(&ident.to_string()) || *ident == self.0.value;
             }
 
             fn visit_macro(&mut self, mac: &Macro) {
                 self.1 |= self.0.is_in_tokens(mac.tokens.clone());
             }
 
-            fn visit_field(&mut self, _: &syn::Field) {}
-
             fn visit_expr_method_call(&mut self, call: &syn::ExprMethodCall) {
                 // The name of a method or field is no variable.
-                self.visit_expr(&call.receiver);
-                call.args.iter().for_each(|arg| self.visit_expr(arg));
+                if self.0.kind(&Expr::MethodCall(call.clone())) != Kind::Plain {
+                    self.visit_expr(&call.receiver);
+                    call.args.iter().for_each(|arg| self.visit_expr(arg));
+                }
             }
 
             fn visit_expr_field(&mut self, field: &syn::ExprField) {
@@ -59,16 +128,34 @@ impl Taint {
         }
 
         let mut find = Find(self, false);
-        find.visit_expr(expr);
-        find.1
+        match expr {
+            // The parts of a compound expression, not the expression again.
+            Expr::MethodCall(_) => return Kind::Unknown,
+            other => syn::visit::visit_expr(&mut find, other),
+        }
+        if find.1 { Kind::Unknown } else { Kind::Plain }
     }
 
     pub(crate) fn is_in_tokens(&self, tokens: TokenStream) -> bool {
         tokens.into_iter().any(|token| match token {
-            TokenTree::Ident(ident) => self.0.contains(&ident.to_string()),
+            TokenTree::Ident(ident) => self.unknown.contains(&ident.to_string()) || ident == self.value,
             TokenTree::Group(group) => self.is_in_tokens(group.stream()),
-            _ => false,
+            TokenTree::Literal(literal) => self.is_in_literal(&literal.to_string()),
+            TokenTree::Punct(_) => false,
         })
+    }
+
+    /// Whether a format string names one of the variables: `"{x}"`.
+    fn is_in_literal(&self, literal: &str) -> bool {
+        literal.split('{').skip(1).any(|part| {
+            let name: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            self.unknown.contains(&name)
+        })
+    }
+
+    /// What the text tells of a variable.
+    pub(crate) fn of_name(&self, name: &str) -> Kind {
+        if self.unknown.contains(name) { Kind::Unknown } else { Kind::Plain }
     }
 
     fn add(&mut self, pattern: &Pat) {
@@ -76,58 +163,155 @@ impl Taint {
 
         impl Visit<'_> for Names<'_> {
             fn visit_pat_ident(&mut self, pattern: &PatIdent) {
-                self.0.0.insert(pattern.ident.to_string());
+                self.0.unknown.insert(pattern.ident.to_string());
+                syn::visit::visit_pat_ident(self, pattern);
             }
         }
 
         Names(self).visit_pat(pattern);
     }
+
+    /// The pattern of an iteration: the number that `enumerate` gives is plain.
+    fn add_item(&mut self, pattern: &Pat, iterator: &Expr) {
+        let numbered = matches!(iterator, Expr::MethodCall(call) if call.method == "enumerate");
+        match pattern {
+            Pat::Tuple(tuple) if numbered => tuple.elems.iter().skip(1).for_each(|pattern| self.add(pattern)),
+            pattern => self.add(pattern),
+        }
+    }
+}
+
+/// Methods that give iterators.
+const ITERATORS: &[&str] = &[
+    "iter",
+    "iter_mut",
+    "into_iter",
+    "enumerate",
+    "zip",
+    "rev",
+    "map",
+    "filter",
+    "skip",
+    "take",
+    "step_by",
+    "chain",
+    "chunks",
+    "chunks_exact",
+    "windows",
+    "keys",
+    "values",
+    "copied",
+    "cloned",
+    "filter_map",
+    "flat_map",
+    "peekable",
+];
+
+/// Whether an expression is an iterator by its look: a range, or what a method of iterators gives.
+pub(crate) fn is_iterator(expr: &Expr) -> bool {
+    match expr {
+        Expr::Range(_) => true,
+        Expr::Paren(paren) => is_iterator(&paren.expr),
+        Expr::MethodCall(call) => ITERATORS.iter().any(|name| call.method == name),
+        _ => false,
+    }
+}
+
+fn is_logic(op: &BinOp) -> bool {
+    matches!(op, BinOp::And(_) | BinOp::Or(_))
+}
+
+/// Counts how often each name is bound.
+struct Bindings(HashMap<String, usize>);
+
+impl Visit<'_> for Bindings {
+    fn visit_pat_ident(&mut self, pattern: &PatIdent) {
+        *self.0.entry(pattern.ident.to_string()).or_default() += 1;
+        syn::visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_item(&mut self, _: &syn::Item) {}
 }
 
 /// Finds the patterns that are bound to tainted expressions.
-struct Spread<'a>(&'a mut Taint);
+struct Spread<'a> {
+    taint: &'a mut Taint,
+    bindings: &'a HashMap<String, usize>,
+}
 
 impl<'ast> Visit<'ast> for Spread<'_> {
     fn visit_local(&mut self, local: &'ast Local) {
         syn::visit::visit_local(self, local);
-        if local.init.as_ref().is_some_and(|init| self.0.is_in(&init.expr)) {
-            self.0.add(&local.pat);
+        let (pattern, annotated) = match &local.pat {
+            Pat::Type(typed) => (&*typed.pat, tensors::is_plain_or(&typed.ty, &self.taint.value)),
+            pattern => (pattern, false),
+        };
+        let kind = local.init.as_ref().map_or(Kind::Plain, |init| self.taint.kind(&init.expr));
+        if let Pat::Ident(ident) = pattern
+            && (annotated || kind == Kind::Traced)
+            && self.bindings.get(&ident.ident.to_string()) == Some(&1)
+        {
+            self.taint.traced.insert(ident.ident.to_string());
+        }
+        if annotated || kind != Kind::Plain {
+            self.taint.add(pattern);
         }
     }
 
     fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
         syn::visit::visit_expr_assign(self, assign);
-        if let (Expr::Path(left), true) = (&*assign.left, self.0.is_in(&assign.right))
+        if let (Expr::Path(left), true) = (&*assign.left, self.taint.kind(&assign.right) != Kind::Plain)
             && let Some(ident) = left.path.get_ident()
         {
-            self.0.0.insert(ident.to_string());
+            self.taint.unknown.insert(ident.to_string());
         }
     }
 
     fn visit_expr_for_loop(&mut self, for_loop: &'ast ExprForLoop) {
-        if self.0.is_in(&for_loop.expr) {
-            self.0.add(&for_loop.pat);
+        if self.taint.kind(&for_loop.expr) != Kind::Plain {
+            self.taint.add_item(&for_loop.pat, &for_loop.expr);
         }
         syn::visit::visit_expr_for_loop(self, for_loop);
     }
 
     fn visit_expr_let(&mut self, expr: &'ast ExprLet) {
-        if self.0.is_in(&expr.expr) {
-            self.0.add(&expr.pat);
+        if self.taint.kind(&expr.expr) != Kind::Plain {
+            self.taint.add(&expr.pat);
         }
         syn::visit::visit_expr_let(self, expr);
     }
 
     fn visit_expr_match(&mut self, expr: &'ast ExprMatch) {
-        if self.0.is_in(&expr.expr) {
-            expr.arms.iter().for_each(|arm| self.0.add(&arm.pat));
+        if self.taint.kind(&expr.expr) != Kind::Plain {
+            expr.arms.iter().for_each(|arm| self.taint.add(&arm.pat));
         }
         syn::visit::visit_expr_match(self, expr);
     }
 
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        self.visit_expr(&call.receiver);
+        let others = call.args.iter().filter(|arg| !matches!(arg, Expr::Closure(_)));
+        let plain = is_iterator(&call.receiver)
+            && self.taint.kind(&call.receiver) == Kind::Plain
+            && others.map(|arg| self.taint.kind(arg)).all(|kind| kind == Kind::Plain);
+        for arg in &call.args {
+            match arg {
+                // What a closure gets from plain Rust is plain.
+                Expr::Closure(closure) if plain => self.visit_expr(&closure.body),
+                Expr::Closure(closure) => {
+                    closure.inputs.iter().for_each(|pattern| self.taint.add_item(pattern, &call.receiver));
+                    self.visit_expr(&closure.body);
+                }
+                arg => self.visit_expr(arg),
+            }
+        }
+    }
+
     fn visit_expr_closure(&mut self, closure: &'ast ExprClosure) {
-        // Who calls a closure is not known: its parameters may be traced.
-        closure.inputs.iter().for_each(|pattern| self.0.add(pattern));
+        // Who calls it is not known: its parameters may be traced.
+        closure.inputs.iter().for_each(|pattern| self.taint.add(pattern));
         syn::visit::visit_expr_closure(self, closure);
     }
+
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
 }

@@ -63,6 +63,23 @@ pub(crate) fn is_plain(ty: &Type) -> bool {
     matches!(ty, Type::Path(ty) if ty.qself.is_none() && is_tensor(&ty.path))
 }
 
+/// Whether a type is `Tensor`, or the type parameter in its place, or a reference to it.
+pub(crate) fn is_plain_or(ty: &Type, value: &Ident) -> bool {
+    match ty {
+        Type::Reference(reference) => is_plain_or(&reference.elem, value),
+        Type::Path(path) => is_plain(ty) || path.path.is_ident(value),
+        _ => false,
+    }
+}
+
+/// `&Tensor`, if a type is that or an option of it.
+pub(crate) fn reference(ty: &Type) -> Option<&syn::TypeReference> {
+    match ty {
+        Type::Reference(reference) if is_plain(&reference.elem) => Some(reference),
+        _ => None,
+    }
+}
+
 /// Puts a type parameter in the place of `Tensor`.
 pub(crate) struct Replace<'a>(pub(crate) &'a Ident);
 

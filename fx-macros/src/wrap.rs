@@ -5,11 +5,11 @@ use quote::{ToTokens, format_ident, quote};
 use syn::visit_mut::VisitMut;
 use syn::{FnArg, ItemFn, ReturnType, parse_quote};
 
-use crate::body;
 use crate::context::Context;
 use crate::messages;
 use crate::signature::{self, Form};
 use crate::tensors::Replace;
+use crate::value;
 
 /// A wrapped function: the function as written on tensors, its definition, and the function that calls or records it.
 pub(crate) fn expand(context: &mut Context, item: ItemFn) -> TokenStream {
@@ -22,7 +22,7 @@ pub(crate) fn expand(context: &mut Context, item: ItemFn) -> TokenStream {
         return item.into_token_stream();
     }
     let private = context.private();
-    let value = body::type_parameter(&[&item.sig.generics]);
+    let value = value::type_parameter(&[&item.sig.generics]);
     let name = &item.sig.ident;
     let text = name.to_string();
     let ItemFn { attrs, vis, sig, block } = &item;

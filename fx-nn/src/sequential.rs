@@ -57,6 +57,7 @@ impl Sequential<Vec<AnyLayer>> {
 /// What a [`Sequential`] may hold.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no sequence of layers",
+    label = "neither layers nor a collection of them",
     note = "tuples of up to 12 layers, arrays and vectors of layers, and vectors of `AnyLayer` are"
 )]
 pub trait Layers: Clone + Send + Sync + 'static {

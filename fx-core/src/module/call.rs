@@ -29,7 +29,7 @@ pub struct Signature {
 )]
 pub trait Traceable: Module {
     /// The types of the static parameters of `forward`, as a tuple.
-    type Static: Statics;
+    type Static;
 
     /// The parameters of `forward`.
     const SIGNATURE: Signature;
@@ -67,11 +67,12 @@ pub trait Layer: Module {
 /// A free function that can be traced; `#[traceable]` on it declares a type of its name that implements this.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a traceable function",
-    note = "mark the function with `#[traceable]`, or capture a closure with `fx::trace_closure!(|x| ..)`"
+    label = "not marked `#[traceable]`",
+    note = "mark the function with `#[traceable]`, or capture a closure with `fx::trace_fn!(|x| ..)`"
 )]
 pub trait TraceableFn {
     /// The types of the static parameters, as a tuple.
-    type Static: Statics;
+    type Static;
 
     /// The parameters.
     const SIGNATURE: Signature;
@@ -213,7 +214,10 @@ impl<V: Value> Default for ModuleCall<V> {
 #[doc(hidden)]
 pub struct Forward<'a, M>(pub &'a M);
 
-impl<M: Traceable> Forward<'_, M> {
+impl<M: Traceable> Forward<'_, M>
+where
+    M::Static: Statics,
+{
     /// # Errors
     /// As [`call_dynamic`].
     pub fn call<V: Value>(&self, args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
@@ -258,6 +262,7 @@ pub fn invoke<M: Traceable, V: Value, R: Tree<V>>(
     kwargs: impl IntoIterator<Item = (&'static str, Arg<V>)>,
 ) -> R
 where
+    M::Static: Statics,
     for<'a> &'a V: RefOps<V>,
     f64: ScalarOps<V>,
     i64: ScalarOps<V>,
@@ -274,6 +279,7 @@ where
 /// If the arguments do not fit, or an op fails.
 fn call_dynamic<M: Traceable, V: Value>(module: &M, mut args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
 where
+    M::Static: Statics,
     for<'a> &'a V: RefOps<V>,
     f64: ScalarOps<V>,
     i64: ScalarOps<V>,

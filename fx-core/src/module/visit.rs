@@ -7,7 +7,11 @@ use indexmap::IndexMap;
 use super::{Buffer, Module, Parameter, Training};
 
 /// Something that may be found in a module's fields: a module, state, or a collection of them.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no module, parameter or buffer, and no collection of them")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no module, parameter or buffer, and no collection of them",
+    label = "nothing to visit",
+    note = "mark the struct with `#[traceable]`, or leave it out of the module's state"
+)]
 pub trait Visit {
     /// Shows the visitor what is here, at `path`.
     fn visit<'a>(&'a self, path: &str, visitor: &mut dyn Visitor<'a>);

@@ -66,6 +66,12 @@ impl Concrete for Meta {
 }
 
 /// How a caller may write an argument of kind `K`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of the kind `{K}`",
+    label = "not what the op takes here",
+    note = "`one` is a tensor, `opt` a tensor or `None`, `many` a list of tensors, `num` a tensor or a number, `int` an \
+            i64; the other kinds say what they are"
+)]
 pub trait Encode<K, V> {
     /// The argument to record.
     fn encode(self) -> Arg<V>;

@@ -1,272 +1,116 @@
-//! What `#[traceable]` turns comparisons and conditions into.
+//! What `#[traceable]` writes into the body of a function, so that the types decide what the macro cannot know: whether
+//! an expression is traced.
 //!
-//! A comparison may be of traced values, and gives a mask, or of plain Rust, and gives a bool; the macro cannot tell.
-//! It writes `(&Compare(&a, &b)).gt()`, and method lookup finds [`TracedCompare`] before [`PlainCompare`]. A condition
-//! becomes `condition(c)`, which takes a bool and nothing else.
+//! Each place that needs plain Rust (a condition, a loop, a cast) becomes `plain(expr).condition()` or alike. Method
+//! lookup finds [`TracedGuard`] for a traced value, and that does not compile, with the message of one of the
+//! [`faults`]; for everything else it finds [`PlainGuard`], which gives the value back. Methods that Rust's collections
+//! have and a traced tensor cannot have (`len`, `iter`) are refused by [`Untraceable`]. What a refused expression gives
+//! is an error to the compiler too, so nothing else turns red in its wake.
 
-use super::{Call, SymInt, Value};
-use crate::arg::Arg;
-use crate::module::{Buffer, Parameter};
-use crate::ops;
+mod compare;
+mod faults;
+mod methods;
 
-/// A comparison.
-pub struct Compare<'a, A, B>(pub &'a A, pub &'a B);
+use std::cell::Cell;
 
-/// An operand of a traced comparison.
-pub trait Comparand<V> {
-    /// The argument to record.
-    fn comparand(&self) -> Arg<V>;
+pub use compare::{Compare, PlainCompare, TracedCompare, compare};
+pub use faults::{
+    CollectionIndex, Hashable, Iterable, KnownCondition, KnownCount, KnownLength, KnownPattern, KnownShape, Mutable,
+    Never, Ordered, PlainBool, Printable, Readable, RustNumber,
+};
+pub use methods::Untraceable;
+
+use super::{SymInt, Value};
+
+/// How a traced tensor is called in the compiler's messages.
+pub struct TracedTensor;
+
+/// How a symbolic size is called in the compiler's messages.
+pub struct SymbolicSize;
+
+/// An expression that must be plain Rust.
+pub struct Plain<T>(Cell<Option<T>>);
+
+/// Marks an expression that must be plain Rust; the method called on it says why.
+pub fn plain<T>(value: T) -> Plain<T> {
+    Plain(Cell::new(Some(value)))
 }
 
-impl<V: Value> Comparand<V> for V {
-    fn comparand(&self) -> Arg<V> {
-        Arg::Value(self.clone())
+macro_rules! guards {
+    ($($(#[$doc:meta])* $method:ident: $Fault:ident;)+) => {
+        /// The guards of a traced value. None of them can be called.
+        pub trait TracedGuard<V>: Sized {
+            /// Its name in messages.
+            type Name;
+
+            $(
+                $(#[$doc])*
+                fn $method(self) -> <Self::Name as $Fault>::Output
+                where
+                    Self::Name: $Fault,
+                {
+                    unreachable!("a traced value does not pass the compiler here")
+                }
+            )+
+        }
+
+        /// The guards of plain Rust: all give the value back.
+        pub trait PlainGuard {
+            /// The plain value.
+            type Value;
+
+            /// The value.
+            fn value(&self) -> Self::Value;
+
+            $(
+                $(#[$doc])*
+                fn $method(&self) -> Self::Value {
+                    self.value()
+                }
+            )+
+        }
+    };
+}
+guards! {
+    /// A condition.
+    condition: KnownCondition;
+    /// How often a loop runs, or a bound of a range.
+    count: KnownCount;
+    /// What is matched against patterns.
+    pattern: KnownPattern;
+    /// What is iterated over.
+    iterable: Iterable;
+    /// What becomes a number.
+    number: RustNumber;
+    /// The index of a Rust collection.
+    index: CollectionIndex;
+    /// What is printed.
+    printable: Printable;
+    /// A result of type `bool`.
+    truth: PlainBool;
+    /// The key of a map.
+    key: Hashable;
+}
+
+impl<T> PlainGuard for Plain<T> {
+    type Value = T;
+
+    fn value(&self) -> T {
+        self.0.take().expect("a guard is asked once")
     }
 }
 
-impl<V: Value> Comparand<V> for &V {
-    fn comparand(&self) -> Arg<V> {
-        Arg::Value((*self).clone())
-    }
-}
-
-impl<V: Value> Comparand<V> for &&V {
-    fn comparand(&self) -> Arg<V> {
-        Arg::Value((**self).clone())
-    }
-}
-
-impl<V: Value> Comparand<V> for SymInt<V> {
-    fn comparand(&self) -> Arg<V> {
-        self.as_arg().clone()
-    }
-}
-
-impl<V: Value> Comparand<V> for &Parameter {
-    #[track_caller]
-    fn comparand(&self) -> Arg<V> {
-        Arg::Value(self.value())
-    }
-}
-
-impl<V: Value> Comparand<V> for &Buffer {
-    #[track_caller]
-    fn comparand(&self) -> Arg<V> {
-        Arg::Value(self.value())
-    }
-}
-
-macro_rules! comparands {
-    ($($T:ty),+) => { $(
-        impl<V> Comparand<V> for $T {
-            fn comparand(&self) -> Arg<V> {
-                Arg::from(*self)
-            }
+macro_rules! traced {
+    ($([$($a:lifetime)?] $T:ty: $Name:ty;)+) => { $(
+        impl<$($a,)? V: Value> TracedGuard<V> for Plain<$T> {
+            type Name = &'static $Name;
         }
     )+ };
 }
-comparands!(f64, i64, bool);
-
-/// A comparison of which the left side, or the right side of a number, is traced.
-pub trait TracedCompare<V> {
-    /// The operands to record.
-    fn operands(&self) -> [Arg<V>; 2];
-
-    /// `==`
-    #[track_caller]
-    fn eq(&self) -> V
-    where
-        V: Value,
-    {
-        record(ops::eq, self.operands())
-    }
-
-    /// `!=`
-    #[track_caller]
-    fn ne(&self) -> V
-    where
-        V: Value,
-    {
-        record(ops::ne, self.operands())
-    }
-
-    /// `<`
-    #[track_caller]
-    fn lt(&self) -> V
-    where
-        V: Value,
-    {
-        record(ops::lt, self.operands())
-    }
-
-    /// `<=`
-    #[track_caller]
-    fn le(&self) -> V
-    where
-        V: Value,
-    {
-        record(ops::le, self.operands())
-    }
-
-    /// `>`
-    #[track_caller]
-    fn gt(&self) -> V
-    where
-        V: Value,
-    {
-        record(ops::gt, self.operands())
-    }
-
-    /// `>=`
-    #[track_caller]
-    fn ge(&self) -> V
-    where
-        V: Value,
-    {
-        record(ops::ge, self.operands())
-    }
-}
-
-#[track_caller]
-fn record<V: Value>(function: ops::Function, [a, b]: [Arg<V>; 2]) -> V {
-    Call::function(function).arg(a).arg(b).output()
-}
-
-impl<V: Value, B: Comparand<V>> TracedCompare<V> for Compare<'_, V, B> {
-    fn operands(&self) -> [Arg<V>; 2] {
-        [self.0.comparand(), self.1.comparand()]
-    }
-}
-
-impl<V: Value, B: Comparand<V>> TracedCompare<V> for Compare<'_, &V, B> {
-    fn operands(&self) -> [Arg<V>; 2] {
-        [self.0.comparand(), self.1.comparand()]
-    }
-}
-
-impl<V: Value, B: Comparand<V>> TracedCompare<V> for Compare<'_, SymInt<V>, B> {
-    fn operands(&self) -> [Arg<V>; 2] {
-        [self.0.comparand(), self.1.comparand()]
-    }
-}
-
-/// A number on the left, as Python does it: `1 < x` is recorded as `gt(x, 1)`.
-macro_rules! reflected {
-    ($($T:ty),+) => { $(
-        impl<V: Value> TracedCompare<V> for Compare<'_, $T, V> {
-            fn operands(&self) -> [Arg<V>; 2] {
-                [self.0.comparand(), self.1.comparand()]
-            }
-        }
-
-        impl<V: Value> TracedCompare<V> for Compare<'_, $T, &V> {
-            fn operands(&self) -> [Arg<V>; 2] {
-                [self.0.comparand(), self.1.comparand()]
-            }
-        }
-    )+ };
-}
-reflected!(f64, i64);
-
-/// A comparison of plain Rust.
-pub trait PlainCompare {
-    /// The left side's type.
-    type Left: ?Sized;
-    /// The right side's type.
-    type Right: ?Sized;
-
-    /// The two sides.
-    fn sides(&self) -> (&Self::Left, &Self::Right);
-
-    /// `==`
-    fn eq(&self) -> bool
-    where
-        Self::Left: PartialEq<Self::Right>,
-    {
-        let (a, b) = self.sides();
-        a == b
-    }
-
-    /// `!=`
-    fn ne(&self) -> bool
-    where
-        Self::Left: PartialEq<Self::Right>,
-    {
-        let (a, b) = self.sides();
-        a != b
-    }
-
-    /// `<`
-    fn lt(&self) -> bool
-    where
-        Self::Left: PartialOrd<Self::Right>,
-    {
-        let (a, b) = self.sides();
-        a < b
-    }
-
-    /// `<=`
-    fn le(&self) -> bool
-    where
-        Self::Left: PartialOrd<Self::Right>,
-    {
-        let (a, b) = self.sides();
-        a <= b
-    }
-
-    /// `>`
-    fn gt(&self) -> bool
-    where
-        Self::Left: PartialOrd<Self::Right>,
-    {
-        let (a, b) = self.sides();
-        a > b
-    }
-
-    /// `>=`
-    fn ge(&self) -> bool
-    where
-        Self::Left: PartialOrd<Self::Right>,
-    {
-        let (a, b) = self.sides();
-        a >= b
-    }
-}
-
-impl<A, B> PlainCompare for &Compare<'_, A, B> {
-    type Left = A;
-    type Right = B;
-
-    fn sides(&self) -> (&A, &B) {
-        (self.0, self.1)
-    }
-}
-
-/// What a condition may be: a bool.
-#[diagnostic::on_unimplemented(
-    message = "symbolically traced variables cannot be used as inputs to control flow",
-    label = "this depends on a traced value, which has no truth value while tracing",
-    note = "choose between values with `where_(condition, a, b)`, make the decision a field of the module or a static \
-            argument, or move the code into a function marked `#[fx::wrap]`"
-)]
-pub trait Condition {
-    /// The truth value.
-    fn truth(self) -> bool;
-}
-
-impl Condition for bool {
-    fn truth(self) -> bool {
-        self
-    }
-}
-
-impl Condition for &bool {
-    fn truth(self) -> bool {
-        *self
-    }
-}
-
-/// The truth value of a condition.
-pub fn condition(condition: impl Condition) -> bool {
-    condition.truth()
+traced! {
+    [] V: TracedTensor;
+    ['a] &'a V: TracedTensor;
+    ['a] &'a &'a V: TracedTensor;
+    [] SymInt<V>: SymbolicSize;
+    ['a] &'a SymInt<V>: SymbolicSize;
 }

@@ -14,6 +14,7 @@ use crate::ops;
 /// for the dimensions between. A tuple has one of them for each dimension.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an index",
+    label = "not an index",
     note = "i64, symbolic sizes, ranges of i64, tensors, `Arg::None`, `Arg::Ellipsis`, and tuples of them can"
 )]
 pub trait Index<V> {

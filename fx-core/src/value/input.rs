@@ -7,7 +7,8 @@ use super::Value;
 /// `#[traceable]` writes this trait into signatures: a parameter `x: &Tensor` takes `x` and `&x` alike, and the
 /// value's type follows from the argument.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be passed to a traced function where a tensor is expected",
+    message = "`{Self}` cannot be passed to a traceable function where a tensor is expected",
+    label = "not a tensor",
     note = "pass a tensor by value or by reference; read a parameter with `.value()`"
 )]
 pub trait Input<V> {

@@ -8,6 +8,7 @@ use crate::tensor::Scalar;
 /// Something that stands for a tensor: a value, a parameter, a buffer.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be used where a tensor is expected",
+    label = "not a tensor",
     note = "tensors, `&Parameter` and `&Buffer` can"
 )]
 pub trait Operand<V> {
@@ -18,6 +19,7 @@ pub trait Operand<V> {
 /// Something that stands for a tensor that may be absent.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be used where an optional tensor is expected",
+    label = "neither a tensor nor an option",
     note = "pass the tensor or `&Parameter` itself, an `Option<&Tensor>`, an `&Option<Parameter>`, or `None`"
 )]
 pub trait OptOperand<V> {
@@ -28,6 +30,7 @@ pub trait OptOperand<V> {
 /// Something that stands for a tensor or a number.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be used where a tensor or a number is expected",
+    label = "neither a tensor nor a number",
     note = "tensors, `&Parameter`, `&Buffer`, symbolic sizes, f64 and i64 can"
 )]
 pub trait Scalarlike<V> {

@@ -15,9 +15,10 @@ use crate::tensor::DType;
 /// `to_arg` and `from_arg` are inverse, for arguments of the right form. A single value stands for a whole tuple
 /// (a leaf module's result in a trace): it is unpacked by `getitem`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot pass through a traced function",
-    note = "tensors, symbolic sizes, and options, tuples, arrays, vectors and maps of them can; \
-            so can a struct of tensors marked `#[traceable]`"
+    message = "`{Self}` cannot pass through a traceable function",
+    label = "neither a tensor nor a structure of tensors",
+    note = "tensors, symbolic sizes, and options, tuples, arrays, vectors and maps of them can; so can a struct of \
+            tensors marked `#[traceable]`"
 )]
 pub trait Tree<V>: Sized {
     /// The structure as an argument.
@@ -224,10 +225,10 @@ pub(crate) fn mismatch<V>(expected: &str, found: &Arg<V>) -> Error {
 ///
 /// A static argument of a leaf module is written into the graph, so it has a form there.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a static argument of a traced function",
-    note = "bool, integers, floats, String, DType, and options, tuples and vectors of them can; \
-            make it a field of the module otherwise; a struct of tensors is written with the tensor type, as in \
-            `Pair<Tensor>`"
+    message = "`{Self}` cannot be a static argument of `forward`",
+    label = "a graph has no form for it",
+    note = "bool, integers, floats, String, DType, and options, tuples and vectors of them can; make it a field of \
+            the module otherwise; a struct of tensors is written with the tensor type, as in `Pair<Tensor>`"
 )]
 pub trait StaticArg: Sized {
     /// The argument as the graph holds it.

@@ -141,7 +141,11 @@ impl Kind for ints {
 }
 
 /// What may be written for [`ints`].
-#[diagnostic::on_unimplemented(message = "`{Self}` cannot be used where an integer or a list of integers is expected")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be used where an integer or a list of integers is expected",
+    label = "neither an integer nor a list of integers",
+    note = "an i64, or an array, a slice or a vector of them can"
+)]
 pub trait Ints {
     /// The argument to record: an int, or a tuple of ints.
     fn into_arg<V>(self) -> Arg<V>;

@@ -77,6 +77,7 @@ impl<V, T: Sizes<V>> Encode<sizes, V> for T {
 /// What may be written for a shape: an array, a slice, a vector or a tuple of integers and symbolic sizes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be used as a shape",
+    label = "not a shape",
     note = "arrays, vectors and tuples of integers and symbolic sizes can: `(x.size(0), -1)`"
 )]
 pub trait Sizes<V> {

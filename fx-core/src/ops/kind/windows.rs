@@ -42,6 +42,7 @@ impl<const N: usize> Kind for window<N> {
 /// What may be written for a [`window`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be used where a size for each of {N} spatial dimensions is expected",
+    label = "no size of {N} dimensions",
     note = "an integer or an array of {N} integers can"
 )]
 pub trait Window<const N: usize> {

@@ -1,0 +1,7 @@
+//! Macros.
+
+mod assertions;
+mod matches;
+mod printing;
+mod unknown;
+mod vec;

@@ -1,0 +1,8 @@
+//! The result is given back.
+
+use fx::prelude::*;
+
+#[traceable]
+pub fn f(x: &Tensor) -> Tensor {
+    x.relu()
+}

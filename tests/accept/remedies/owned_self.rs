@@ -1,0 +1,16 @@
+//! The module is borrowed.
+
+use fx::prelude::*;
+
+#[traceable]
+#[derive(Clone)]
+pub struct Model {
+    pub scale: f64,
+}
+
+#[traceable]
+impl Model {
+    pub fn forward(&self, x: &Tensor) -> Tensor {
+        x * self.scale
+    }
+}

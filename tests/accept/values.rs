@@ -1,0 +1,13 @@
+//! What traced values pass through.
+
+mod arrays;
+mod closures;
+mod collections;
+mod compound;
+mod iterators;
+mod numbers;
+mod options;
+mod shadowing;
+mod sizes;
+mod state;
+mod tuples;

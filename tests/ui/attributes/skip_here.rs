@@ -1,0 +1,11 @@
+//! `skip` on a struct.
+
+use fx::prelude::*;
+
+#[traceable(skip)]
+#[derive(Clone)]
+struct Model {
+    weight: Parameter,
+}
+
+fn main() {}

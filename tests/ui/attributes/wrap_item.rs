@@ -1,0 +1,6 @@
+//! `#[wrap]` on a struct.
+
+#[fx::wrap]
+struct Model;
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! A const function.
+
+use fx::prelude::*;
+
+#[traceable]
+const fn f(x: &Tensor) -> Tensor {
+    x.relu()
+}
+
+fn main() {}

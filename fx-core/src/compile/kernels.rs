@@ -6,6 +6,7 @@ mod attention;
 mod copy;
 mod norm;
 mod pointwise;
+mod pool;
 mod product;
 
 use std::collections::HashMap;
@@ -100,8 +101,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         norm::layer_norm(site)
     } else if function == ops::mean {
         norm::mean(site)
-    } else if function == ops::adaptive_avg_pool2d {
-        norm::global_average(site)
+    } else if is(&[ops::max_pool2d, ops::avg_pool2d, ops::adaptive_avg_pool2d]) {
+        norm::global_average(site).or_else(|| pool::pool2d(site))
     } else if function == ops::scaled_dot_product_attention {
         attention::attention(site)
     } else {

@@ -138,7 +138,7 @@ pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
 pub(super) fn global_average(site: &Site<'_>) -> Option<Lowered> {
     let (layout, register) = site.value(0)?;
     let [_, channels, height, width] = *layout.shape.as_array()?;
-    if site.shape[2..] != [1, 1] {
+    if site.function != ops::adaptive_avg_pool2d || site.shape[2..] != [1, 1] {
         return None;
     }
     let (inner, wanted) = match layout.is_channels_last() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{ConvShape, Epilogue, PackedConv, PackedLinear, Residual};
+use fx_kernels::dense::{ConvShape, Epilogue, Images, PackedConv, PackedLinear, Residual};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::{Matrix, gemm};
 use smallvec::smallvec;
@@ -54,6 +54,8 @@ fn other(site: &Site<'_>, layout: &Layout) -> Option<Option<Wanted>> {
 
 struct Conv {
     packed: Arc<PackedConv>,
+    /// Whether the input's channels are first.
+    planes: bool,
     batch: usize,
     input: [usize; 2],
     follow: Follow,
@@ -78,8 +80,12 @@ pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
     let shape = ConvShape { inputs, outputs, kernel, stride, dilation, before, after, groups };
     let output = Layout::channels_last(DType::F32, site.shape);
     let other = other(site, &output)?;
-    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
+    // A first layer reads images as they come.
+    let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
+    let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
+    let wanted = Wanted::new(register, wanted);
     let kernel = Conv {
+        planes,
         packed: site.packs.conv(&weight, shape),
         batch,
         input: [height, width],
@@ -94,8 +100,12 @@ impl Kernel for Conv {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let ConvShape { inputs, outputs, .. } = *self.packed.shape();
         let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
-        let input = operands[0].unwrap_or(&[]);
-        self.packed.run(out, outputs, input, inputs, self.batch, self.input, &epilogue);
+        let data = &operands[0].unwrap_or(&[])[..self.batch * inputs * self.input[0] * self.input[1]];
+        let images = match self.planes {
+            true => Images::planes(data, self.batch, self.input),
+            false => Images::pixels(data, self.batch, self.input, inputs),
+        };
+        self.packed.run(out, outputs, &images, &epilogue);
     }
 
     fn describe(&self) -> String {

@@ -1,0 +1,74 @@
+//! Pooling of images with the channels last.
+
+use std::sync::Arc;
+
+use fx_kernels::dense::{Divisor, Images, Pool, PoolShape};
+use smallvec::smallvec;
+
+use super::{Kernel, Lowered, Operands, Site, Wanted};
+use crate::compile::layout::Layout;
+use crate::ops::{functions as ops, kind};
+use crate::tensor::DType;
+
+struct Pooling {
+    pool: Pool,
+    shape: PoolShape,
+    batch: usize,
+    input: [usize; 2],
+    name: &'static str,
+}
+
+pub(super) fn pool2d(site: &Site<'_>) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let [batch, channels, height, width] = *input.shape.as_array()?;
+    let output = [*site.shape.get(2)?, *site.shape.get(3)?];
+    let is_max = site.function == ops::max_pool2d;
+    let shape = if site.function == ops::adaptive_avg_pool2d {
+        even_windows(channels, [height, width], output)?
+    } else {
+        let kernel = site.attribute::<kind::pair>("kernel_size", [0; 2])?;
+        let stride = site.attribute::<kind::opt_pair>("stride", None)?.unwrap_or(kernel);
+        let padding = site.attribute::<kind::pair>("padding", [0; 2])?;
+        let dilation = site.attribute::<kind::pair>("dilation", [1; 2])?;
+        PoolShape { channels, kernel, stride, dilation, before: padding, after: padding, output }
+    };
+    let divisor = match site.attribute::<kind::opt_int>("divisor_override", None)? {
+        Some(divisor) => Divisor::Fixed(divisor as f32),
+        None if site.attribute::<kind::flag>("count_include_pad", true)? => Divisor::Padded,
+        None => Divisor::Inside,
+    };
+    let (pool, name) = if is_max { (Pool::max(shape), "max") } else { (Pool::avg(shape, divisor), "average") };
+    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
+    let kernel = Pooling { pool, shape, batch, input: [height, width], name };
+    let output = Layout::channels_last(DType::F32, site.shape);
+    Some(Lowered { kernel: Arc::new(kernel), operands: smallvec![wanted], output })
+}
+
+/// Windows of one size beside each other, if they cover the input so.
+fn even_windows(channels: usize, input: [usize; 2], output: [usize; 2]) -> Option<PoolShape> {
+    let even = (0..2).all(|i| output[i] > 0 && input[i].is_multiple_of(output[i]));
+    let kernel = [input[0].checked_div(output[0])?, input[1].checked_div(output[1])?];
+    let (none, one) = ([0; 2], [1; 2]);
+    even.then_some(PoolShape {
+        channels,
+        kernel,
+        stride: kernel,
+        dilation: one,
+        before: none,
+        after: none,
+        output,
+    })
+}
+
+impl Kernel for Pooling {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let channels = self.shape.channels;
+        let data = &operands[0].unwrap_or(&[])[..self.batch * channels * self.input[0] * self.input[1]];
+        self.pool.run(out, channels, &Images::pixels(data, self.batch, self.input, channels));
+    }
+
+    fn describe(&self) -> String {
+        let [h, w] = self.shape.kernel;
+        format!("{} of {h}x{w}", self.name)
+    }
+}

@@ -410,22 +410,22 @@ unsafe fn tile<V: Single, const ROWS: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         if accumulate {
-            for i in 0..ROWS {
-                sums[i] = [V::load_at(place(i, 0)), V::load_at(place(i, 1))];
+            for (i, sums) in sums.iter_mut().enumerate() {
+                *sums = [V::load_at(place(i, 0)), V::load_at(place(i, 1))];
             }
         }
         for k in 0..depth {
             let right = panel.add(k * 2 * V::LANES);
             let right = [V::load_at(right), V::load_at(right.add(V::LANES))];
-            for i in 0..ROWS {
+            for (i, sums) in sums.iter_mut().enumerate() {
                 let left = V::splat(*left.0.add(i * left.1 + k));
-                sums[i][0] = left.mul_add(right[0], sums[i][0]);
-                sums[i][1] = left.mul_add(right[1], sums[i][1]);
+                sums[0] = left.mul_add(right[0], sums[0]);
+                sums[1] = left.mul_add(right[1], sums[1]);
             }
         }
-        for i in 0..ROWS {
-            sums[i][0].store_at(place(i, 0));
-            sums[i][1].store_at(place(i, 1));
+        for (i, sums) in sums.iter().enumerate() {
+            sums[0].store_at(place(i, 0));
+            sums[1].store_at(place(i, 1));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Making one graph of a model that calls captured models: the inverse of every split.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -20,7 +21,7 @@ use crate::ops;
 /// # Errors
 /// If a call does not fit the inputs of the model that it calls.
 pub fn inline_submodules(module: &GraphModule) -> Result<GraphModule> {
-    let mut flat = Flat { graph: Graph::new(), state: module.state().clone() };
+    let mut flat = Flat { graph: Graph::new(), state: module.state().clone(), reads: HashMap::new() };
     flat.state.modules.retain(|_, module| module.as_graph_module().is_none());
     let output = flat.copy(module, "", Vec::new())?;
     if let Some(id) = module.graph().output_node() {
@@ -35,6 +36,8 @@ pub fn inline_submodules(module: &GraphModule) -> Result<GraphModule> {
 struct Flat {
     graph: Graph,
     state: State,
+    /// The node that reads each parameter or buffer.
+    reads: HashMap<String, NodeId>,
 }
 
 impl Flat {
@@ -63,16 +66,32 @@ impl Flat {
         Ok(Arg::None)
     }
 
-    /// Copies a node, with the state that it refers to.
+    /// Copies a node, with the state that it refers to. What is read already is not read again.
     fn node(&mut self, module: &GraphModule, prefix: &str, id: NodeId, map: &NodeMap) -> Result<NodeId> {
-        let (graph, state) = (module.graph(), module.state());
-        let node = &graph[id];
+        let graph = module.graph();
+        let place = self.place(module, prefix, &graph[id]);
+        let read = Some(&place).filter(|_| graph[id].op() == Opcode::GetAttr);
+        if let Some(read) = read.and_then(|path| self.reads.get(path)) {
+            return Ok(*read);
+        }
         let copy = self.graph.node_copy(graph, id, &mut |id| mapped(graph, map, id))?;
-        let path = node.target().name();
-        let place = match node.op() {
+        match graph[id].op() {
+            Opcode::GetAttr => {
+                self.graph.set_call(copy, Opcode::GetAttr, &place);
+                self.reads.insert(place, copy);
+            }
+            Opcode::CallModule => self.graph.set_call(copy, Opcode::CallModule, place),
+            _ => {}
+        }
+        Ok(copy)
+    }
+
+    /// The path of what a node refers to, which is put there.
+    fn place(&mut self, module: &GraphModule, prefix: &str, node: &Node) -> String {
+        let (state, path) = (module.state(), node.target().name());
+        match node.op() {
             Opcode::CallModule => {
-                let same = |a: &Arc<_>, b: &Arc<_>| Arc::ptr_eq(a, b);
-                place(&mut self.state.modules, prefix, path, state.modules.get(path), same)
+                place(&mut self.state.modules, prefix, path, state.modules.get(path), |a, b| Arc::ptr_eq(a, b))
             }
             Opcode::GetAttr if state.parameters.contains_key(path) => {
                 let parameter = state.parameters.get(path);
@@ -81,10 +100,8 @@ impl Flat {
             Opcode::GetAttr => {
                 place(&mut self.state.buffers, prefix, path, state.buffers.get(path), |a, b| a.id() == b.id())
             }
-            _ => return Ok(copy),
-        };
-        self.graph.set_call(copy, node.op(), place);
-        Ok(copy)
+            _ => path.to_owned(),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ impl Mixed {
     }
 }
 
-fn train(model: &dyn fx::Module, training: bool) {
+fn train(model: &dyn Module, training: bool) {
     model.set_training(training);
 }
 
@@ -115,7 +115,8 @@ fn many_threads_run_one_module() {
     let expected: Vec<Tensor> = inputs.iter().map(|x| module.forward(x).unwrap()).collect();
     thread::scope(|scope| {
         for (x, expected) in inputs.iter().zip(&expected) {
-            scope.spawn(|| {
+            let module = &module;
+            scope.spawn(move || {
                 for _ in 0..3 {
                     assert_eq!(module.forward(x).unwrap(), *expected);
                 }

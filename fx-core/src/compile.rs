@@ -10,6 +10,7 @@ mod layout;
 mod memory;
 mod plan;
 mod print;
+mod profile;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -23,6 +24,7 @@ use crate::tensor::Tensor;
 use kernels::Packs;
 
 pub use plan::Plan;
+pub use profile::{Profile, StepProfile};
 
 /// How many plans a program keeps.
 const PLANS: usize = 16;

@@ -14,7 +14,7 @@ pub use state::State;
 
 use crate::arg::{Arg, Kwargs};
 use crate::codegen::FolderOptions;
-use crate::compile::{Plan, Program};
+use crate::compile::{Plan, Profile, Program};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId, NodeMap, Opcode};
 use crate::interpreter::{Interpretable, Interpreter};
@@ -171,6 +171,15 @@ impl GraphModule {
     /// If the inputs do not fit; the error names the node and the user's line.
     pub fn plan(&self, inputs: impl Inputs) -> Result<Arc<Plan>> {
         self.program().plan(&inputs.into_args())
+    }
+
+    /// Measures where the time of a run goes: each step's time, and the rates at which it computes and moves bytes.
+    ///
+    /// # Errors
+    /// As [`GraphModule::forward`], and if `runs` is 0.
+    pub fn profile(&self, inputs: impl Inputs, runs: usize) -> Result<Profile> {
+        let args = inputs.into_args();
+        self.program().plan(&args)?.profile(&args, runs)
     }
 
     /// The optimised graph that plans are made of, and the plans so far.

@@ -78,7 +78,7 @@ pub use inline::inline_submodules;
 pub use partition::CapabilityBasedPartitioner;
 pub use split::{Tag, split_by_tags, split_module};
 pub use splitter::{SplitSettings, split_by_support};
-pub use support::{OperatorSupport, all, any, decline_input_dtype, decline_names};
+pub use support::{OperatorSupport, any_chain, chain, decline_input_dtype, decline_names};
 
 use crate::error::Result;
 use crate::graph_module::GraphModule;

@@ -2,7 +2,7 @@
 
 use fx::graph::{Graph, NodeId};
 use fx::passes::{
-    CapabilityBasedPartitioner, SplitSettings, Tag, all, any, decline_input_dtype, decline_names, infer_shapes,
+    CapabilityBasedPartitioner, SplitSettings, Tag, any_chain, chain, decline_input_dtype, decline_names, infer_shapes,
     inline_submodules, split_by_support, split_by_tags, split_module,
 };
 use fx::prelude::*;
@@ -410,9 +410,9 @@ fn support_is_combined() {
     };
     let call =
         |support: &dyn fx::passes::OperatorSupport| supports(&|module, id| support.is_node_supported(module, id));
-    let both = all(vec![Box::new(only(&["relu", "mean"])), Box::new(decline_names(&["mean"]))]);
+    let both = chain(vec![Box::new(only(&["relu", "mean"])), Box::new(decline_names(&["mean"]))]);
     assert_eq!(call(&both), ["relu"]);
-    let either = any(vec![Box::new(only(&["relu"])), Box::new(only(&["fc"]))]);
+    let either = any_chain(vec![Box::new(only(&["relu"])), Box::new(only(&["fc"]))]);
     assert_eq!(call(&either), ["relu", "fc"]);
     assert_eq!(call(&decline_input_dtype(DType::F32)), Vec::<String>::new());
     assert_eq!(call(&decline_input_dtype(DType::F16)).len(), 6);

@@ -5,7 +5,8 @@ use fx::graph_module::State;
 use fx::trace::trace_fn;
 use fx::value::Tree;
 use fx::{
-    Arg, Buffer, Error, Function, Graph, GraphModule, Interpreter, Kwargs, Module, NodeId, Opcode, Proxy, Result, Tensor,
+    Arg, Buffer, Error, Function, Graph, GraphModule, Interpreter, Kwargs, Module, NodeId, Opcode, Proxy, Result,
+    Tensor,
 };
 
 use super::golden::Sample;

@@ -43,7 +43,7 @@ const VIEWS: &[Function] = &[
 pub(super) fn plan(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Result<Plan> {
     let graph = module.graph();
     let mut builder =
-        Builder { module, args, packs, values: HashMap::new(), steps: Vec::new(), inputs: 0 };
+        Builder { module, args, packs, values: HashMap::new(), steps: Vec::new(), inputs: 0, work: (0, 0) };
     let mut output = Arg::None;
     for (id, node) in graph.nodes() {
         if node.op() == Opcode::Output {
@@ -87,6 +87,8 @@ struct Builder<'a> {
     /// Each with the register of its own number.
     steps: Vec<Step>,
     inputs: usize,
+    /// Floating-point operations and bytes of the call that is being planned.
+    work: (u64, usize),
 }
 
 impl Builder<'_> {
@@ -126,6 +128,9 @@ impl Builder<'_> {
     fn call(&mut self, id: NodeId, node: &Node, function: Function) -> Result<Held> {
         let metas = (self.metas(node.args())?, self.kwargs(node, |held| held.meta.clone())?);
         let meta = function.infer(&metas.0, &metas.1)?;
+        let flops = (function.definition().flops)(&metas.0, &metas.1, &meta).as_int().unwrap_or(0);
+        let operands: usize = metas.0.iter().map(bytes_of).sum();
+        self.work = (u64::try_from(flops).unwrap_or(0), operands + bytes_of(&meta));
         let args = self.known(node.args())?;
         let kwargs = self.kwargs(node, Held::known)?;
         if let Ok(immediate) = meta.try_map(&mut |_| Err(())) {
@@ -135,8 +140,7 @@ impl Builder<'_> {
             return Ok(held);
         }
         if let Some(layout) = single(&meta) {
-            let site =
-                Site { function, args: &args, kwargs: &kwargs, shape: &layout.shape, packs: self.packs };
+            let site = Site { function, args: &args, kwargs: &kwargs, shape: &layout.shape, packs: self.packs };
             if layout.dtype == DType::F32
                 && layout.numel() > 0
                 && let Some(lowered) = lower(&site)
@@ -184,7 +188,8 @@ impl Builder<'_> {
             Known::Value(..) => first.take(),
             Known::Opaque(_) => None,
         };
-        let args_data = args.iter().map(|arg| arg.try_map(&mut |known| data(known).ok_or(()))).collect::<Result<Vec<_>, _>>();
+        let args_data =
+            args.iter().map(|arg| arg.try_map(&mut |known| data(known).ok_or(()))).collect::<Result<Vec<_>, _>>();
         let kwargs_data = kwargs.try_map(&mut |_| Err(()));
         let Arg::Value(result) = function.eval(&args_data.ok()?, &kwargs_data.ok()?).ok()? else { return None };
         let Arg::Value(Known::Value(from, register)) = args.first()? else {
@@ -212,13 +217,17 @@ impl Builder<'_> {
     fn laid(&mut self, id: NodeId, wanted: &Wanted) -> usize {
         match self.steps[wanted.register].layout.clone() {
             Some(layout) if !layout.is(&wanted.layout) => {
+                // The work is the call's that the copy is for; a copy moves every element twice.
+                let work = std::mem::replace(&mut self.work, (0, 2 * layout.numel() * layout.dtype.size()));
                 let action = Action::Kernel {
                     kernel: Arc::new(Copy::new(&layout, &wanted.layout)),
                     operands: smallvec![wanted.register],
                     in_place: None,
                     buffer: usize::MAX,
                 };
-                self.step(id, action, Some(wanted.layout.clone()))
+                let register = self.step(id, action, Some(wanted.layout.clone()));
+                self.work = work;
+                register
             }
             _ => wanted.register,
         }
@@ -243,7 +252,8 @@ impl Builder<'_> {
 
     fn step(&mut self, node: NodeId, action: Action, layout: Option<Layout>) -> usize {
         let into = self.steps.len();
-        self.steps.push(Step { node, action, into, frees: SmallVec::new(), layout });
+        let (flops, bytes) = std::mem::take(&mut self.work);
+        self.steps.push(Step { node, action, into, frees: SmallVec::new(), layout, flops, bytes });
         into
     }
 
@@ -277,6 +287,18 @@ impl Held {
 fn known(arg: Arg<Tensor>) -> Held {
     let meta = arg.map(&mut |tensor| Meta::from(tensor));
     Held { place: Place::Known(arg), meta }
+}
+
+/// The bytes of the tensors in an argument, as far as they are known.
+fn bytes_of(meta: &Arg<Meta>) -> usize {
+    let mut bytes = 0;
+    meta.for_each(&mut |meta| {
+        if let Some(tensor) = meta.as_tensor() {
+            let numel = tensor.numel().as_int().and_then(|numel| usize::try_from(numel).ok());
+            bytes += numel.unwrap_or(0).saturating_mul(tensor.dtype.size());
+        }
+    });
+    bytes
 }
 
 /// How a result that is one tensor of known shape lies.

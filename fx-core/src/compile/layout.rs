@@ -35,10 +35,6 @@ impl Layout {
         self.shape.iter().product()
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.numel() * self.dtype.size()
-    }
-
     /// Whether elements are where they are in another layout of the same shape.
     pub(super) fn is(&self, other: &Layout) -> bool {
         self.shape == other.shape

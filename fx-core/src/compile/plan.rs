@@ -53,6 +53,10 @@ pub(super) struct Step {
     pub(super) frees: SmallVec<[usize; 4]>,
     /// How the result lies, if that is known and it is one tensor.
     pub(super) layout: Option<Layout>,
+    /// Floating-point operations, a multiply-add counted as two.
+    pub(super) flops: u64,
+    /// Bytes of operands, weights and results.
+    pub(super) bytes: usize,
 }
 
 pub(super) enum Action {
@@ -147,7 +151,12 @@ fn fits(form: &Arg<Form>, arg: &Arg<Tensor>) -> bool {
 }
 
 impl Context {
-    fn run(&mut self, plan: &Plan, mut args: Vec<Arg<Tensor>>, each: &mut dyn FnMut(usize, &Step)) -> Result<Arg<Tensor>> {
+    fn run(
+        &mut self,
+        plan: &Plan,
+        mut args: Vec<Arg<Tensor>>,
+        each: &mut dyn FnMut(usize, &Step),
+    ) -> Result<Arg<Tensor>> {
         for (index, step) in plan.steps.iter().enumerate() {
             let value = self.value(step, &mut args).map_err(|error| locate(error, &plan.graph, step.node))?;
             self.registers[step.into] = Some(value);
@@ -244,4 +253,3 @@ fn laid(result: Arg<Tensor>, layout: Option<&Layout>) -> Arg<Tensor> {
 fn missing() -> Error {
     Error::new(ErrorKind::Graph, "a value is used that was never computed")
 }
-

@@ -17,13 +17,13 @@ impl<F: Fn(&GraphModule, NodeId) -> bool> OperatorSupport for F {
     }
 }
 
-/// What all of them support; torch.fx's `chain`.
-pub fn all(supports: Vec<Box<dyn OperatorSupport>>) -> impl OperatorSupport {
+/// What all of them support.
+pub fn chain(supports: Vec<Box<dyn OperatorSupport>>) -> impl OperatorSupport {
     move |module: &GraphModule, id: NodeId| supports.iter().all(|support| support.is_node_supported(module, id))
 }
 
-/// What one of them supports; torch.fx's `any_chain`.
-pub fn any(supports: Vec<Box<dyn OperatorSupport>>) -> impl OperatorSupport {
+/// What one of them supports.
+pub fn any_chain(supports: Vec<Box<dyn OperatorSupport>>) -> impl OperatorSupport {
     move |module: &GraphModule, id: NodeId| supports.iter().any(|support| support.is_node_supported(module, id))
 }
 

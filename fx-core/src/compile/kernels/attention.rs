@@ -103,11 +103,7 @@ fn broadcast(mask: &Layout, result: &[usize], keys: usize) -> Option<(Strides, u
         let dim = scores.len().checked_sub(from_end)?.checked_sub(lead)?;
         (mask.shape[dim] != 1).then_some(mask.strides[dim])
     };
-    let strides = Strides {
-        batch: stride(4).unwrap_or(0),
-        head: stride(3).unwrap_or(0),
-        row: stride(2).unwrap_or(0),
-    };
+    let strides = Strides { batch: stride(4).unwrap_or(0), head: stride(3).unwrap_or(0), row: stride(2).unwrap_or(0) };
     Some((strides, stride(1).unwrap_or(0)))
 }
 
@@ -119,15 +115,7 @@ impl Kernel for Attention {
             (None, true) => Mask::Causal,
             (None, false) => Mask::None,
         };
-        attention::attention(
-            self.sizes,
-            (out, self.strides[3]),
-            operand(0),
-            operand(1),
-            operand(2),
-            self.scale,
-            mask,
-        );
+        attention::attention(self.sizes, (out, self.strides[3]), operand(0), operand(1), operand(2), self.scale, mask);
     }
 
     fn describe(&self) -> String {

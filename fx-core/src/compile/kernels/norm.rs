@@ -7,8 +7,8 @@ use smallvec::smallvec;
 
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
-use crate::ops::kind;
 use crate::ops::functions as ops;
+use crate::ops::kind;
 use crate::tensor::{DType, Tensor};
 
 /// A value in row-major order, over which a result of its shape may be written.
@@ -125,10 +125,8 @@ pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
     if last - first + 1 != dims.len() {
         return None;
     }
-    let kernel = Mean {
-        len: layout.shape[first..=last].iter().product(),
-        inner: layout.shape[last + 1..].iter().product(),
-    };
+    let kernel =
+        Mean { len: layout.shape[first..=last].iter().product(), inner: layout.shape[last + 1..].iter().product() };
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &layout.shape));
     let output = Layout::row_major(DType::F32, site.shape);
     Some(Lowered { kernel: Arc::new(kernel), operands: smallvec![wanted], output })

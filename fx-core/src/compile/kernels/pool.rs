@@ -49,15 +49,7 @@ fn even_windows(channels: usize, input: [usize; 2], output: [usize; 2]) -> Optio
     let even = (0..2).all(|i| output[i] > 0 && input[i].is_multiple_of(output[i]));
     let kernel = [input[0].checked_div(output[0])?, input[1].checked_div(output[1])?];
     let (none, one) = ([0; 2], [1; 2]);
-    even.then_some(PoolShape {
-        channels,
-        kernel,
-        stride: kernel,
-        dilation: one,
-        before: none,
-        after: none,
-        output,
-    })
+    even.then_some(PoolShape { channels, kernel, stride: kernel, dilation: one, before: none, after: none, output })
 }
 
 impl Kernel for Pooling {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each figure is the median of repeated runs, each on a copy made before. `tools/torch_ref/passes_bench.py` prints the same
-//! figures for torch.fx, and with `--rust` their ratios.
+//! figures for torch.fx, and with `--rust FILE` their ratios.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -5,7 +5,7 @@
 
 use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
-use crate::graph::{Graph, NodeArg, NodeId, Opcode};
+use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::ops::{self, Attr, Function};
 
@@ -21,7 +21,8 @@ pub fn fuse_pointwise(module: &mut GraphModule) -> Result<usize> {
     module.edit(|graph| {
         let mut count = 0;
         for id in graph.node_ids() {
-            let function = graph[id].function();
+            // The calls after a product are gone when their turn comes.
+            let function = graph.get(id).and_then(Node::function);
             let product = PRODUCTS.iter().find(|(product, _)| Some(*product) == function);
             if let Some((fused, chain)) = product.map(|(_, fused)| (*fused, follow(graph, id)))
                 && chain.nodes.len() > 1

@@ -81,9 +81,18 @@ fn measure(name: &str, module: &GraphModule, input: &Tensor) {
     report("partition and fuse", &mut || {
         CapabilityBasedPartitioner::new(module, support).partition_and_fuse().map(drop)
     });
-    report("dot", &mut || Ok(drop(dot(&shaped, "model", &DotOptions::default()))));
-    report("svg", &mut || Ok(drop(svg(&shaped))));
-    report("html", &mut || Ok(drop(html(&shaped))));
+    report("dot", &mut || {
+        drop(dot(&shaped, "model", &DotOptions::default()));
+        Ok(())
+    });
+    report("svg", &mut || {
+        drop(svg(&shaped));
+        Ok(())
+    });
+    report("html", &mut || {
+        drop(html(&shaped));
+        Ok(())
+    });
 }
 
 fn main() {

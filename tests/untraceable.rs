@@ -217,9 +217,8 @@ fn page() -> String {
         let remedy = example(Path::new(&format!("tests/accept/remedies/{}.rs", case_name(message))));
         write!(
             page,
-            "\n### {}\n\n{}: {}.\n\n```text\n{}\n```\n\nInstead: {}.\n\n```rust\n{remedy}\n```\n",
+            "\n### {}\n\nWhy: {}.\n\n```text\n{}\n```\n\nInstead: {}.\n\n```rust\n{remedy}\n```\n",
             message.text,
-            "Why",
             message.label,
             example(&case(message)),
             message.help,

@@ -2,6 +2,7 @@
 
 #![deny(warnings)]
 #![allow(dead_code, unreachable_pub, reason = "most cases are only compiled")]
+#![allow(clippy::all, reason = "what is accepted need not be what a person would write")]
 
 mod control;
 mod functions;

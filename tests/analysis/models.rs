@@ -72,7 +72,7 @@ fn check_parts(module: &GraphModule, inputs: &[Tensor]) {
     });
     same(&thirds.unwrap());
     // Something that is supported here and there.
-    let support = |module: &GraphModule, id: NodeId| module.graph()[id].target().name().len() % 2 == 0;
+    let support = |module: &GraphModule, id: NodeId| module.graph()[id].target().name().len().is_multiple_of(2);
     same(&CapabilityBasedPartitioner::new(module, support).partition_and_fuse().unwrap());
     same(&split_by_support(module, support, SplitSettings::default()).unwrap());
     assert_eq!(compare(module, &module.clone(), args(inputs), Tolerance::EXACT).unwrap(), []);

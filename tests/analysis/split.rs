@@ -405,7 +405,7 @@ fn support_is_combined() {
     let mut module = small();
     infer_shapes(&mut module, [image(1, 8)]).unwrap();
     let supports = |support: &dyn Fn(&GraphModule, NodeId) -> bool| -> Vec<String> {
-        let ids = module.graph().node_ids().into_iter().filter(|id| module.graph()[*id].inputs().len() > 0);
+        let ids = module.graph().node_ids().into_iter().filter(|id| !module.graph()[*id].inputs().is_empty());
         ids.filter(|id| support(&module, *id)).map(|id| name(module.graph(), id).to_owned()).collect()
     };
     let call =

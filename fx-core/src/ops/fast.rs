@@ -58,7 +58,7 @@ fn operand<'a>(x: &'a Tensor, shape: &[usize]) -> Option<Operand<'a>> {
     let last = x.ndim() - x.shape().iter().rev().position(|&size| size != 1)?;
     let same = x.shape()[first..last] == shape[lead + first..lead + last];
     let run: usize = shape[lead + last..].iter().product();
-    same.then(|| if run == 1 { Operand::Cycle(elements) } else { Operand::Repeat(elements, run) })
+    same.then_some(if run == 1 { Operand::Cycle(elements) } else { Operand::Repeat(elements, run) })
 }
 
 /// A shape as what lies before a dimension, the dimension, and what lies behind it.

@@ -90,9 +90,7 @@ impl Flat {
     fn place(&mut self, module: &GraphModule, prefix: &str, node: &Node) -> String {
         let (state, path) = (module.state(), node.target().name());
         match node.op() {
-            Opcode::CallModule => {
-                place(&mut self.state.modules, prefix, path, state.modules.get(path), |a, b| Arc::ptr_eq(a, b))
-            }
+            Opcode::CallModule => place(&mut self.state.modules, prefix, path, state.modules.get(path), Arc::ptr_eq),
             Opcode::GetAttr if state.parameters.contains_key(path) => {
                 let parameter = state.parameters.get(path);
                 place(&mut self.state.parameters, prefix, path, parameter, |a, b| a.id() == b.id())

@@ -12,7 +12,22 @@ mod fill;
 
 use fx::prelude::*;
 use fx::value::Dim;
-use fx::{GraphModule, Meta, nn};
+use fx::{Arg, GraphModule, Meta, nn};
+
+/// Compares results tensor by tensor: plans of a whole and of its parts fuse, and so round, in other places.
+#[track_caller]
+fn check_close(found: &Arg<Tensor>, expected: &Arg<Tensor>) {
+    let tensors = |arg: &Arg<Tensor>| {
+        let mut tensors = Vec::new();
+        arg.for_each(&mut |tensor: &Tensor| tensors.push(tensor.clone()));
+        tensors
+    };
+    let (found, expected) = (tensors(found), tensors(expected));
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!(found.all_close(expected, 1e-3, 1e-4), "off by {}", found.max_abs_diff(expected));
+    }
+}
 
 #[track_caller]
 fn check(actual: impl ToString, expected: &str) {

@@ -8,7 +8,7 @@ use fx::passes::{
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, Module, nn};
 
-use super::{check, image, small};
+use super::{check, check_close, image, small};
 
 fn name(graph: &Graph, id: NodeId) -> &str {
     graph[id].name()
@@ -23,8 +23,8 @@ fn part<'a>(module: &'a GraphModule, path: &str) -> &'a GraphModule {
 #[track_caller]
 fn same(a: &GraphModule, b: &GraphModule, x: &Tensor) {
     let expected = a.run(vec![Arg::Value(x.clone())]).unwrap();
-    assert_eq!(b.run(vec![Arg::Value(x.clone())]).unwrap(), expected);
-    assert_eq!(Interpreter::new(b).run(vec![Arg::Value(x.clone())]).unwrap(), expected);
+    check_close(&b.run(vec![Arg::Value(x.clone())]).unwrap(), &expected);
+    check_close(&Interpreter::new(b).run(vec![Arg::Value(x.clone())]).unwrap(), &expected);
 }
 
 #[test]

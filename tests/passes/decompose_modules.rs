@@ -110,5 +110,6 @@ fn graphs_within_graphs_are_one_again() {
     let before = module.clone();
     assert_eq!(decompose_modules(&mut module).unwrap(), 1);
     assert!(module.graph().find_nodes(Opcode::CallModule, "inner").is_empty());
-    check_close(&before, &module, &[floats("x", &[3, 2])], 0.0, 0.0);
+    // A graph that is called runs by its plan, which adds in another order.
+    check_close(&before, &module, &[floats("x", &[3, 2])], 1e-5, 1e-6);
 }

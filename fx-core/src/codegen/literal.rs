@@ -80,20 +80,36 @@ pub(super) fn class(name: &str) -> String {
     }
 }
 
-/// The field for a part of a path: `_3` for `3`, `r#type` for `type`; none for what no field can be called.
+/// What no field can be called, not even as a raw identifier.
+const UNNAMEABLE: [&str; 4] = ["self", "super", "crate", "Self"];
+
+/// The field for a part of a path: `_3` for `3`, `r#type` for `type`, `self_` for `self`; none for what no field can be
+/// called.
 pub(super) fn field(part: &str) -> Option<String> {
     let first = part.chars().next()?;
     let word = part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && part != "_";
     let numbered = part.strip_prefix('_').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
     if first.is_ascii_digit() && part.bytes().all(|byte| byte.is_ascii_digit()) {
         Some(format!("_{part}"))
-    } else if !word || first.is_ascii_digit() || numbered || ["self", "super", "crate", "Self"].contains(&part) {
+    } else if UNNAMEABLE.contains(&part) {
+        Some(format!("{part}_"))
+    } else if !word || first.is_ascii_digit() || numbered || is_renamed(part) {
         None
     } else if crate::graph::is_keyword(part) && part != "fx" && part != "union" {
         Some(format!("r#{part}"))
     } else {
         Some(part.to_owned())
     }
+}
+
+/// Whether a field stands for a part of a path that no field can be called.
+fn is_renamed(field: &str) -> bool {
+    field.strip_suffix('_').is_some_and(|part| UNNAMEABLE.contains(&part))
+}
+
+/// The line with the attribute of the field for a part of a path, where the field's name does not say what the part is.
+pub(super) fn field_attribute(part: &str) -> String {
+    if UNNAMEABLE.contains(&part) { format!("    #[traceable(name = {part:?})]\n") } else { String::new() }
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl Source {
                     inner
                 }
             };
-            lines.push_str(&format!("    {}: {ty},\n", name(part)));
+            lines.push_str(&format!("{}    {}: {ty},\n", literal::field_attribute(part), name(part)));
         }
         self.text.push_str(&format!("/// {doc}\n#[traceable]\n#[derive(Clone)]\npub struct {class} "));
         let body = if lines.is_empty() { "{}\n\n".to_owned() } else { format!("{{\n{lines}}}\n\n") };

@@ -21,7 +21,7 @@ pub struct Strides(pub Vec<usize>);
 /// Runs the graph on tensors and notes the element type, shape and strides of every value; gives the output.
 ///
 /// ```
-/// use fx_core::{GraphModule, Tensor, graph::Graph, ops, passes};
+/// use fx_core::{GraphModule, graph::Graph, ops, passes, prelude::*};
 ///
 /// let mut graph = Graph::new();
 /// let x = graph.placeholder("x");

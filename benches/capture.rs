@@ -36,7 +36,13 @@ fn resnet50() {
     report("ResNet-50: trace", median(50, || drop(black_box(fx::trace(&model)))));
     let image = Tensor::rand([1, 3, 224, 224]);
     let plan = || fx::trace(&model).and_then(|traced| traced.plan(&image));
-    report("ResNet-50: trace and plan", median(50, || drop(black_box(plan()))));
+    report("ResNet-50: trace, optimise, pack, plan", median(5, || drop(black_box(plan()))));
+    let traced = fx::trace(&model).expect("ResNet-50 can be captured");
+    report("ResNet-50: optimise", median(5, || drop(black_box(fx::passes::optimize(&mut traced.clone())))));
+    // A few sizes more than the plans that are kept, so that each is planned anew.
+    let sizes: Vec<Tensor> = (1..20).map(|batch| Tensor::zeros([batch, 3, 32, 32])).collect();
+    let replan = || sizes.iter().for_each(|x| drop(black_box(traced.plan(x))));
+    report("ResNet-50: plan for another batch size", median(5, replan) / sizes.len() as f64);
     let traced = fx::trace(&model).expect("ResNet-50 can be captured");
     for threads in [1, 2] {
         fx::set_num_threads(threads);

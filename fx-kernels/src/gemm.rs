@@ -57,17 +57,15 @@ impl<'a, T> Matrix<'a, T> {
         self.cols
     }
 
+    /// The elements, and the distances of rows and columns.
+    pub(crate) fn parts(&self) -> (&'a [T], [usize; 2]) {
+        (self.data, [self.row_stride, self.col_stride])
+    }
+
     /// The transposed matrix.
     #[must_use]
     pub fn t(self) -> Self {
         Self { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
-    }
-}
-
-impl<T: Copy> Matrix<'_, T> {
-    /// An element.
-    pub(crate) fn get(&self, i: usize, j: usize) -> T {
-        self.data[i * self.row_stride + j * self.col_stride]
     }
 }
 

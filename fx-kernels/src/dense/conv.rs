@@ -118,11 +118,10 @@ impl PackedConv {
             Weights::Depthwise((0..weight.len()).map(|i| weight[i % inputs * taps + i / inputs]).collect())
         } else {
             let panels = weight.chunks_exact((filters * channels * taps).max(1)).take(groups);
-            let mut panels = panels.map(|weight| {
-                Panels::new(level, taps * channels, filters, |k, filter| {
-                    weight[(filter * channels + k % channels) * taps + k / channels]
-                })
-            });
+            // The taps of a window one after the other, each with all channels.
+            let rows: Vec<usize> =
+                (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
+            let mut panels = panels.map(|weight| Panels::new(level, weight, &rows, filters, channels * taps));
             match panels.next() {
                 Some(panels) if shape.has_short_pixels() => Weights::Lines(panels),
                 first => Weights::Groups(first.into_iter().chain(panels).collect()),

@@ -41,7 +41,9 @@ impl PackedLinear {
     /// # Panics
     /// If the processor does not have the level.
     pub fn at(level: Level, right: Matrix<'_, f32>) -> Self {
-        Self { panels: Panels::new(level, right.height(), right.width(), |k, j| right.get(k, j)) }
+        let (data, [row, column]) = right.parts();
+        let rows: Vec<usize> = (0..right.height()).map(|k| k * row).collect();
+        Self { panels: Panels::new(level, data, &rows, right.width(), column) }
     }
 
     /// The numbers in a row of the input.

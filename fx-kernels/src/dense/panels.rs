@@ -39,20 +39,29 @@ pub(crate) struct Panel<'a> {
 }
 
 impl Panels {
-    /// Packs the `inner` by `columns` matrix whose elements a function gives.
-    pub(crate) fn new(level: Level, inner: usize, columns: usize, get: impl Fn(usize, usize) -> f32 + Sync) -> Self {
+    /// Packs the matrix with a row for each of `rows`: element `(k, j)` is `data[rows[k] + j * step]`.
+    ///
+    /// # Panics
+    /// If an element lies outside `data`.
+    pub(crate) fn new(level: Level, data: &[f32], rows: &[usize], columns: usize, step: usize) -> Self {
+        /// As many rows of a panel as the first-level cache has room for.
+        const BLOCK: usize = 64;
         let (_, lanes) = tile_size(level);
+        let inner = rows.len();
         let mut panels = Self { lines: Vec::new(), level, lanes, inner, columns };
         let len = (0..panels.count()).map(|index| inner * panels.width(index)).sum::<usize>();
         let mut lines = vec![Line { _numbers: [0.0; LINE] }; len.div_ceil(LINE)];
         // SAFETY: a line is an array of numbers.
-        let data = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
-        for_each_piece(data, inner * 2 * lanes, 16 * len, |index, data| {
+        let packed = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
+        for_each_piece(packed, inner * 2 * lanes, 16 * len, |index, panel| {
             let (first, width) = (index * 2 * lanes, panels.width(index));
             let columns = width.min(columns - first);
-            for j in 0..columns {
-                for (k, row) in data.chunks_exact_mut(width).enumerate() {
-                    row[j] = get(k, first + j);
+            for (packed, rows) in panel.chunks_mut(BLOCK * width).zip(rows.chunks(BLOCK)) {
+                for j in 0..columns {
+                    let column = &data[((first + j) * step).min(data.len())..];
+                    for (packed, row) in packed.chunks_exact_mut(width).zip(rows) {
+                        packed[j] = column[*row];
+                    }
                 }
             }
         });

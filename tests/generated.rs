@@ -194,8 +194,8 @@ fn models() -> Vec<Sample> {
         ..BertConfig::base()
     };
     let tokens = Tensor::from([[1_i64, 7, 49, 0, 3, 3, 12]]);
-    let ones = Tensor::ones([1, 7]).to_dtype(fx::DType::I64);
-    let zeros = Tensor::zeros([1, 7]).to_dtype(fx::DType::I64);
+    let ones = Tensor::ones([1, 7]).to_dtype(DType::I64);
+    let zeros = Tensor::zeros([1, 7]).to_dtype(DType::I64);
     let image = vec![numbers(&[1, 3, 64, 64])];
     vec![
         model("bert", &Bert::new(&config), vec![tokens, ones, zeros], "&inputs[0], &inputs[1], &inputs[2]"),

@@ -93,7 +93,10 @@ fn main() -> Result<()> {
 
     let changed = Interpreter::with_hooks(&traced, TanhForRelu).run(vec![Arg::Value(x.clone())])?;
     let rewritten = transform(&traced, TanhForRelu)?;
-    assert_eq!(Arg::Value(rewritten.forward(&x)?), changed);
+    // The plan of the rewritten model rounds in other places.
+    assert!(
+        changed.as_value().is_some_and(|changed| rewritten.forward(&x).is_ok_and(|y| y.all_close(changed, 1e-4, 1e-5)))
+    );
     assert_ne!(plain, changed);
     println!("\nThe same override as a transform:\n{}", rewritten.graph());
 

@@ -2,7 +2,7 @@
 //!
 //! | interpretation | the value is | what comes out |
 //! | --- | --- | --- |
-//! | eager | [`Tensor`] | numbers |
+//! | eager | [`Tensor`](crate::Tensor) | numbers |
 //! | symbolic | [`Proxy`](crate::trace::Proxy) | a [`Graph`](crate::graph::Graph) |
 //! | abstract | [`Meta`] | shapes and element types, errors before any data |
 //! | replay | any, through [`Interpreter`](crate::interpreter::Interpreter) | the same, from a graph |

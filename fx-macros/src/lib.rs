@@ -1,7 +1,7 @@
 //! The front end of fx: `#[traceable]` and `#[wrap]`.
 //!
-//! Parse, model, validate, expand: [`args`] reads the attribute, [`signature`] models a function, [`body`] rewrites what
-//! it does, and one file expands each kind of item. Errors are collected in a [`context::Context`], so that all faults
+//! Parse, model, validate, expand: `args` reads the attribute, `signature` models a function, `body` rewrites what
+//! it does, and one file expands each kind of item. Errors are collected in a `context::Context`, so that all faults
 //! of an item are reported at once, and the item is emitted nevertheless, so that nothing else turns red.
 
 mod args;

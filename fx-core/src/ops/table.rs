@@ -251,7 +251,7 @@ macro_rules! method {
     (@functional_with $name:ident [] $($rest:tt)*) => {};
     (@functional_with $name:ident [$with:ident $Options:ident] [$($op:ident: $ok:ident),*]
         [$($attr:ident: $ak:ident),*] $out:ident) => {
-        #[doc = concat!("As [`", stringify!($name), "`], with options.")]
+        #[doc = concat!("As `", stringify!($name), "`, with options.")]
         #[track_caller]
         pub fn $with<V: Value>(
             $($op: impl Encode<kind::$ok, V>,)* $($attr: impl Encode<kind::$ak, V>,)* options: super::$Options

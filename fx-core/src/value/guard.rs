@@ -3,7 +3,7 @@
 //!
 //! Each place that needs plain Rust (a condition, a loop, a cast) becomes `plain(expr).condition()` or alike. Method
 //! lookup finds [`TracedGuard`] for a traced value, and that does not compile, with the message of one of the
-//! [`faults`]; for everything else it finds [`PlainGuard`], which gives the value back. Methods that Rust's collections
+//! `faults`; for everything else it finds [`PlainGuard`], which gives the value back. Methods that Rust's collections
 //! have and a traced tensor cannot have (`len`, `iter`) are refused by [`Untraceable`]. What a refused expression gives
 //! is an error to the compiler too, so nothing else turns red in its wake.
 

@@ -98,7 +98,9 @@ impl Layer {
     /// With every output channel times `scale` and plus `shift`, numbers or one for each channel.
     #[must_use]
     pub(crate) fn then(self, scale: &Tensor, shift: &Tensor) -> Self {
-        if self.dtype == DType::F32 && !self.is_transposed() {
+        // A scale that does not fit is refused below.
+        let fits = scale.dtype() == DType::F64 && (scale.numel() == 1 || *scale.shape() == [self.outputs()]);
+        if fits && self.dtype == DType::F32 && !self.is_transposed() {
             let weight = self.scaled_rows(&scale.expand([self.outputs()]).to_vec::<f64>());
             let bias = self.wide_bias() * scale + shift;
             return self.with(&weight, bias);

@@ -132,6 +132,9 @@ mod tests {
         assert_eq!(["layers.3.conv1", "my_module", "Net"].map(camel).join(" "), "Layers3Conv1 MyModule Net");
         assert_eq!(["Tensor", "3d", ""].map(class).join(" "), "TensorModel Model3d Model");
         let fields = ["conv1", "3", "type", "self", "a b", "_3"].map(field);
-        assert_eq!(fields, [Some("conv1"), Some("_3"), Some("r#type"), None, None, None].map(|x| x.map(str::to_owned)));
+        assert_eq!(
+            fields,
+            [Some("conv1"), Some("_3"), Some("r#type"), Some("self_"), None, None].map(|x| x.map(str::to_owned))
+        );
     }
 }

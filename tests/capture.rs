@@ -344,3 +344,19 @@ fn a_node_knows_its_line_and_its_modules() {
         gain.meta().module_stack().iter().map(|frame| format!("{}:{}", frame.path, frame.type_name)).collect();
     assert_eq!(stack, [":Tree", "nested.1:Block", "nested.1.inner:Block"]);
 }
+
+#[test]
+fn parts_of_results_know_the_users_line() {
+    let traced = fx::trace_fn!(|x| {
+        let [a, b] = x.chunk(0);
+        let (values, indices) = a.topk(1);
+        let [height, width] = b.sizes();
+        b.view((height, width)) + values * indices
+    })
+    .unwrap();
+    for (_, node) in traced.graph().nodes().filter(|(_, node)| node.op() == fx::Opcode::CallFunction) {
+        let location = node.meta().location().unwrap();
+        assert_eq!(&*location.file, "tests/capture.rs", "{}", node.name());
+    }
+    assert_eq!(traced.graph().find_calls(fx::ops::getitem).len(), 4, "{}", traced.graph());
+}

@@ -81,6 +81,80 @@ fn every_convolution_and_layer_of_a_resnet_has_a_kernel() {
     assert_eq!(count("in place"), 16, "{text}");
 }
 
+#[traceable]
+struct Speech {
+    lstm: nn::LSTM,
+    gru: nn::GRU,
+    rnn: nn::RNN,
+}
+
+#[traceable]
+impl Speech {
+    /// Several layers, both directions, batches first and second; first states that are inputs, and none.
+    fn forward(&self, x: &Tensor) -> (Tensor, Tensor) {
+        let (x, (h, c)) = self.lstm.forward(x, None);
+        let (x, h) = self.gru.forward(x, Some(&(h.tanh() + c)));
+        let (x, last) = self.rnn.forward(x, None);
+        (x, h.sum() + last.sum())
+    }
+}
+
+#[test]
+fn recurrent_layers_have_kernels() {
+    let model = Speech {
+        lstm: nn::LSTM::new(5, 6).num_layers(2).bidirectional(true).batch_first(true),
+        gru: nn::GRU::new(12, 6).num_layers(4).batch_first(true),
+        rnn: nn::RNN::new(6, 3).bias(false),
+    };
+    let module = traced(&model);
+    for shape in [[2, 7, 5], [1, 4, 5], [3, 1, 5]] {
+        let x = Tensor::randn(shape);
+        let args = || vec![Arg::Value(x.clone())];
+        let (planned, expected) = (module.run(args()).unwrap(), Interpreter::new(&module).run(args()).unwrap());
+        let tensors = |arg: &Arg<Tensor>| {
+            let mut tensors = Vec::new();
+            arg.for_each(&mut |tensor: &Tensor| tensors.push(tensor.clone()));
+            tensors
+        };
+        for (planned, expected) in tensors(&planned).iter().zip(&tensors(&expected)) {
+            assert!(planned.all_close(expected, 1e-4, 1e-5), "off by {}", planned.max_abs_diff(expected));
+        }
+    }
+    let text = module.plan(Tensor::randn([2, 7, 5])).unwrap().to_string();
+    for kernel in ["lstm of 2 layers of 6 both ways", "gru of 4 layers of 6", "rnn tanh of 1 layers of 3"] {
+        assert!(text.contains(kernel), "{text}");
+    }
+}
+
+#[test]
+fn parts_of_a_value_are_views() {
+    let attention = fx::trace_fn!(|x| {
+        let [q, k, v] = x.chunk(3);
+        q.scaled_dot_product_attention(k, v, None)
+    })
+    .unwrap();
+    let x = Tensor::randn([2, 3, 4, 12]);
+    check(&attention, &x);
+    let text = attention.plan(&x).unwrap().to_string();
+    assert!(!text.contains("  op ") && !text.contains("copy") && text.contains("attention"), "{text}");
+}
+
+#[traceable]
+fn with_positions(x: &Tensor) -> Tensor {
+    x + Tensor::arange(x.size(1)).to(DType::F32).sin()
+}
+
+#[test]
+fn what_depends_on_shapes_alone_is_computed_once() {
+    let positions = fx::trace_fn!(with_positions).unwrap();
+    for shape in [[2, 3], [2, 5]] {
+        let x = Tensor::randn(shape);
+        check(&positions, &x);
+        let text = positions.plan(&x).unwrap().to_string();
+        assert_eq!(text.lines().filter(|line| line.contains("  op ")).count(), 0, "{text}");
+    }
+}
+
 #[test]
 fn a_plan_follows_the_state() {
     let model = Mixed::new();

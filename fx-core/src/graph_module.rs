@@ -162,7 +162,7 @@ impl GraphModule {
     pub fn call<V: Value, R: Tree<V>>(&self, inputs: impl IntoIterator<Item = V>) -> R {
         let module: &dyn Module = self;
         let result = module.call(inputs.into_iter().map(Arg::Value).collect(), Kwargs::new());
-        R::or_fail(result.and_then(R::from_arg))
+        R::read(result)
     }
 
     /// The plan that runs inputs of these shapes: steps, kernels, layouts, buffers. It prints.

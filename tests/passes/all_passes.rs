@@ -18,7 +18,7 @@ use super::{check_close, parameters, run};
 type Pass = (&'static str, fn(&mut GraphModule) -> fx::Result<usize>);
 
 /// The passes that keep the numbers. A second run of any of them changes nothing.
-const PASSES: [Pass; 13] = [
+const PASSES: [Pass; 14] = [
     ("canonicalize", canonicalize),
     ("cse", eliminate_common_subexpressions),
     ("dead code", eliminate_dead_code),
@@ -28,6 +28,7 @@ const PASSES: [Pass; 13] = [
     ("fuse bn-conv", fuse_bn_conv),
     ("fuse conv-bn", fuse_conv_bn),
     ("fuse linear-bn", fuse_linear_bn),
+    ("matmul to linear", matmul_to_linear),
     ("normalize", normalize),
     ("dropout", remove_dropout),
     ("identities", remove_identities),

@@ -16,6 +16,7 @@ mod decompose_modules;
 mod fold_layers;
 mod fuse_conv_bn;
 mod manager;
+mod matmul_to_linear;
 mod module_api;
 mod patch;
 mod pattern;

@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::kernels::{Copy, Known, Lowered, Packs, Site, Wanted, lower};
 use super::layout::Layout;
-use super::memory::Buffers;
+use super::memory::assign;
 use super::plan::{Action, Form, Plan, Source, Step};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
@@ -37,7 +37,13 @@ const VIEWS: &[Function] = &[
     ops::diagonal,
     ops::getitem,
     ops::contiguous,
+    ops::chunk,
+    ops::split,
+    ops::unbind,
 ];
+
+/// The most elements of a result that is computed once, when the plan is made.
+const MOST_KNOWN: usize = 1 << 20;
 
 /// Plans a module for arguments of these forms.
 pub(super) fn plan(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Result<Plan> {
@@ -69,14 +75,8 @@ pub(super) fn plan(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs
 
 /// What is known of a node's value.
 struct Held {
-    /// Where it is: a register as a whole, or known data.
-    place: Place,
+    place: Arg<Known>,
     meta: Arg<Meta>,
-}
-
-enum Place {
-    Known(Arg<Tensor>),
-    Register(usize, Option<Layout>),
 }
 
 struct Builder<'a> {
@@ -122,7 +122,7 @@ impl Builder<'_> {
             _ => return known(arg),
         };
         let register = self.step(id, Action::Input(index), layout.clone());
-        Held { place: Place::Register(register, layout), meta }
+        Held { place: place(register, layout), meta }
     }
 
     fn call(&mut self, id: NodeId, node: &Node, function: Function) -> Result<Held> {
@@ -131,27 +131,20 @@ impl Builder<'_> {
         let flops = (function.definition().flops)(&metas.0, &metas.1, &meta).as_int().unwrap_or(0);
         let operands: usize = metas.0.iter().map(bytes_of).sum();
         self.work = (u64::try_from(flops).unwrap_or(0), operands + bytes_of(&meta));
-        let args = self.known(node.args())?;
-        let kwargs = self.kwargs(node, Held::known)?;
+        let (args, kwargs) = (self.known(node.args())?, self.kwargs(node, |held| held.place.clone())?);
         if let Ok(immediate) = meta.try_map(&mut |_| Err(())) {
             return Ok(known(immediate));
         }
-        if let Some(held) = self.view(id, function, &args, &kwargs, &meta) {
-            return Ok(held);
-        }
-        if let Some(layout) = single(&meta) {
-            let site = Site { function, args: &args, kwargs: &kwargs, shape: &layout.shape, packs: self.packs };
-            if layout.dtype == DType::F32
-                && layout.numel() > 0
-                && let Some(lowered) = lower(&site)
-            {
-                return Ok(self.kernel(id, lowered, meta));
-            }
-        }
-        let layout = single(&meta);
-        let (args, kwargs) = (sources(&args), kwargs.map(&mut source));
-        let register = self.step(id, Action::Call { function, args, kwargs }, layout.clone());
-        Ok(Held { place: Place::Register(register, layout), meta })
+        let found = element(function, &args)
+            .or_else(|| fold(function, &args, &kwargs, &meta))
+            .or_else(|| self.view(id, function, &args, &kwargs))
+            .or_else(|| self.lowered(id, function, &args, &kwargs, &meta));
+        let place = found.unwrap_or_else(|| {
+            let action = Action::Call { function, args: sources(&args), kwargs: kwargs.map(&mut source) };
+            let layout = single(&meta);
+            place(self.step(id, action, layout.clone()), layout)
+        });
+        Ok(Held { place, meta })
     }
 
     fn call_module(&mut self, id: NodeId, node: &Node) -> Result<Held> {
@@ -159,58 +152,71 @@ impl Builder<'_> {
         let module = self.module.state().modules.get(name).ok_or_else(|| no_such(node.op(), name))?;
         let (metas, kwargs) = (self.metas(node.args())?, self.kwargs(node, |held| held.meta.clone())?);
         let meta = module.call_meta(metas, &kwargs)?;
-        let (args, kwargs) = (sources(&self.known(node.args())?), self.kwargs(node, Held::known)?.map(&mut source));
+        let (args, kwargs) = (self.known(node.args())?, self.kwargs(node, |held| held.place.clone())?);
         let layout = single(&meta);
+        let (args, kwargs) = (sources(&args), kwargs.map(&mut source));
         let register = self.step(id, Action::Module { module: Arc::clone(module), args, kwargs }, layout.clone());
-        Ok(Held { place: Place::Register(register, layout), meta })
+        Ok(Held { place: place(register, layout), meta })
     }
 
-    /// A call that only looks at its first argument in another way: what the op does with an example says how.
+    /// A call that only looks at its first argument in other ways: what the op does with an example says how.
     fn view(
         &mut self,
         id: NodeId,
         function: Function,
         args: &[Arg<Known>],
         kwargs: &Kwargs<Known>,
-        meta: &Arg<Meta>,
-    ) -> Option<Held> {
-        if !VIEWS.contains(&function) || function.effect() != Effect::Pure {
+    ) -> Option<Arg<Known>> {
+        let Some(Arg::Value(Known::Value(from, register))) = args.first() else { return None };
+        if !VIEWS.contains(&function) || function.effect() != Effect::Pure || from.numel() == 0 {
             return None;
         }
-        let example = match args.first()? {
-            Arg::Value(Known::Constant(tensor)) => tensor.clone(),
-            Arg::Value(Known::Value(layout, _)) => layout.example(),
-            _ => return None,
-        };
+        let example = from.example();
         let mut first = Some(example.clone());
         let mut data = |known: &Known| match known {
-            Known::Constant(tensor) => first.take().map_or_else(|| Some(tensor.clone()), Some),
-            Known::Value(..) => first.take(),
-            Known::Opaque(_) => None,
+            Known::Constant(tensor) => Ok(tensor.clone()),
+            Known::Value(..) => first.take().ok_or(()),
+            Known::Opaque(_) => Err(()),
         };
-        let args_data =
-            args.iter().map(|arg| arg.try_map(&mut |known| data(known).ok_or(()))).collect::<Result<Vec<_>, _>>();
-        let kwargs_data = kwargs.try_map(&mut |_| Err(()));
-        let Arg::Value(result) = function.eval(&args_data.ok()?, &kwargs_data.ok()?).ok()? else { return None };
-        let Arg::Value(Known::Value(from, register)) = args.first()? else {
-            return Some(Held { place: Place::Known(Arg::Value(result)), meta: meta.clone() });
-        };
-        if result.storage_id() != example.storage_id() || from.numel() == 0 {
-            return None;
-        }
-        let layout = Layout::of(&result);
-        let action = Action::View { from: *register, offset: result.offset() - example.offset() };
-        let register = self.step(id, action, Some(layout.clone()));
-        Some(Held { place: Place::Register(register, Some(layout)), meta: meta.clone() })
+        let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
+        let result = function.eval(&args, &kwargs.try_map(&mut |_| Err(())).ok()?).ok()?;
+        let mut is_view = true;
+        result.for_each(&mut |tensor| is_view &= tensor.storage_id() == example.storage_id());
+        is_view.then(|| {
+            result.map(&mut |tensor| {
+                let action = Action::View { from: *register, offset: tensor.offset() - example.offset() };
+                let layout = Layout::of(tensor);
+                Known::Value(layout.clone(), self.step(id, action, Some(layout)))
+            })
+        })
     }
 
-    fn kernel(&mut self, id: NodeId, lowered: Lowered, meta: Arg<Meta>) -> Held {
-        let Lowered { kernel, operands, output } = lowered;
+    /// A call for which there is a kernel.
+    fn lowered(
+        &mut self,
+        id: NodeId,
+        function: Function,
+        args: &[Arg<Known>],
+        kwargs: &Kwargs<Known>,
+        meta: &Arg<Meta>,
+    ) -> Option<Arg<Known>> {
+        let results = layouts(meta)?;
+        let Lowered { kernel, operands, output, parts } =
+            lower(&Site { function, args, kwargs, results: &results, packs: self.packs })?;
         let registers = operands.iter().map(|wanted| self.laid(id, wanted)).collect();
         let in_place = operands.iter().position(|wanted| wanted.in_place);
         let action = Action::Kernel { kernel, operands: registers, in_place, buffer: usize::MAX };
         let register = self.step(id, action, Some(output.clone()));
-        Held { place: Place::Register(register, Some(output)), meta }
+        if parts.is_empty() {
+            return Some(Arg::Value(Known::Value(output, register)));
+        }
+        let mut offset = 0;
+        let parts = parts.into_iter().map(|layout| {
+            let part = self.step(id, Action::View { from: register, offset }, Some(layout.clone()));
+            offset += layout.numel();
+            Arg::Value(Known::Value(layout, part))
+        });
+        Some(Arg::Tuple(parts.collect()))
     }
 
     /// The register of a value that lies as it is wanted: its own, or that of a copy.
@@ -238,15 +244,14 @@ impl Builder<'_> {
         let Some(arg) = node.args().first() else { return Ok(Arg::None) };
         arg.try_flat_map(&mut |id_of| {
             let held = self.values.get(id_of).ok_or_else(|| unknown(self.module.graph(), *id_of))?;
-            match &held.place {
-                Place::Known(arg) => Ok(arg.map(&mut |tensor| Source::Constant(tensor.clone()))),
-                Place::Register(register, Some(layout)) if layout.dtype == DType::F32 => {
+            held.place.clone().try_map(&mut |known| match known {
+                Known::Constant(tensor) => Ok(Source::Constant(tensor.clone())),
+                Known::Value(layout, register) if layout.dtype == DType::F32 => {
                     let rows = Layout::row_major(layout.dtype, &layout.shape);
-                    let wanted = Wanted::new(*register, rows);
-                    Ok(Arg::Value(Source::Register(self.laid(id, &wanted))))
+                    Ok(Source::Register(self.laid(id, &Wanted::new(*register, rows))))
                 }
-                Place::Register(register, _) => Ok(Arg::Value(Source::Register(*register))),
-            }
+                Known::Value(_, register) | Known::Opaque(register) => Ok(Source::Register(*register)),
+            })
         })
     }
 
@@ -266,7 +271,7 @@ impl Builder<'_> {
     }
 
     fn known(&self, args: &[Arg<NodeId>]) -> Result<Vec<Arg<Known>>> {
-        args.iter().map(|arg| self.fetch(arg, Held::known)).collect()
+        args.iter().map(|arg| self.fetch(arg, |held| held.place.clone())).collect()
     }
 
     fn kwargs<T>(&self, node: &Node, f: impl Fn(&Held) -> Arg<T>) -> Result<Kwargs<T>> {
@@ -274,19 +279,40 @@ impl Builder<'_> {
     }
 }
 
-impl Held {
-    fn known(&self) -> Arg<Known> {
-        match &self.place {
-            Place::Known(arg) => arg.map(&mut |tensor| Known::Constant(tensor.clone())),
-            Place::Register(register, Some(layout)) => Arg::Value(Known::Value(layout.clone(), *register)),
-            Place::Register(register, None) => Arg::Value(Known::Opaque(*register)),
-        }
-    }
-}
-
 fn known(arg: Arg<Tensor>) -> Held {
     let meta = arg.map(&mut |tensor| Meta::from(tensor));
-    Held { place: Place::Known(arg), meta }
+    Held { place: arg.map(&mut |tensor| Known::Constant(tensor.clone())), meta }
+}
+
+/// What a step leaves in a register.
+fn place(register: usize, layout: Option<Layout>) -> Arg<Known> {
+    Arg::Value(match layout {
+        Some(layout) => Known::Value(layout, register),
+        None => Known::Opaque(register),
+    })
+}
+
+/// An element of several values, which are known one by one.
+fn element(function: Function, args: &[Arg<Known>]) -> Option<Arg<Known>> {
+    let [Arg::Tuple(items) | Arg::List(items), Arg::Int(index)] = args else { return None };
+    let index = if *index < 0 { index + items.len() as i64 } else { *index };
+    (function == ops::getitem).then(|| items.get(usize::try_from(index).ok()?).cloned())?
+}
+
+/// The result of a call all of whose arguments are known, if it is a view of them or small.
+fn fold(function: Function, args: &[Arg<Known>], kwargs: &Kwargs<Known>, meta: &Arg<Meta>) -> Option<Arg<Known>> {
+    let is_small = bytes_of(meta) <= MOST_KNOWN * DType::F32.size();
+    if function.effect() != Effect::Pure || !(is_small || VIEWS.contains(&function)) {
+        return None;
+    }
+    let mut data = |known: &Known| match known {
+        Known::Constant(tensor) => Ok(tensor.clone()),
+        Known::Value(..) | Known::Opaque(_) => Err(()),
+    };
+    let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
+    // What fails, fails in a run, with the line of the call.
+    let result = function.eval(&args, &kwargs.try_map(&mut data).ok()?).ok()?;
+    Some(result.map(&mut |tensor| Known::Constant(tensor.clone())))
 }
 
 /// The bytes of the tensors in an argument, as far as they are known.
@@ -307,6 +333,14 @@ fn single(meta: &Arg<Meta>) -> Option<Layout> {
     Some(Layout::row_major(tensor.dtype, &tensor.concrete_shape()?))
 }
 
+/// How results that are tensors of known shapes lie.
+fn layouts(meta: &Arg<Meta>) -> Option<SmallVec<[Layout; 1]>> {
+    if let Arg::Tuple(metas) = meta {
+        return metas.iter().map(single).collect();
+    }
+    Some(smallvec![single(meta)?])
+}
+
 fn source(known: &Known) -> Source {
     match known {
         Known::Constant(tensor) => Source::Constant(tensor.clone()),
@@ -321,100 +355,4 @@ fn sources(args: &[Arg<Known>]) -> Vec<Arg<Source>> {
 fn unknown(graph: &Graph, id: NodeId) -> Error {
     let name = graph.get(id).map_or_else(|| id.to_string(), |node| node.name().to_owned());
     Error::argument(format!("the value of %{name} is used before it is computed"))
-}
-
-/// When values die: a register after its last reader, a buffer after the last register that looks at it.
-struct Lifetimes {
-    /// The step at which a register is read for the last time; for what the model gives none.
-    last: Vec<Option<usize>>,
-    /// The register whose kernel wrote the buffer that a register looks at.
-    owner: Vec<usize>,
-    /// As `last`, for owners.
-    owner_last: Vec<Option<usize>>,
-}
-
-impl Lifetimes {
-    fn new(steps: &[Step], output: &Arg<Source>) -> Self {
-        // A value that nobody reads dies where it is made.
-        let mut last: Vec<Option<usize>> = (0..steps.len()).map(Some).collect();
-        let mut owner: Vec<usize> = (0..steps.len()).collect();
-        for (index, step) in steps.iter().enumerate() {
-            step.for_each_read(&mut |register| last[register] = Some(index));
-            if let Action::View { from, .. } = step.action {
-                owner[index] = owner[from];
-            }
-        }
-        output.for_each(&mut |source| {
-            if let Source::Register(register) = source {
-                last[*register] = None;
-            }
-        });
-        let mut owner_last = last.clone();
-        for (register, owner) in owner.iter().enumerate() {
-            owner_last[*owner] = match (owner_last[*owner], last[register]) {
-                (Some(a), Some(b)) => Some(a.max(b)),
-                _ => None,
-            };
-        }
-        Self { last, owner, owner_last }
-    }
-
-    /// The operand of a kernel that nobody else and nothing later looks at.
-    fn over(&self, operand: usize, operands: &[usize], index: usize) -> bool {
-        let register = operands[operand];
-        self.owner[register] == register
-            && self.owner_last[register] == Some(index)
-            && operands.iter().filter(|other| self.owner[**other] == register).count() == 1
-    }
-}
-
-/// Finds where registers die, and gives every kernel a buffer.
-fn assign(steps: &mut [Step], output: &Arg<Source>) -> Vec<usize> {
-    let lifetimes = Lifetimes::new(steps, output);
-    let mut dying: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); steps.len()];
-    let mut dead_owners = dying.clone();
-    for register in 0..steps.len() {
-        if let Some(last) = lifetimes.last[register] {
-            dying[last].push(register);
-        }
-        if let Some(last) = lifetimes.owner_last[register].filter(|_| lifetimes.owner[register] == register) {
-            dead_owners[last].push(register);
-        }
-    }
-    let mut buffers = Buffers::default();
-    let mut held: Vec<Option<usize>> = vec![None; steps.len()];
-    for (index, step) in steps.iter_mut().enumerate() {
-        step.frees = std::mem::take(&mut dying[index]);
-        if let Action::Kernel { operands, in_place, buffer, .. } = &mut step.action {
-            // The buffer of an operand goes over to the result, if it is one and the kernel can work in place.
-            let over = in_place.filter(|operand| lifetimes.over(*operand, operands, index));
-            let taken = over.and_then(|operand| held[operands[operand]].take());
-            *in_place = over.filter(|_| taken.is_some());
-            *buffer = taken.unwrap_or_else(|| buffers.acquire(step.layout.as_ref().map_or(0, Layout::numel)));
-            held[index] = Some(*buffer);
-        }
-        for register in &dead_owners[index] {
-            held[*register].take().into_iter().for_each(|buffer| buffers.release(buffer));
-        }
-    }
-    buffers.lens()
-}
-
-impl Step {
-    fn for_each_read(&self, f: &mut impl FnMut(usize)) {
-        let mut read = |source: &Source| {
-            if let Source::Register(register) = source {
-                f(*register);
-            }
-        };
-        match &self.action {
-            Action::Input(_) => {}
-            Action::Kernel { operands, .. } => operands.iter().for_each(|register| f(*register)),
-            Action::View { from, .. } => f(*from),
-            Action::Call { args, kwargs, .. } | Action::Module { args, kwargs, .. } => {
-                args.iter().for_each(|arg| arg.for_each(&mut read));
-                kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut read));
-            }
-        }
-    }
 }

@@ -8,12 +8,14 @@ mod norm;
 mod pointwise;
 mod pool;
 mod product;
+mod recurrent;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fx_kernels::dense::{ConvShape, PackedConv, PackedLinear};
+use fx_kernels::recurrent::{Cell, PackedCell};
 use smallvec::SmallVec;
 
 use super::layout::Layout;
@@ -53,8 +55,8 @@ pub(super) struct Site<'a> {
     pub(super) function: Function,
     pub(super) args: &'a [Arg<Known>],
     pub(super) kwargs: &'a Kwargs<Known>,
-    /// The result's shape.
-    pub(super) shape: &'a [usize],
+    /// How the results lie, row-major; at least one.
+    pub(super) results: &'a [Layout],
     pub(super) packs: &'a Packs,
 }
 
@@ -62,7 +64,17 @@ pub(super) struct Site<'a> {
 pub(super) struct Lowered {
     pub(super) kernel: Arc<dyn Kernel>,
     pub(super) operands: SmallVec<[Wanted; 4]>,
+    /// How the result lies, or what holds all results.
     pub(super) output: Layout,
+    /// The results of a call that has several, one after the other from the start of the output.
+    pub(super) parts: SmallVec<[Layout; 1]>,
+}
+
+impl Lowered {
+    /// A kernel with one result.
+    fn new(kernel: impl Kernel + 'static, operands: SmallVec<[Wanted; 4]>, output: Layout) -> Self {
+        Self { kernel: Arc::new(kernel), operands, output, parts: SmallVec::new() }
+    }
 }
 
 /// An operand: its register, and how it has to lie.
@@ -85,6 +97,9 @@ impl Wanted {
 
 /// The kernel of a call, if there is one.
 pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
+    if site.results.iter().any(|result| result.dtype != DType::F32 || result.numel() == 0) {
+        return None;
+    }
     let function = site.function;
     let is = |others: &[Function]| others.contains(&function);
     if is(&[ops::conv2d, ops::conv2d_pointwise]) {
@@ -105,12 +120,19 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         norm::global_average(site).or_else(|| pool::pool2d(site))
     } else if function == ops::scaled_dot_product_attention {
         attention::attention(site)
+    } else if is(&[ops::lstm, ops::gru, ops::rnn]) {
+        recurrent::recurrent(site)
     } else {
         pointwise::pointwise(site)
     }
 }
 
 impl<'a> Site<'a> {
+    /// The shape of the result, if there is one.
+    fn shape(&self) -> &'a [usize] {
+        &self.results[0].shape
+    }
+
     /// A positional argument.
     fn arg(&self, index: usize) -> &'a Arg<Known> {
         self.args.get(index).unwrap_or(&Arg::None)
@@ -151,6 +173,7 @@ impl<'a> Site<'a> {
 pub(super) struct Packs {
     convs: Mutex<HashMap<(usize, ConvShape), (Tensor, Arc<PackedConv>)>>,
     linears: Mutex<HashMap<Matrix, (Tensor, Arc<PackedLinear>)>>,
+    cells: Mutex<HashMap<(usize, usize), (Tensor, Arc<PackedCell>)>>,
 }
 
 /// A matrix by its storage, offset and strides.
@@ -175,12 +198,24 @@ impl Packs {
         Arc::clone(&packs.entry(key).or_insert_with(pack).1)
     }
 
+    /// The weight of a recurrent layer's state, contiguous.
+    fn cell(&self, cell: Cell, weight: &Tensor) -> Arc<PackedCell> {
+        let mut packs = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
+        let pack = || {
+            let numbers = weight.as_slice().unwrap_or(&[]);
+            (weight.clone(), Arc::new(PackedCell::new(cell, numbers, weight.shape()[1])))
+        };
+        Arc::clone(&packs.entry((weight.storage_id(), weight.offset())).or_insert_with(pack).1)
+    }
+
     /// The bytes of all packed weights.
     pub(super) fn bytes(&self) -> usize {
         let convs = self.convs.lock().unwrap_or_else(PoisonError::into_inner);
         let linears = self.linears.lock().unwrap_or_else(PoisonError::into_inner);
+        let cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         convs.values().map(|(_, pack)| pack.bytes()).sum::<usize>()
             + linears.values().map(|(_, pack)| pack.bytes()).sum::<usize>()
+            + cells.values().map(|(_, pack)| pack.bytes()).sum::<usize>()
     }
 }
 

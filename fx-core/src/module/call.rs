@@ -198,7 +198,7 @@ impl<V: Value> ModuleCall<V> {
         match (result, applied) {
             // The body ran: its own result, as it is.
             (Some(result), Ok(_)) => result,
-            (_, applied) => R::or_fail(applied.and_then(R::from_arg)),
+            (_, applied) => R::read(applied),
         }
     }
 }
@@ -270,7 +270,7 @@ where
     for<'a> &'a Buffer: ScalarOps<V>,
 {
     let result = call_dynamic(module, args.into_iter().collect(), &kwargs.into_iter().collect());
-    R::or_fail(result.and_then(R::from_arg))
+    R::read(result)
 }
 
 /// Runs the `forward` of a module on arguments of unknown form; the errors of its ops come out as the result.

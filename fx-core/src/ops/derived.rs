@@ -198,11 +198,11 @@ fn along<V: Value>(call: Call<'_, V>, dim: i64) -> Call<'_, V> {
 /// The parts of a call's result, whose number is known.
 #[track_caller]
 fn parts<V: Value>(call: Call<'_, V>, count: usize) -> Vec<V> {
-    let result = call
-        .apply()
-        .and_then(|arg| crate::value::unpack(arg, count))
-        .and_then(|items| items.into_iter().map(V::from_arg).collect::<crate::error::Result<Vec<V>>>());
-    match result {
+    let unpacked = match call.apply() {
+        Ok(arg) => crate::value::unpack(arg, count),
+        Err(error) => Err(error),
+    };
+    match unpacked.and_then(|items| items.into_iter().map(V::from_arg).collect()) {
         Ok(parts) => parts,
         Err(error) => vec![V::fail(error); count],
     }

@@ -142,6 +142,6 @@ impl<V: Value> Call<'_, V> {
     /// Applies the call and gives its result as `R`; errors go to [`Value::fail`].
     #[track_caller]
     pub fn output<R: Tree<V>>(self) -> R {
-        R::or_fail(self.apply().and_then(R::from_arg))
+        R::read(self.apply())
     }
 }

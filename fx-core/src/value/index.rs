@@ -123,5 +123,5 @@ pub fn item<V: Value, R: Tree<V>>(structure: &impl Tree<V>, key: impl Into<Arg<V
             Err(Error::argument(format!("{} has no element that is chosen by {}", structure.kind(), key.kind())))
         }
     };
-    R::or_fail(element.and_then(R::from_arg))
+    R::read(element)
 }

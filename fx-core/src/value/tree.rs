@@ -1,6 +1,7 @@
 //! Structures of values: what a traced function takes and gives beside single tensors.
 
 use std::convert::Infallible;
+use std::panic::Location;
 
 use indexmap::IndexMap;
 
@@ -28,10 +29,23 @@ pub trait Tree<V>: Sized {
     ///
     /// # Errors
     /// If the argument does not have this structure.
+    #[track_caller]
     fn from_arg(arg: Arg<V>) -> Result<Self>;
 
     /// The structure with `value` at every place, to go on with after an error.
     fn fill(value: &V) -> Self;
+
+    /// What a call gave as this structure, or after an error what [`Value::fail`] gives in its place.
+    #[track_caller]
+    fn read(result: Result<Arg<V>>) -> Self
+    where
+        V: Value,
+    {
+        match result {
+            Ok(arg) => Self::or_fail(Self::from_arg(arg)),
+            Err(error) => Self::or_fail(Err(error)),
+        }
+    }
 
     /// The result, or after an error what [`Value::fail`] gives in its place.
     #[track_caller]
@@ -204,15 +218,19 @@ tuples! {
 ///
 /// # Errors
 /// If there are not as many.
+#[track_caller]
 pub fn unpack<V: Value>(arg: Arg<V>, len: usize) -> Result<Vec<Arg<V>>> {
+    let location = Location::caller();
+    let element = |value: &V, index: usize| {
+        let call = Call::function(ops::getitem).arg(Arg::Value(value.clone())).arg(index);
+        Call { location, ..call }.apply()
+    };
     match arg {
         Arg::List(items) | Arg::Tuple(items) if items.len() == len => Ok(items),
         Arg::List(items) | Arg::Tuple(items) => {
             Err(Error::argument(format!("expected {len} elements, found {}", items.len())))
         }
-        Arg::Value(value) => (0..len)
-            .map(|index| Call::function(ops::getitem).arg(Arg::Value(value.clone())).arg(index).apply())
-            .collect(),
+        Arg::Value(value) => (0..len).map(|index| element(&value, index)).collect(),
         other => Err(mismatch(&format!("{len} elements"), &other)),
     }
 }

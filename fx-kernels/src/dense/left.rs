@@ -90,22 +90,44 @@ impl Left<'_> {
 impl Windows<'_> {
     /// As [`Left::fill`], in images that begin at `base` and have pixels at a distance of `pixel`.
     pub(crate) fn fill(&self, rows: Range<usize>, base: *const f32, pixel: usize, table: &mut [*const f32]) {
-        rows.enumerate().for_each(|(i, row)| self.fill_row(row, base, pixel, &mut table[i..]));
+        let mut row = rows.start;
+        while row < rows.end {
+            // Windows of one line of the output follow each other at equal distances.
+            let (image, corner) = self.corner(row);
+            let line = self.output[1] - row % self.output[1];
+            let count = line.min(rows.end - row);
+            let [height, width] = self.input;
+            let image = base.wrapping_add(image * height * width * pixel);
+            self.fill_line(corner, count, image, pixel, &mut table[row - rows.start..]);
+            row += count;
+        }
     }
 
-    /// Writes where the taps of a window are, [`MOST_ROWS`] places apart.
-    fn fill_row(&self, row: usize, base: *const f32, pixel: usize, table: &mut [*const f32]) {
-        let [height, width] = self.input;
-        let (image, [y, x]) = self.corner(row);
-        let image = base.wrapping_add(image * height * width * pixel);
-        let mut places = table.iter_mut().step_by(MOST_ROWS);
+    /// Writes where the taps of `count` windows are that begin at `corner` and right of it, [`MOST_ROWS`] places apart.
+    fn fill_line(
+        &self,
+        [top, left]: [usize; 2],
+        count: usize,
+        image: *const f32,
+        pixel: usize,
+        table: &mut [*const f32],
+    ) {
+        let ([height, width], step) = (self.input, self.stride[1]);
         for i in 0..self.kernel[0] {
-            let y = y.wrapping_add(i * self.dilation[0]);
+            let y = top.wrapping_add(i * self.dilation[0]);
             let line = image.wrapping_add(y.wrapping_mul(width * pixel));
-            for (j, place) in (0..self.kernel[1]).zip(&mut places) {
-                let x = x.wrapping_add(j * self.dilation[1]);
-                let inside = y < height && x < width;
-                *place = if inside { line.wrapping_add(x * pixel) } else { self.zeros.as_ptr() };
+            for j in 0..self.kernel[1] {
+                let x = left.wrapping_add(j * self.dilation[1]);
+                let places = &mut table[(i * self.kernel[1] + j) * MOST_ROWS..][..count];
+                let place = |index: usize| line.wrapping_add(x.wrapping_add(index * step).wrapping_mul(pixel));
+                if y < height && x < width && x + (count - 1) * step < width {
+                    places.iter_mut().enumerate().for_each(|(index, to)| *to = place(index));
+                    continue;
+                }
+                for (index, to) in places.iter_mut().enumerate() {
+                    let inside = y < height && x.wrapping_add(index * step) < width;
+                    *to = if inside { place(index) } else { self.zeros.as_ptr() };
+                }
             }
         }
     }

@@ -1,7 +1,5 @@
 //! Scaled dot-product attention on values with any strides.
 
-use std::sync::Arc;
-
 use fx_kernels::attention::{self, Mask, Sizes, Strides};
 use smallvec::SmallVec;
 
@@ -34,7 +32,7 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
         return None;
     }
     // The result lies like the query, so that the heads can be joined without a copy.
-    let output = like(q, site.shape);
+    let output = like(q, site.shape());
     let strides = [rows(q)?, rows(k)?, rows(v)?, rows(&output)?];
     let default = 1.0 / (width as f64).sqrt();
     let scale = site.attribute::<kind::opt_float>("scale", None)?.unwrap_or(default) as f32;
@@ -44,7 +42,7 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
         Arg::None => None,
         Arg::Value(Known::Value(mask, register)) if mask.dtype == DType::F32 => {
             wanted.push(Wanted::new(*register, mask.clone()));
-            Some(broadcast(mask, site.shape, keys)?)
+            Some(broadcast(mask, site.shape(), keys)?)
         }
         _ => return None,
     };
@@ -54,7 +52,7 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     }
     let sizes = Sizes { batches, heads, key_heads, queries, keys, width, values };
     let kernel = Attention { sizes, strides, scale, causal, mask };
-    Some(Lowered { kernel: Arc::new(kernel), operands: wanted, output })
+    Some(Lowered::new(kernel, wanted, output))
 }
 
 /// Batches, heads, rows and columns.

@@ -1,7 +1,5 @@
 //! Calls that work along rows: softmax, normalisations, means.
 
-use std::sync::Arc;
-
 use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
 use smallvec::smallvec;
 
@@ -15,7 +13,7 @@ use crate::tensor::{DType, Tensor};
 fn lowered(kernel: impl Kernel + 'static, input: &Layout, register: usize) -> Lowered {
     let layout = Layout::row_major(DType::F32, &input.shape);
     let operands = smallvec![Wanted::new(register, layout.clone()).in_place()];
-    Lowered { kernel: Arc::new(kernel), operands, output: layout }
+    Lowered::new(kernel, operands, layout)
 }
 
 fn input<'a>(operands: &Operands<'a>, len: usize) -> Input<'a> {
@@ -128,15 +126,15 @@ pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
     let kernel =
         Mean { len: layout.shape[first..=last].iter().product(), inner: layout.shape[last + 1..].iter().product() };
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &layout.shape));
-    let output = Layout::row_major(DType::F32, site.shape);
-    Some(Lowered { kernel: Arc::new(kernel), operands: smallvec![wanted], output })
+    let output = Layout::row_major(DType::F32, site.shape());
+    Some(Lowered::new(kernel, smallvec![wanted], output))
 }
 
 /// The mean of each channel, of images that lie as they are.
 pub(super) fn global_average(site: &Site<'_>) -> Option<Lowered> {
     let (layout, register) = site.value(0)?;
     let [_, channels, height, width] = *layout.shape.as_array()?;
-    if site.function != ops::adaptive_avg_pool2d || site.shape[2..] != [1, 1] {
+    if site.function != ops::adaptive_avg_pool2d || site.shape()[2..] != [1, 1] {
         return None;
     }
     let (inner, wanted) = match layout.is_channels_last() {
@@ -144,8 +142,8 @@ pub(super) fn global_average(site: &Site<'_>) -> Option<Lowered> {
         false => (1, Layout::row_major(DType::F32, &layout.shape)),
     };
     let kernel = Mean { len: height * width, inner };
-    let output = Layout::row_major(DType::F32, site.shape);
-    Some(Lowered { kernel: Arc::new(kernel), operands: smallvec![Wanted::new(register, wanted)], output })
+    let output = Layout::row_major(DType::F32, site.shape());
+    Some(Lowered::new(kernel, smallvec![Wanted::new(register, wanted)], output))
 }
 
 impl Kernel for Mean {

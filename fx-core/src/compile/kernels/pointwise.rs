@@ -1,7 +1,5 @@
 //! Elementwise calls on values that lie alike, numbers, and known tensors that repeat.
 
-use std::sync::Arc;
-
 use fx_kernels::elementwise::{Binary, Operand, Unary, binary, unary};
 use smallvec::SmallVec;
 
@@ -40,7 +38,7 @@ pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
         return None;
     }
     // The first value of the result's shape says how the result lies.
-    let full = |index: usize| site.value(index).filter(|(layout, _)| *layout.shape == *site.shape);
+    let full = |index: usize| site.value(index).filter(|(layout, _)| *layout.shape == *site.shape());
     let (main, _) = (0..count).find_map(full)?;
     main.order()?;
     let output = main.clone();
@@ -63,7 +61,7 @@ pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
     let twice = operands.len() == 2 && operands[0].register == operands[1].register;
     let operands = operands.into_iter().enumerate();
     let operands = operands.map(|(i, wanted)| if i == 0 && !twice { wanted.in_place() } else { wanted }).collect();
-    Some(Lowered { kernel: Arc::new(Pointwise { op, sides }), operands, output })
+    Some(Lowered::new(Pointwise { op, sides }, operands, output))
 }
 
 fn binary_of(function: Function) -> Option<Binary> {

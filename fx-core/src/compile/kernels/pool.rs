@@ -1,7 +1,5 @@
 //! Pooling of images with the channels last.
 
-use std::sync::Arc;
-
 use fx_kernels::dense::{Divisor, Images, Pool, PoolShape};
 use smallvec::smallvec;
 
@@ -21,7 +19,7 @@ struct Pooling {
 pub(super) fn pool2d(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let [batch, channels, height, width] = *input.shape.as_array()?;
-    let output = [*site.shape.get(2)?, *site.shape.get(3)?];
+    let output = [*site.shape().get(2)?, *site.shape().get(3)?];
     let is_max = site.function == ops::max_pool2d;
     let shape = if site.function == ops::adaptive_avg_pool2d {
         even_windows(channels, [height, width], output)?
@@ -40,8 +38,8 @@ pub(super) fn pool2d(site: &Site<'_>) -> Option<Lowered> {
     let (pool, name) = if is_max { (Pool::max(shape), "max") } else { (Pool::avg(shape, divisor), "average") };
     let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
     let kernel = Pooling { pool, shape, batch, input: [height, width], name };
-    let output = Layout::channels_last(DType::F32, site.shape);
-    Some(Lowered { kernel: Arc::new(kernel), operands: smallvec![wanted], output })
+    let output = Layout::channels_last(DType::F32, site.shape());
+    Some(Lowered::new(kernel, smallvec![wanted], output))
 }
 
 /// Windows of one size beside each other, if they cover the input so.

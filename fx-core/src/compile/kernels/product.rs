@@ -78,7 +78,7 @@ pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
     let before = around.map(|amount| amount / 2);
     let after = [around[0] - before[0], around[1] - before[1]];
     let shape = ConvShape { inputs, outputs, kernel, stride, dilation, before, after, groups };
-    let output = Layout::channels_last(DType::F32, site.shape);
+    let output = Layout::channels_last(DType::F32, site.shape());
     let other = other(site, &output)?;
     // A first layer reads images as they come.
     let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
@@ -93,7 +93,7 @@ pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
         residual: other.is_some(),
     };
     let operands = [wanted].into_iter().chain(other).collect();
-    Some(Lowered { kernel: Arc::new(kernel), operands, output })
+    Some(Lowered::new(kernel, operands, output))
 }
 
 impl Kernel for Conv {
@@ -125,7 +125,7 @@ struct Linear {
 
 pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
     let weight = site.constant(1).filter(|weight| weight.ndim() == 2)?;
-    let output = Layout::row_major(DType::F32, site.shape);
+    let output = Layout::row_major(DType::F32, site.shape());
     let other = other(site, &output)?;
     packed(site, 0, &view::transpose(&weight, 0, 1), Follow::of(site)?, other)
 }
@@ -133,7 +133,7 @@ pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
 /// `bias + input @ weight` with a known weight, as GPT-2 writes its linear layers.
 pub(super) fn addmm(site: &Site<'_>) -> Option<Lowered> {
     let one = |name| Some(site.attribute::<kind::scalar>(name, Scalar::Int(1))?.to_f64() == 1.0);
-    let bias = site.constant(0).filter(|bias| bias.shape() == &site.shape[1..])?;
+    let bias = site.constant(0).filter(|bias| bias.shape() == &site.shape()[1..])?;
     let known = one("alpha")? && one("beta")?;
     let weight = site.constant(2).filter(|_| known)?;
     packed(site, 1, &weight, Follow { bias: Some(bias), activation: None }, None)
@@ -142,12 +142,12 @@ pub(super) fn addmm(site: &Site<'_>) -> Option<Lowered> {
 fn packed(site: &Site<'_>, input: usize, right: &Tensor, follow: Follow, other: Option<Wanted>) -> Option<Lowered> {
     let (input, register) = site.value(input)?;
     let columns = right.shape()[1];
-    let output = Layout::row_major(DType::F32, site.shape);
+    let output = Layout::row_major(DType::F32, site.shape());
     let rows = output.numel().checked_div(columns)?;
     let kernel = Linear { packed: site.packs.linear(right), rows, follow, residual: other.is_some() };
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &input.shape));
     let operands = [wanted].into_iter().chain(other).collect();
-    Some(Lowered { kernel: Arc::new(kernel), operands, output })
+    Some(Lowered::new(kernel, operands, output))
 }
 
 impl Kernel for Linear {
@@ -185,9 +185,9 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
     let sizes = [a.shape[n - 2], a.shape[n - 1], b.shape[m - 1]];
     let kernel = Batched { count: a.shape[..n - 2].iter().product(), sizes, steps };
     let operands = smallvec![Wanted::new(left, a.clone()), Wanted::new(right, b.clone())];
-    let output = Layout::row_major(DType::F32, site.shape);
+    let output = Layout::row_major(DType::F32, site.shape());
     debug_assert!(site.function != ops::mm || n == 2);
-    Some(Lowered { kernel: Arc::new(kernel), operands, output })
+    Some(Lowered::new(kernel, operands, output))
 }
 
 /// The distances of matrices, rows and columns, if the matrices are at equal distances.

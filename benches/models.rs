@@ -1,10 +1,10 @@
 //! How fast whole models run: eagerly and by their plans, with the slowest steps of a plan on request.
 //!
 //! ```text
-//! cargo bench --bench models [-- [--profile] [--plan] [--threads N] [model..]]
+//! cargo bench --bench models [-- [--profile] [--plan] [--threads N] [--runs N] [model..]]
 //! ```
 //!
-//! Times are medians. `tools/peers/run` holds the same models against other engines.
+//! Times are medians, of as many runs as fit into a second or so. `tools/peers/run` holds the same models against other engines.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -109,13 +109,13 @@ fn recommender(batch: usize) -> Work {
     work(model, Tensor::rand([batch, 17768]), |model, x| drop(black_box(model.forward(x))))
 }
 
-/// The median time of `f`, in microseconds, over a second or so.
-fn median(mut f: impl FnMut()) -> f64 {
+/// The median time of `f`, in microseconds, of so many runs, or as many as fit into a second or so.
+fn median(runs: Option<usize>, mut f: impl FnMut()) -> f64 {
     f();
     f();
     let end = Instant::now() + Duration::from_millis(1200);
     let mut times = Vec::new();
-    while times.len() < 5 || Instant::now() < end {
+    while runs.map_or(times.len() < 5 || Instant::now() < end, |runs| times.len() < runs.max(1)) {
         let start = Instant::now();
         f();
         times.push(start.elapsed().as_secs_f64() * 1e6);
@@ -128,15 +128,15 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     let value = |flag: &str| args.iter().skip_while(|arg| *arg != flag).nth(1).and_then(|value| value.parse().ok());
-    let threads: Option<usize> = value("--threads");
+    let (threads, runs): (Option<usize>, _) = (value("--threads"), value("--runs"));
     let chosen = |name: &str| !MODELS.iter().any(|(name, _)| has(name)) || has(name);
     println!("{:<16} {:>8} {:>14} {:>14}", "model", "threads", "plan, us", "eager, us");
     for (name, make) in MODELS.iter().filter(|(name, _)| chosen(name)) {
         let Work { module, input, eager } = make();
         for threads in threads.map_or(vec![1, 2], |threads| vec![threads]) {
             fx::set_num_threads(threads);
-            let planned = median(|| drop(black_box(module.run(vec![Arg::Value(input.clone())]))));
-            let eager = if has("--plan") || has("--profile") { f64::NAN } else { median(&eager) };
+            let planned = median(runs, || drop(black_box(module.run(vec![Arg::Value(input.clone())]))));
+            let eager = if has("--plan") || has("--profile") { f64::NAN } else { median(runs, &eager) };
             println!("{name:<16} {threads:>8} {planned:>14.1} {eager:>14.1}");
             if has("--profile") {
                 println!("{}", module.profile(&input, 10).unwrap_or_else(|error| panic!("{error}")));

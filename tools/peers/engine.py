@@ -27,6 +27,7 @@ ENGINES = {
     "pytorch": ("PyTorch eager", None),
     "onnxruntime": ("ONNX Runtime", None),
     "openvino": ("OpenVINO", None),
+    "rten": ("rten", "engine-rten"),
 }
 
 

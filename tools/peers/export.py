@@ -1,16 +1,19 @@
 """Writes what the engines load: python export.py <folder> <model> <batch>
 
-`weights.safetensors` for all batches; `<batch>.onnx`; `<batch>.input.safetensors` with the tensor `x`;
-`<batch>.output.safetensors` with PyTorch's answer `y`.
+`weights.safetensors` for all batches; `<batch>.onnx`, and if SELU is in it `<batch>.elu.onnx` for engines without it;
+`<batch>.input.safetensors` with the tensor `x`; `<batch>.output.safetensors` with PyTorch's answer `y`.
 """
 
 import sys
 from pathlib import Path
 
+import onnx
 import safetensors.torch
 import torch
 
 import models
+
+SELU = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}
 
 
 def weights(model):
@@ -22,6 +25,22 @@ def weights(model):
         seen.add(tensor.data_ptr())
         state[name] = tensor.contiguous()
     return state
+
+
+def without_selu(model):
+    """Writes SELU as a product with ELU; whether there was any."""
+    nodes, found = [], False
+    for node in model.graph.node:
+        if node.op_type == "Selu":
+            found, inner = True, f"{node.output[0]}_elu"
+            nodes.append(onnx.helper.make_node("Elu", node.input, [inner], alpha=SELU["alpha"]))
+            node = onnx.helper.make_node("Mul", [inner, "selu_gamma"], node.output)
+        nodes.append(node)
+    gamma = onnx.helper.make_tensor("selu_gamma", onnx.TensorProto.FLOAT, [], [SELU["gamma"]])
+    model.graph.initializer.append(gamma)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return found
 
 
 def main(folder, name, batch):
@@ -39,6 +58,9 @@ def main(folder, name, batch):
         model, (x,), folder / f"{batch}.onnx", input_names=["x"], output_names=["y"], opset_version=18,
         external_data=False, optimize=True, verbose=False,
     )
+    plain = onnx.load(folder / f"{batch}.onnx")
+    if without_selu(plain):
+        onnx.save(plain, folder / f"{batch}.elu.onnx")
     # The last one: its presence says that all are there.
     safetensors.torch.save_file({"y": y}, folder / f"{batch}.output.safetensors")
     print(f"{name}, batch {batch}: {tuple(x.shape)} -> {tuple(y.shape)}", flush=True)

@@ -67,6 +67,12 @@ impl Work {
         self.folder.join(format!("{}.onnx", self.batch))
     }
 
+    /// The same without SELU, for engines that do not have it.
+    pub fn onnx_without_selu(&self) -> PathBuf {
+        let other = self.folder.join(format!("{}.elu.onnx", self.batch));
+        if other.exists() { other } else { self.onnx() }
+    }
+
     fn new(folder: &str, model: &str, batch: &str, threads: &str) -> Result<Self> {
         let folder = Path::new(folder).join(model);
         let input = Input::read(&folder.join(format!("{batch}.input.safetensors")))?;

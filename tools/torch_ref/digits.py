@@ -8,8 +8,6 @@ import pathlib
 
 import numpy as np
 import safetensors.torch
-import sklearn
-import sklearn.datasets
 import torch
 from torch import nn
 
@@ -48,6 +46,9 @@ class Digits(nn.Module):
 
 
 def main():
+    import sklearn
+    import sklearn.datasets
+
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
     data = sklearn.datasets.load_digits()

@@ -1,0 +1,104 @@
+"""The Python engines: python engines.py <engine> <folder> <model> <batch> <threads>; README.md has the protocol."""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def status(field):
+    """A size from what the kernel says of this process, in KB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    return 0
+
+
+def pytorch(folder, name, batch, threads):
+    import safetensors.torch
+    import torch
+
+    import models
+
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)
+    x = safetensors.torch.load_file(folder / f"{batch}.input.safetensors")["x"]
+
+    def load():
+        model = models.empty(name)
+        model.load_state_dict(safetensors.torch.load_file(folder / "weights.safetensors"), strict=False)
+        return model
+
+    def call(model):
+        with torch.inference_mode():
+            return model(x)
+
+    return load, call, lambda y: y.numpy()
+
+
+def onnxruntime(folder, name, batch, threads):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    feeds = {"x": read_input(folder, batch)}
+    path = str(folder / f"{batch}.onnx")
+
+    def load():
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    return load, lambda session: session.run(None, feeds), lambda outputs: outputs[0]
+
+
+def openvino(folder, name, batch, threads):
+    from openvino import Core
+
+    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
+    x = read_input(folder, batch)
+
+    def load():
+        core = Core()
+        return core.compile_model(core.read_model(folder / f"{batch}.onnx"), "CPU", config).create_infer_request()
+
+    return load, lambda request: request.infer([x], share_inputs=True, share_outputs=True), lambda outputs: outputs[0]
+
+
+def read_input(folder, batch):
+    from safetensors.numpy import load_file
+
+    return load_file(folder / f"{batch}.input.safetensors")["x"]
+
+
+def main(engine, folder, name, batch, threads):
+    prepare = {"pytorch": pytorch, "onnxruntime": onnxruntime, "openvino": openvino}[engine]
+    load, call, values = prepare(Path(folder) / name, name, int(batch), int(threads))
+    before = status("VmRSS")
+    start = time.perf_counter()
+    model = load()
+    print("ready", (time.perf_counter() - start) * 1e3, flush=True)
+    for line in sys.stdin:
+        command, _, argument = line.strip().partition(" ")
+        if command == "run":
+            times = []
+            for _ in range(int(argument)):
+                start = time.perf_counter()
+                call(model)
+                times.append((time.perf_counter() - start) * 1e6)
+            print(*times)
+        elif command == "memory":
+            print(status("VmHWM"), before)
+        elif command == "output":
+            np.ascontiguousarray(values(call(model)), "<f4").tofile(argument)
+            print("written")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        print("error", text[:300], flush=True)
+        sys.exit(1)

@@ -1,0 +1,129 @@
+"""The models of the benchmark in PyTorch: each takes one tensor and gives one, with weights by seed.
+
+Parameters have the names that `fx::nn::models` loads, which are those of torchvision, of Hugging Face, and of the
+authors of what is in no package.
+"""
+
+import sys
+from pathlib import Path
+
+import safetensors.torch
+import torch
+import torchvision
+from torch import nn
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools/torch_ref"))
+
+import digits as digits_model
+from paper_models import MLP, AutoEncoder
+
+
+class Hidden(nn.Module):
+    """BERT's last hidden state."""
+
+    def __init__(self, **sizes):
+        super().__init__()
+        from transformers import BertConfig, BertModel
+
+        self.bert = BertModel(BertConfig(**sizes))
+
+    def forward(self, ids):
+        return self.bert(ids).last_hidden_state
+
+
+class Logits(nn.Module):
+    """GPT-2 with its head."""
+
+    def __init__(self):
+        super().__init__()
+        from transformers import GPT2Config, GPT2LMHeadModel
+
+        head = GPT2LMHeadModel(GPT2Config())
+        self.transformer, self.lm_head = head.transformer, head.lm_head
+
+    def forward(self, ids):
+        return self.lm_head(self.transformer(ids, use_cache=False).last_hidden_state)
+
+
+class Lstm(nn.Module):
+    """Two layers, all hidden states of the last one."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(512, 512, num_layers=2)
+
+    def forward(self, x):
+        return self.lstm(x)[0]
+
+
+def vit():
+    model = torchvision.models.vit_b_16()
+    nn.init.normal_(model.heads.head.weight, std=0.02)  # zeros otherwise, and so were the output
+    return model
+
+
+def recommender():
+    model = AutoEncoder([17768, 512, 512, 1024], False, 0.8)
+    for weight in [*model.encode_w, *model.decode_w]:
+        nn.init.xavier_uniform_(weight)
+    for bias in [*model.encode_b, *model.decode_b]:
+        nn.init.uniform_(bias, -0.1, 0.1)
+    return model
+
+
+def digits():
+    model = digits_model.Digits()
+    model.load_state_dict(safetensors.torch.load_file(ROOT / "examples/data/digits.safetensors"))
+    return model
+
+
+def image(batch):
+    return torch.rand(batch, 3, 224, 224)
+
+
+def tokens(vocabulary):
+    return lambda batch: torch.randint(vocabulary, (batch, 128))
+
+
+# What makes a model, what makes an input of a batch.
+MODELS = {
+    "resnet50": (torchvision.models.resnet50, image),
+    "mobilenet_v2": (torchvision.models.mobilenet_v2, image),
+    "vit_b_16": (vit, image),
+    "bert": (Hidden, tokens(30522)),
+    "gpt2": (Logits, tokens(50257)),
+    "minilm": (lambda: Hidden(hidden_size=384, num_hidden_layers=6, intermediate_size=1536), tokens(30522)),
+    "recommender": (recommender, lambda batch: torch.rand(batch, 17768)),
+    "lstm": (Lstm, lambda batch: torch.randn(100, batch, 512)),
+    "digits": (digits, lambda batch: torch.rand(batch, 1, 8, 8)),
+    "mlp": (lambda: MLP([32, 32, 10]), lambda batch: torch.rand(batch, 32)),
+}
+
+
+def settle(model, x):
+    """Gives batch norms the statistics of what they see, so that activations stay in range as in a trained model."""
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    for norm in norms:
+        norm.momentum = 1.0
+        nn.init.uniform_(norm.weight, 0.8, 1.2)
+        nn.init.uniform_(norm.bias, -0.1, 0.1)
+    if norms:
+        with torch.no_grad():
+            model.train()(x)
+
+
+def make(name, batch):
+    """A model in evaluation mode and an input of it; both are the same every time."""
+    new, new_input = MODELS[name]
+    torch.manual_seed(0)
+    model = new()
+    if name != "digits":  # it is trained
+        settle(model, new_input(2))
+    torch.manual_seed(batch)
+    return model.eval(), new_input(batch)
+
+
+def empty(name):
+    """A model whose weights are still to be loaded."""
+    return MODELS[name][0]().eval()

@@ -147,7 +147,7 @@ impl MultiheadAttention {
         key_padding_mask: Option<&Tensor>,
         attn_mask: Option<&Tensor>,
     ) -> Option<Tensor> {
-        let dtype = self.in_proj_weight.tensor().dtype();
+        let dtype = self.in_proj_weight.dtype();
         let padding = key_padding_mask.map(|mask| additive(mask, dtype).unsqueeze(1).unsqueeze(2));
         let attention = attn_mask.map(|mask| {
             let added = additive(mask, dtype);

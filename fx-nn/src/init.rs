@@ -1,16 +1,23 @@
 //! Initialisation of parameters, as `torch.nn.init`.
 
 use fx::ops::methods::*;
-use fx::{Parameter, Tensor};
+use fx::tensor::random::{Generator, with_default};
+use fx::{DType, Parameter, Tensor};
 
 /// A parameter with elements uniform in `[-bound, bound)`.
 pub fn uniform(size: &[usize], bound: f64) -> Parameter {
-    Parameter::new(Tensor::rand(size) * (2.0 * bound) - bound)
+    random(size, move |generator, size| generator.uniform_tensor(size, -bound, bound))
 }
 
 /// A parameter with normal elements of the given standard deviation.
 pub fn normal(size: &[usize], std: f64) -> Parameter {
-    Parameter::new(Tensor::randn(size) * std)
+    random(size, move |generator, size| generator.normal_tensor(size, 0.0, std))
+}
+
+/// A parameter from a generator of its own, which is made when it is first read: most are loaded before.
+fn random(size: &[usize], make: impl FnOnce(&mut Generator, &[usize]) -> Tensor + Send + Sync + 'static) -> Parameter {
+    let (mut generator, shape) = (with_default(Generator::fork), size.to_vec());
+    Parameter::lazy(size, DType::F32, move || make(&mut generator, &shape))
 }
 
 /// A parameter of ones.

@@ -142,7 +142,7 @@ macro_rules! common {
             fn zero_state<V: Value>(&self, input: &V) -> V {
                 let Settings { num_layers, hidden_size, batch_first, .. } = self.settings;
                 let batch = input.size(if batch_first { 0 } else { 1 });
-                let dtype = self.weights.0.first().map_or(DType::F32, |(_, weight)| weight.tensor().dtype());
+                let dtype = self.weights.0.first().map_or(DType::F32, |(_, weight)| weight.dtype());
                 let size = (num_layers * self.settings.directions(), batch, hidden_size);
                 V::zeros_with(size, ZerosOptions::new().dtype(dtype))
             }

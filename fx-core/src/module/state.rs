@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::tensor::Tensor;
+use crate::tensor::{DType, Dims, Tensor};
 use crate::value::{Call, Callee, Value};
 
 /// Grows whenever a parameter, a buffer or a training flag anywhere is set: as long as it stands still, nothing has
@@ -36,26 +36,49 @@ impl StateEpoch {
 
 /// A tensor that other handles of the same module share, and that can be replaced by one like it.
 struct Cell {
-    tensor: RwLock<Tensor>,
+    shape: Dims,
+    dtype: DType,
+    content: RwLock<Content>,
     version: AtomicU64,
 }
 
+/// A tensor, or how it is made when it is first asked for.
+enum Content {
+    Made(Tensor),
+    Unmade(Option<Box<dyn FnOnce() -> Tensor + Send + Sync>>),
+}
+
 impl Cell {
-    fn new(tensor: Tensor) -> Arc<Self> {
-        Arc::new(Self { tensor: RwLock::new(tensor), version: AtomicU64::new(0) })
+    fn new(shape: &[usize], dtype: DType, content: Content) -> Arc<Self> {
+        let shape = Dims::from_slice(shape);
+        Arc::new(Self { shape, dtype, content: RwLock::new(content), version: AtomicU64::new(0) })
     }
 
     fn get(&self) -> Tensor {
-        self.tensor.read().unwrap_or_else(PoisonError::into_inner).clone()
+        if let Content::Made(tensor) = &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
+            return tensor.clone();
+        }
+        let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
+        let made = match &mut *content {
+            Content::Made(tensor) => return tensor.clone(),
+            // A maker that panicked leaves none: what it would have made is not known.
+            Content::Unmade(make) => {
+                make.take().map_or_else(|| Tensor::filled(&self.shape, f64::NAN, self.dtype), |make| make())
+            }
+        };
+        assert_eq!(made.shape(), &*self.shape, "a tensor is made with the shape that it was said to have");
+        let made = made.to_dtype(self.dtype);
+        *content = Content::Made(made.clone());
+        made
     }
 
     fn set(&self, tensor: Tensor) -> Result<()> {
-        let mut guard = self.tensor.write().unwrap_or_else(PoisonError::into_inner);
-        if guard.shape() != tensor.shape() {
-            let message = format!("a tensor of shape {:?} cannot replace one of {:?}", tensor.shape(), guard.shape());
+        if *self.shape != *tensor.shape() {
+            let message = format!("a tensor of shape {:?} cannot replace one of {:?}", tensor.shape(), &*self.shape);
             return Err(Error::new(ErrorKind::State, message));
         }
-        *guard = tensor.to_dtype(guard.dtype());
+        let made = Content::Made(tensor.to_dtype(self.dtype));
+        *self.content.write().unwrap_or_else(PoisonError::into_inner) = made;
         self.version.fetch_add(1, Ordering::Release);
         EPOCH.fetch_add(1, Ordering::Release);
         Ok(())
@@ -71,7 +94,20 @@ macro_rules! state {
         impl $State {
             #[doc = concat!("A ", $what, " that starts as `tensor`.")]
             pub fn new(tensor: Tensor) -> Self {
-                Self(Cell::new(tensor))
+                Self(Cell::new(tensor.shape(), tensor.dtype(), Content::Made(tensor.clone())))
+            }
+
+            #[doc = concat!("A ", $what, " of this shape and element type, made when it is first read; one that is set ")]
+            /// before, as by loading a file, never is.
+            ///
+            /// # Panics
+            /// When it is read, if what is made has another shape.
+            pub fn lazy(
+                shape: &[usize],
+                dtype: DType,
+                make: impl FnOnce() -> Tensor + Send + Sync + 'static,
+            ) -> Self {
+                Self(Cell::new(shape, dtype, Content::Unmade(Some(Box::new(make)))))
             }
 
             #[doc = concat!("The ", $what, "'s tensor.")]
@@ -95,7 +131,12 @@ macro_rules! state {
 
             /// The size of each dimension: static, unlike that of a value.
             pub fn shape(&self) -> Vec<usize> {
-                self.tensor().shape().to_vec()
+                self.0.shape.to_vec()
+            }
+
+            /// The element type.
+            pub fn dtype(&self) -> DType {
+                self.0.dtype
             }
 
             /// A number that grows whenever the tensor is replaced.
@@ -111,8 +152,7 @@ macro_rules! state {
 
         impl fmt::Debug for $State {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let tensor = self.tensor();
-                write!(f, concat!(stringify!($State), "({}{:?})"), tensor.dtype(), tensor.shape())
+                write!(f, concat!(stringify!($State), "({}{:?})"), self.dtype(), self.shape())
             }
         }
     };

@@ -63,7 +63,9 @@ pub trait StateDictExt: Module + Sized {
     fn num_parameters(&self) -> usize {
         let mut seen = std::collections::HashSet::new();
         let parameters = entries(self).into_iter().filter_map(|(_, entry)| match entry {
-            Entry::Parameter(parameter) if seen.insert(parameter.id()) => Some(parameter.tensor().numel()),
+            Entry::Parameter(parameter) if seen.insert(parameter.id()) => {
+                Some(parameter.shape().iter().product::<usize>())
+            }
             _ => None,
         });
         parameters.sum()

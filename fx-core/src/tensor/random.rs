@@ -5,6 +5,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::Tensor;
+
 /// A source of random numbers.
 #[derive(Clone, Debug)]
 pub struct Generator {
@@ -51,6 +53,51 @@ impl Generator {
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// Two independent normal numbers of one draw (Box and Muller, 1958), in single precision.
+    pub fn normal_pair(&mut self) -> [f32; 2] {
+        const UNIT: f32 = 1.0 / (1_u32 << 24) as f32;
+        let bits = self.bits();
+        // In (0, 1], so that the logarithm is finite.
+        let distance = ((bits >> 40) as f32).mul_add(UNIT, UNIT);
+        let angle = std::f32::consts::TAU * UNIT * ((bits >> 8) & 0xff_ffff) as f32;
+        let radius = (-2.0 * distance.ln()).sqrt();
+        let (sin, cos) = angle.sin_cos();
+        [radius * cos, radius * sin]
+    }
+
+    /// A generator that goes on from here on its own.
+    #[must_use]
+    pub fn fork(&mut self) -> Self {
+        Self::new(self.bits())
+    }
+
+    /// An f32 tensor uniform in `low..high`, as `torch.nn.init.uniform_`.
+    pub fn uniform_tensor(&mut self, shape: &[usize], low: f64, high: f64) -> Tensor {
+        let (low, range) = (low as f32, (high - low) as f32);
+        let elements = (0..shape.iter().product()).map(|_| self.uniform_f32().mul_add(range, low)).collect();
+        Tensor::from_vec::<f32>(shape, elements)
+    }
+
+    /// A normal f32 tensor, as `torch.nn.init.normal_`.
+    pub fn normal_tensor(&mut self, shape: &[usize], mean: f64, std: f64) -> Tensor {
+        let mut elements: Vec<f32> = vec![0.0; shape.iter().product()];
+        self.fill_normal(&mut elements);
+        let (mean, std) = (mean as f32, std as f32);
+        elements.iter_mut().for_each(|x| *x = x.mul_add(std, mean));
+        Tensor::from_vec(shape, elements)
+    }
+
+    /// Normal numbers with mean 0 and standard deviation 1.
+    pub(crate) fn fill_normal(&mut self, elements: &mut [f32]) {
+        for pair in elements.chunks_mut(2) {
+            let [first, second] = self.normal_pair();
+            pair[0] = first;
+            if let Some(last) = pair.get_mut(1) {
+                *last = second;
+            }
+        }
     }
 
     /// Uniform in `low..high`.

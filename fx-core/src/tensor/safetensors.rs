@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use half::{bf16, f16};
 use indexmap::IndexMap;
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use safetensors::tensor::{Dtype, Metadata, View};
 
 use super::{DType, Element, Tensor, dispatch};
 use crate::error::{Error, ErrorKind, Result};
@@ -27,39 +29,64 @@ pub fn load_safetensors(path: impl AsRef<Path>) -> Result<IndexMap<String, Tenso
 pub fn load_safetensors_with(path: impl AsRef<Path>) -> Result<(IndexMap<String, Tensor>, HashMap<String, String>)> {
     let path = path.as_ref();
     let context = |error: Error| Error::new(error.kind(), format!("{}: {}", path.display(), error.message()));
-    let bytes = fs::read(path).map_err(|error| context(error.into()))?;
-    let tensors = load_safetensors_bytes(&bytes).map_err(context)?;
-    let metadata = SafeTensors::read_metadata(&bytes).ok().and_then(|(_, metadata)| metadata.metadata().clone());
-    Ok((tensors, metadata.unwrap_or_default()))
+    let open = || {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        Ok((file, len))
+    };
+    let (mut file, len) = open().map_err(|error: io::Error| context(error.into()))?;
+    read(&mut file, len).map_err(context)
 }
 
 /// Reads all tensors of a safetensors file in memory.
 ///
 /// # Errors
 /// If the bytes are no safetensors file, or hold an element type that there is no [`DType`] for.
-pub fn load_safetensors_bytes(bytes: &[u8]) -> Result<IndexMap<String, Tensor>> {
-    let invalid = |error| Error::new(ErrorKind::Format, format!("not a safetensors file: {error}"));
-    let file = SafeTensors::deserialize(bytes).map_err(invalid)?;
-    let mut entries: Vec<_> = file.tensors();
+pub fn load_safetensors_bytes(mut bytes: &[u8]) -> Result<IndexMap<String, Tensor>> {
+    let len = bytes.len() as u64;
+    read(&mut bytes, len).map(|(tensors, _)| tensors)
+}
+
+fn invalid(why: impl fmt::Display) -> Error {
+    Error::new(ErrorKind::Format, format!("not a safetensors file: {why}"))
+}
+
+/// Reads the header of a file of `len` bytes, then tensor after tensor, so that none is in memory twice.
+fn read(source: &mut impl Read, len: u64) -> Result<(IndexMap<String, Tensor>, HashMap<String, String>)> {
+    /// The longest header that the format allows.
+    const LONGEST: u64 = 100_000_000;
+    let mut size = [0; 8];
+    source.read_exact(&mut size).map_err(invalid)?;
+    let size = u64::from_le_bytes(size);
+    let data = len.checked_sub(8).and_then(|rest| rest.checked_sub(size)).filter(|_| size <= LONGEST);
+    let data = data.ok_or_else(|| invalid(format!("a header of {size} bytes in a file of {len}")))?;
+    let mut header = vec![0; size as usize];
+    source.read_exact(&mut header).map_err(invalid)?;
+    let metadata: Metadata = serde_json::from_slice(&header).map_err(invalid)?;
+    let mut entries: Vec<_> = metadata.tensors().into_iter().collect();
     // Tensors without elements share a place with others.
-    entries.sort_by(|(a, x), (b, y)| {
-        let place = |bytes: &[u8]| (bytes.as_ptr().addr(), bytes.len());
-        (place(x.data()), a).cmp(&(place(y.data()), b))
-    });
-    entries
-        .into_iter()
-        .map(|(name, entry)| {
-            let dtype = dtype(entry.dtype()).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Unsupported,
-                    format!("the tensor `{name}` has the element type {:?}, which is not supported", entry.dtype()),
-                )
-            })?;
-            let elements = entry.data();
-            let tensor = dispatch!(dtype, T => Tensor::try_from_vec(entry.shape(), decode::<T>(elements)))?;
-            Ok((name, tensor))
-        })
-        .collect()
+    entries.sort_by(|(a, x), (b, y)| (x.data_offsets, a).cmp(&(y.data_offsets, b)));
+    let mut place = 0;
+    let mut tensors = IndexMap::new();
+    for (name, info) in entries {
+        let dtype = dtype(info.dtype).ok_or_else(|| {
+            let message = format!("the tensor `{name}` has the element type {:?}, which is not supported", info.dtype);
+            Error::new(ErrorKind::Unsupported, message)
+        })?;
+        let bytes = info.shape.iter().try_fold(dtype.size(), |bytes, size| bytes.checked_mul(*size));
+        let end = bytes.and_then(|bytes| bytes.checked_add(place)).filter(|end| *end as u64 <= data);
+        if end.is_none_or(|end| (place, end) != info.data_offsets) {
+            return Err(invalid(format!("`{name}` of shape {:?} does not lie at {:?}", info.shape, info.data_offsets)));
+        }
+        place = info.data_offsets.1;
+        let numel = info.shape.iter().product();
+        let tensor = dispatch!(dtype, T => Tensor::try_from_vec(&info.shape, decode::<T>(source, numel)?))?;
+        tensors.insert(name, tensor);
+    }
+    if place as u64 != data {
+        return Err(invalid(format!("{data} bytes of data, of which the header knows {place}")));
+    }
+    Ok((tensors, metadata.metadata().clone().unwrap_or_default()))
 }
 
 /// Writes tensors to a file, beside it first and then renamed, so that it is never half-written.
@@ -173,6 +200,15 @@ impl Bytes for bool {
     }
 }
 
-fn decode<T: Bytes>(bytes: &[u8]) -> Vec<T> {
-    bytes.chunks_exact(T::SIZE).map(T::from_bytes).collect()
+fn decode<T: Bytes>(source: &mut impl Read, numel: usize) -> Result<Vec<T>> {
+    const ELEMENTS: usize = 1 << 16;
+    let mut elements = Vec::with_capacity(numel);
+    let mut buffer = vec![0; numel.min(ELEMENTS) * T::SIZE];
+    while elements.len() < numel {
+        let count = (numel - elements.len()).min(ELEMENTS);
+        let bytes = &mut buffer[..count * T::SIZE];
+        source.read_exact(bytes).map_err(invalid)?;
+        elements.extend(bytes.chunks_exact(T::SIZE).map(T::from_bytes));
+    }
+    Ok(elements)
 }

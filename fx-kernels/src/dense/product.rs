@@ -24,6 +24,8 @@ const BLOCK: usize = 96 * 1024;
 const SMALL_BLOCK: usize = 32 * 1024;
 /// The pointers to the left operand in a block.
 const POINTERS: usize = 16 * 1024;
+/// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.
+const STREAM: usize = 4096;
 /// The tasks that make a fair share for each of a few threads likely.
 const TASKS: usize = 8;
 
@@ -177,8 +179,12 @@ impl Product<'_> {
             segments: runs.len(),
             depth,
             panel: steps,
-            // The first tiles bring the next steps, a pair of lines each in turn.
-            far: if place.share < 4 { len + place.share * 2 * LINE } else { 0 },
+            // The first tiles bring the next steps, a pair of lines each in turn; a tile that is alone brings its own.
+            far: match place.share {
+                0 if split.tiles == 1 => len.min(STREAM),
+                0..4 => len + place.share * 2 * LINE,
+                _ => 0,
+            },
             narrow: panel.width == panels.lanes(),
             accumulate: step > 0 || self.epilogue.accumulate,
             bias,

@@ -28,18 +28,6 @@ fn uniform(shape: &[usize], dtype: DType) -> Result<Tensor> {
     }, return Err(Error::dtype(format!("is not defined for {dtype}")))))
 }
 
-/// Two independent normal numbers of one draw (Box and Muller, 1958), in single precision.
-fn normal_pair(generator: &mut Generator) -> [f32; 2] {
-    const UNIT: f32 = 1.0 / (1_u32 << 24) as f32;
-    let bits = generator.bits();
-    // In (0, 1], so that the logarithm is finite.
-    let distance = ((bits >> 40) as f32).mul_add(UNIT, UNIT);
-    let angle = std::f32::consts::TAU * UNIT * ((bits >> 8) & 0xff_ffff) as f32;
-    let radius = (-2.0 * distance.ln()).sqrt();
-    let (sin, cos) = angle.sin_cos();
-    [radius * cos, radius * sin]
-}
-
 fn normal(shape: &[usize], dtype: DType) -> Result<Tensor> {
     let numel: usize = shape.iter().product();
     if dtype == DType::F64 {
@@ -49,15 +37,7 @@ fn normal(shape: &[usize], dtype: DType) -> Result<Tensor> {
     }
     require_room::<f32>(numel + 1)?;
     let mut elements: Vec<f32> = vec![0.0; numel];
-    with_default(|generator| {
-        for pair in elements.chunks_mut(2) {
-            let [first, second] = normal_pair(generator);
-            pair[0] = first;
-            if let Some(last) = pair.get_mut(1) {
-                *last = second;
-            }
-        }
-    });
+    with_default(|generator| generator.fill_normal(&mut elements));
     Ok(Tensor::from_vec(shape, elements).to_dtype(dtype))
 }
 

@@ -78,6 +78,7 @@ impl Guards {
         }
         if self.methods.get() {
             names.push(quote!(Untraceable as _));
+            names.push(quote!(UntraceableSize as _));
         }
         if !names.is_empty() {
             let import = syn::parse_quote! {
@@ -130,7 +131,10 @@ fn respan(tokens: &TokenStream, span: Span) -> TokenStream {
     tokens.clone().into_iter().map(respan).collect()
 }
 
-/// The smallest token that makes an expression what it is.
+/// The smallest token that makes an expression what it is: the operator of a comparison, the name of a method.
+///
+/// The compiler reports what a method call demands at the method's name, in two notes. A function in its place would
+/// have the whole expression underlined, with notes on the function that no user has written.
 fn guilty(expr: &Expr) -> Span {
     match expr {
         Expr::MethodCall(call) => call.method.span(),

@@ -5,8 +5,8 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Attribute, Block, FnArg, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, ReturnType, Signature, Type,
-    WherePredicate, parse_quote,
+    Attribute, Block, FnArg, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, Signature, Type, WherePredicate,
+    parse_quote,
 };
 
 use crate::args::Args;
@@ -249,10 +249,7 @@ fn through_call(context: &Context, self_ty: &Type, function: &mut ImplItemFn, va
     // What was put in front of the body stays in front of the call.
     let count = parameters.iter().filter(|parameter| matches!(parameter.form, Form::Owned | Form::Borrowed)).count();
     let (prologue, statements) = function.block.stmts.split_at(count);
-    let output = match &function.sig.output {
-        ReturnType::Type(_, ty) => quote!(#ty),
-        ReturnType::Default => quote!(()),
-    };
+    let output = signature::output(&function.sig);
     // A result that is no value is refused at its type, and a type that is no module at its name.
     let run = quote_spanned!(output.span()=> .run::<#output>);
     let module = quote_spanned!(Span::call_site().located_at(self_ty.span())=> self);

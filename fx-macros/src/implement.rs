@@ -1,10 +1,9 @@
 //! The implementations that captures need beside a rewritten function: `Traceable`, `TraceableFn`, `Layer`.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
-use syn::spanned::Spanned;
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, format_ident, quote};
 use syn::visit_mut::VisitMut;
-use syn::{Generics, ItemFn, ReturnType, Type, parse_quote};
+use syn::{Generics, ItemFn, Lifetime, Type, parse_quote};
 
 use crate::context::Context;
 use crate::function;
@@ -97,18 +96,21 @@ pub(crate) fn forward(context: &Context, value: &Ident, parameters: &[Parameter]
 
 /// The items of `TraceableFn` for a function, which is refused here if its result is no structure of tensors.
 pub(crate) fn function(context: &Context, value: &Ident, parameters: &[Parameter], item: &ItemFn) -> TokenStream {
+    struct Elide;
+
+    impl VisitMut for Elide {
+        fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+            lifetime.ident = format_ident!("_");
+        }
+    }
+
     let private = context.private();
     let (name, passes) = (&item.sig.ident, passes(parameters));
-    let at = match &item.sig.output {
-        ReturnType::Type(_, ty) => ty.span(),
-        ReturnType::Default => name.span(),
-    };
-    let output = Ident::new("__output", Span::call_site().located_at(at));
-    let arg = quote_spanned!(at=> #private::Tree::<#value>::to_arg(&#output));
-    let result = quote!({
-        let #output = #name(#passes);
-        #arg
-    });
+    let mut ty = signature::output(&item.sig);
+    Replace(value).visit_type_mut(&mut ty);
+    // Its lifetimes are those of the function.
+    Elide.visit_type_mut(&mut ty);
+    let result = quote!(<#ty as #private::Tree<#value>>::to_arg(&#name(#passes)));
     invocation(context, value, parameters, &quote!(), &name.to_string(), &result)
 }
 

@@ -195,6 +195,14 @@ fn is_only_for_calls(parameter: &Parameter) -> bool {
     find.0
 }
 
+/// What a function gives.
+pub(crate) fn output(signature: &Signature) -> Type {
+    match &signature.output {
+        ReturnType::Type(_, ty) => (**ty).clone(),
+        ReturnType::Default => syn::parse_quote!(()),
+    }
+}
+
 /// Puts right what was refused, so that the function can be called.
 pub(crate) fn repair(signature: &mut Signature) {
     signature.constness = None;

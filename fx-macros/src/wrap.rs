@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::visit_mut::VisitMut;
-use syn::{FnArg, ItemFn, ReturnType, Signature, Type, parse_quote};
+use syn::{FnArg, ItemFn, Signature, parse_quote};
 
 use crate::context::Context;
 use crate::function;
@@ -29,7 +29,7 @@ pub(crate) fn expand(context: &mut Context, item: ItemFn) -> TokenStream {
     let mut inner = sig.clone();
     inner.ident = format_ident!("__inner");
     let outer = outer(context, sig, &parameters, &value);
-    let recorded = output(&outer);
+    let recorded = signature::output(&outer);
     let arguments: Vec<_> = parameters.iter().map(|parameter| Argument::new(context, parameter, &value)).collect();
     let records = arguments.iter().map(|argument| &argument.record);
     let definition = definition(context, sig, &parameters, &arguments);
@@ -113,13 +113,6 @@ fn outer(context: &Context, signature: &Signature, parameters: &[Parameter], val
     outer
 }
 
-fn output(signature: &Signature) -> Type {
-    match &signature.output {
-        ReturnType::Type(_, ty) => (**ty).clone(),
-        ReturnType::Default => parse_quote!(()),
-    }
-}
-
 /// The static definition of the node's function.
 fn definition(
     context: &Context,
@@ -128,7 +121,7 @@ fn definition(
     arguments: &[Argument],
 ) -> TokenStream {
     let private = context.private();
-    let (text, output) = (signature.ident.to_string(), output(signature));
+    let (text, output) = (signature.ident.to_string(), signature::output(signature));
     let labels = |is_static: bool| {
         let of_kind = parameters.iter().filter(move |parameter| (parameter.form == Form::Static) == is_static);
         of_kind.map(|parameter| parameter.name.to_string())

@@ -48,10 +48,7 @@ impl ::fx::__private::TraceableFn for guarded {
         let xs = <::std::vec::Vec<TracedTensor> as ::fx::__private::Tree<TracedTensor>>::from_arg(
             __args.next().unwrap_or(::fx::__private::Arg::None),
         )?;
-        ::core::result::Result::Ok({
-            let __output = guarded(&xs, limit);
-            ::fx::__private::Tree::<TracedTensor>::to_arg(&__output)
-        })
+        ::core::result::Result::Ok(<TracedTensor as ::fx::__private::Tree<TracedTensor>>::to_arg(&guarded(&xs, limit)))
     }
 }
 const _: ::core::option::Option<Tensor> = ::core::option::Option::None;

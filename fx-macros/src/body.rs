@@ -58,9 +58,6 @@ const UNTRACEABLE: &[&str] = &[
     "cmp",
     "partial_cmp",
     "total_cmp",
-    "max",
-    "min",
-    "clamp",
 ];
 
 /// Methods of maps and sets that take a key.
@@ -138,6 +135,10 @@ impl Rewrite<'_> {
         let name = call.method.to_string();
         if receiver != Kind::Plain && (UNTRACEABLE.contains(&&*name) || name.ends_with('_')) {
             self.guards.needs_methods();
+        }
+        // A tensor's have no argument.
+        if receiver != Kind::Plain && matches!(&*name, "max" | "min") && call.args.len() == 1 {
+            self.guards.needs_size_methods();
         }
         match &*name {
             "to_string" if receiver != Kind::Plain => self.guards.guard_reference(&mut call.receiver, "printable"),

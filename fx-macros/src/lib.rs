@@ -6,6 +6,7 @@
 
 mod args;
 mod body;
+mod broken;
 mod context;
 mod function;
 mod guards;
@@ -55,7 +56,6 @@ pub fn wrap(attr: TokenStream, item: TokenStream) -> TokenStream {
 fn expand(attr: TokenStream, item: TokenStream, by: fn(TokenStream2, Item) -> TokenStream2) -> TokenStream {
     match syn::parse(item.clone()) {
         Ok(parsed) => by(attr.into(), parsed).into(),
-        // A syntax error: the compiler's own message is the right one.
-        Err(_) => item,
+        Err(_) => broken::expand(item.into(), |item| by(attr.into(), item)).into(),
     }
 }

@@ -117,7 +117,8 @@ messages! {
             "print it with `:?`, which shows the tensor when the model runs and the node's name while tracing";
         ORDER by Ordered: "traced values have no order",
             "they have no value while tracing",
-            "use `maximum`, `minimum`, `sort` or `topk`, which are recorded";
+            "use `maximum`, `minimum`, `sort` or `topk`, which are recorded; make a size that must be known a field of \
+            the module";
         KEY by Hashable: "a traced tensor cannot be hashed or be the key of a map",
             "it has no value while tracing",
             "use a name or a number as key, and the tensor as value";

@@ -81,7 +81,7 @@ impl Argument {
                 let Owned { ty, pass, .. } = signature::owned(ty, name);
                 Self {
                     record: quote!(.arg(<#traced as #private::Tree<#value>>::to_arg(&#own))),
-                    read: quote!(let #name = #private::Structure::<#private::Tensor, #ty>::new().from_arg(#next)?;),
+                    read: quote!(let #name = #private::Structure::<#private::Tensor, #ty>::new().read(#next)?;),
                     pass,
                 }
             }

@@ -123,7 +123,7 @@ impl<V, T: Tree<V>> Structure<V, T> {
     ///
     /// # Errors
     /// If the argument has another form.
-    pub fn from_arg(&self, arg: Arg<V>) -> Result<T> {
+    pub fn read(&self, arg: Arg<V>) -> Result<T> {
         T::from_arg(arg)
     }
 }
@@ -139,7 +139,7 @@ pub trait NoStructure<V, T> {
     ///
     /// # Errors
     /// Never.
-    fn from_arg(&self, _: Arg<V>) -> Result<T> {
+    fn read(&self, _: Arg<V>) -> Result<T> {
         unreachable!("what was refused does not pass the compiler")
     }
 }

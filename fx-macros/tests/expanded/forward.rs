@@ -21,7 +21,7 @@ impl MyModule {
             .fixed("scale", &scale)
             .run::<TracedTensor>(self, move || {
                 #[allow(unused_imports, reason = "which of them is used depends on the types")]
-                use ::fx::__private::{PlainCompare as _, TracedCompare as _, Untraceable as _, UntraceableSize as _};
+                use ::fx::__private::{PlainCompare as _, TracedCompare as _};
                 let y = self.linear.forward(x + &self.param).clamp(0.0, 1.0);
                 if self.do_activation { y.relu() } else { (::fx::__private::compare(&y, &0.0).gt()) * y * scale }
             })

@@ -48,7 +48,7 @@ untraceable! {
 untraceable! {
     /// Methods that a tensor has and a symbolic size does not.
     UntraceableSize {
-        Ordered: max(other), min(other), clamp(min, max);
+        Ordered: max(other), min(other);
     }
 }
 

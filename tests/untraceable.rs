@@ -35,7 +35,7 @@ collection takes is not in the text that the attribute sees. The message calls a
 `SymInt<TracedTensor>`; advice to restrict the type parameter is not meant for you.
 
 Instead: mark a helper made of ops with `#[traceable]`, and one that needs the data with `#[fx::wrap]`; keep masks as
-tensors, `mask.where_(a, b)`; give plain Rust what is known while tracing: fields of the module, static arguments.
+tensors, `a.where_(mask, b)`; give plain Rust what is known while tracing: fields of the module, static arguments.
 ";
 
 fn read(path: impl AsRef<Path>) -> String {
@@ -200,7 +200,7 @@ fn traits_say_what_the_table_says() {
 /// What the compiler says first: the line, and the text beside the guilty token.
 fn said(stderr: &str) -> String {
     let first = stderr.lines().next().unwrap_or_default();
-    let beside = stderr.lines().find_map(|line| {
+    let beside = stderr.lines().take_while(|line| !line.is_empty()).find_map(|line| {
         let (_, text) = line.split_once("^ ")?;
         Some(text.trim_start_matches(['^', '-', ' ']).trim())
     });
@@ -210,8 +210,12 @@ fn said(stderr: &str) -> String {
 /// The example of a file: without its header, its imports and its `main`.
 fn example(path: &Path) -> String {
     let text = read(path);
+    let mut in_main = false;
     let lines = text.lines().filter(|line| {
-        !line.starts_with("//!") && !line.starts_with("use fx::") && *line != "fn main() {}" && *line != "fn main() {"
+        in_main |= *line == "fn main() {";
+        let is_part = !in_main && !line.starts_with("//!") && !line.starts_with("use fx::") && *line != "fn main() {}";
+        in_main &= *line != "}";
+        is_part
     });
     let lines: Vec<_> = lines.collect();
     let mut text = lines.join("\n").trim().to_owned();

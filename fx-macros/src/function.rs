@@ -31,7 +31,7 @@ pub(crate) fn expand_fn(context: &mut Context, mut item: ItemFn) -> TokenStream 
     let parameters = signature::parameters(&mut faults, &item.sig);
     if faults.failed() {
         context.append(faults);
-        return refused_fn(context, item);
+        return if signature::suits_body(&item.sig) { uncaptured_fn(context, item) } else { refused_fn(context, item) };
     }
     rewrite(context, &mut item.sig, &mut item.block, &value, &parameters);
     let handle = signature::can_be_captured(&original.sig, &parameters).then(|| {
@@ -47,23 +47,35 @@ pub(crate) fn refused_fn(context: &Context, mut item: ItemFn) -> TokenStream {
     if !signature::is_traceable(&item.sig) {
         return item.into_token_stream();
     }
-    let original = item.clone();
-    let value = value::type_parameter(&[&item.sig.generics]);
-    stub(context, &mut item.attrs, &mut item.sig, &mut item.block, &value);
-    if original.sig.receiver().is_some() {
+    refuse_body(&mut item.attrs, &mut item.block);
+    if item.sig.receiver().is_some() {
+        let value = value::type_parameter(&[&item.sig.generics]);
+        repair(context, &mut item.sig, &mut item.block, &value);
         return item.into_token_stream();
     }
+    uncaptured_fn(context, item)
+}
+
+/// A function that was refused for what its body does not see: the faults of the body are reported too.
+fn uncaptured_fn(context: &Context, mut item: ItemFn) -> TokenStream {
+    let original = item.clone();
+    let value = value::type_parameter(&[&item.sig.generics]);
+    repair(context, &mut item.sig, &mut item.block, &value);
     let handle = implement::traceable_fn(context, &original, &implement::refused(context, &value, &quote!()));
     let mention = mention(&original.sig);
     quote!(#item #handle #mention)
 }
 
-/// What is left of a function whose signature was refused: it can be called, so that its callers stay right.
-fn stub(context: &Context, attrs: &mut Vec<Attribute>, sig: &mut Signature, block: &mut Block, value: &Ident) {
-    attrs.push(parse_quote!(#[allow(unused_variables, unused_mut, reason = "the body was refused")]));
+/// Rewrites a function whose signature was refused, so that it can be called.
+fn repair(context: &Context, sig: &mut Signature, block: &mut Block, value: &Ident) {
     signature::repair(sig);
     let parameters = signature::parameters(&mut Context::new(), sig);
     rewrite(context, sig, block, value, &parameters);
+}
+
+/// Drops a body that is written for what was refused.
+fn refuse_body(attrs: &mut Vec<Attribute>, block: &mut Block) {
+    attrs.push(parse_quote!(#[allow(unused_variables, unused_mut, reason = "the body was refused")]));
     let body = refused_body();
     *block = parse_quote!({ #body });
 }
@@ -152,7 +164,12 @@ fn expand_method(
     // A lifetime is refused on the struct.
     let borrows = generics.lifetimes().next().is_some();
     if faults.failed() || (is_forward && borrows) {
-        stub(context, &mut function.attrs, &mut function.sig, &mut function.block, &value);
+        if !signature::suits_body(&function.sig) {
+            refuse_body(&mut function.attrs, &mut function.block);
+        }
+        if signature::is_traceable(&function.sig) {
+            repair(context, &mut function.sig, &mut function.block, &value);
+        }
         context.append(faults);
         // The module can be traced and be a layer, so that nothing else is refused.
         let refused = || {

@@ -203,6 +203,16 @@ pub(crate) fn output(signature: &Signature) -> Type {
     }
 }
 
+/// Whether what is wrong with a signature makes no difference to the body: `const`, `async` and the like.
+pub(crate) fn suits_body(signature: &Signature) -> bool {
+    let mut signature = signature.clone();
+    (signature.asyncness, signature.unsafety, signature.constness) = (None, None, None);
+    (signature.abi, signature.variadic) = (None, None);
+    let mut faults = Context::new();
+    parameters(&mut faults, &signature);
+    !faults.failed()
+}
+
 /// Puts right what was refused, so that the function can be called.
 pub(crate) fn repair(signature: &mut Signature) {
     signature.constness = None;

@@ -30,8 +30,12 @@ The page is made from the table in `fx-macros/src/messages.rs`: `UPDATE=1 cargo 
 const TAIL: &str = "
 ## In the compiler's own words
 
-Where neither the text of a function nor a trait can tell, the compiler's own message stands. It names the type that is
-traced `TracedTensor`, and there is no such type that a plain function takes.
+Where neither the text of a function nor a trait can tell, the compiler's own message stands: what a plain function or a
+collection takes is not in the text that the attribute sees. The message calls a tensor `TracedTensor` and a symbolic size
+`SymInt<TracedTensor>`; advice to restrict the type parameter is not meant for you.
+
+Instead: mark a helper made of ops with `#[traceable]`, and one that needs the data with `#[fx::wrap]`; keep masks as
+tensors, `a.where_(mask, b)`; give plain Rust what is known while tracing: fields of the module, static arguments.
 ";
 
 fn read(path: impl AsRef<Path>) -> String {
@@ -108,7 +112,8 @@ fn cases_give_one_error_for_each_fault() {
 #[test]
 fn there_are_enough_cases() {
     let accepted = files("tests/accept", "rs").len() - files("tests/accept/remedies", "rs").len();
-    let refused = files("tests/ui", "rs").len();
+    let refused = files("tests/ui", "rs").len() - files("tests/ui/rustc", "rs").len();
+    println!("{refused} refused, {accepted} accepted");
     assert!(refused >= 80 && accepted >= 40, "{refused} refused, {accepted} accepted");
 }
 
@@ -192,11 +197,25 @@ fn traits_say_what_the_table_says() {
     }
 }
 
+/// What the compiler says first: the line, and the text beside the guilty token.
+fn said(stderr: &str) -> String {
+    let first = stderr.lines().next().unwrap_or_default();
+    let beside = stderr.lines().take_while(|line| !line.is_empty()).find_map(|line| {
+        let (_, text) = line.split_once("^ ")?;
+        Some(text.trim_start_matches(['^', '-', ' ']).trim())
+    });
+    beside.map_or_else(|| first.to_owned(), |text| format!("{first}\n{text}"))
+}
+
 /// The example of a file: without its header, its imports and its `main`.
 fn example(path: &Path) -> String {
     let text = read(path);
+    let mut in_main = false;
     let lines = text.lines().filter(|line| {
-        !line.starts_with("//!") && !line.starts_with("use fx::") && *line != "fn main() {}" && *line != "fn main() {"
+        in_main |= *line == "fn main() {";
+        let is_part = !in_main && !line.starts_with("//!") && !line.starts_with("use fx::") && *line != "fn main() {}";
+        in_main &= *line != "}";
+        is_part
     });
     let lines: Vec<_> = lines.collect();
     let mut text = lines.join("\n").trim().to_owned();
@@ -229,8 +248,7 @@ fn page() -> String {
     for path in files("tests/ui/rustc", "rs") {
         let doc = read(&path).lines().next().unwrap_or_default().trim_start_matches("//! ").to_owned();
         let stderr = read(path.with_extension("stderr"));
-        write!(page, "\n{doc}\n\n```text\n{}\n\n{}\n```\n", example(&path), stderr.lines().next().unwrap_or_default())
-            .unwrap();
+        write!(page, "\n{doc}\n\n```text\n{}\n\n{}\n```\n", example(&path), said(&stderr)).unwrap();
     }
     page
 }

@@ -36,17 +36,19 @@ pub use value::{Meta, SymInt, Value};
 pub mod __private {
     pub use crate::arg::{Arg, Kwargs};
     pub use crate::error::{Error, Result};
-    pub use crate::module::read_static;
+    pub use crate::module::immediate;
     pub use crate::module::{Buffer, Parameter};
     pub use crate::module::{
         DefaultDescription, Field, FieldType, Forward, HyperField, Layer, Module, ModuleCall, NoForward, NoStructure,
-        Output, RefusedField, Signature, Statics, Traceable, TraceableFn, Visit, Visitor, leaf,
+        RefusedStatics, Signature, Statics, Structure, Traceable, TraceableFn, Visit, Visitor, leaf,
     };
     pub use crate::ops::fallible;
     pub use crate::ops::function::{Attribute, Definition, Effect, Function, Operand, OperandKind, Source, Tolerance};
     pub use crate::tensor::Tensor;
     pub use crate::trace::Proxy;
-    pub use crate::value::guard::{PlainCompare, PlainGuard, TracedCompare, TracedGuard, Untraceable, compare, plain};
+    pub use crate::value::guard::{
+        PlainCompare, PlainGuard, TracedCompare, TracedGuard, Untraceable, UntraceableSize, compare, plain,
+    };
     pub use crate::value::unpack;
     pub use crate::value::{Call, Dim, Input, Meta, RefOps, ScalarOps, StaticArg, Tree, Value};
     pub use std::sync::Arc;

@@ -11,10 +11,10 @@ mod state_dict;
 mod visit;
 
 #[doc(hidden)]
-pub use call::{Forward, NoForward, read_static};
+pub use call::{Forward, NoForward, immediate};
 pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
 #[doc(hidden)]
-pub use demand::{FieldType, LeafForward, NoStructure, Output, RefusedField, StaticsFrom, leaf};
+pub use demand::{FieldType, LeafForward, NoStructure, RefusedStatics, StaticsFrom, Structure, leaf};
 pub use state::{Buffer, Parameter, Training};
 pub(crate) use state::{StateEpoch, state_epoch};
 pub use state_dict::{StateDict, StateDictExt};

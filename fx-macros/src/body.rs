@@ -13,10 +13,11 @@ use crate::guards::{self, Guards};
 use crate::macros;
 use crate::messages;
 use crate::taint::{Kind, Taint, is_iterator};
+use crate::tensors;
 
 /// Rewrites the body of a function.
 pub(crate) fn rewrite(context: &Context, taint: &Taint, borrowed: &[Ident], output: &ReturnType, body: &mut Block) {
-    let mut rewrite = Rewrite { taint, borrowed, guards: Guards::new(context.private()) };
+    let mut rewrite = Rewrite { context, taint, borrowed, guards: Guards::new(context.private()) };
     if let (ReturnType::Type(_, ty), Some(Stmt::Expr(result, None))) = (output, body.stmts.last_mut())
         && !matches!(result, Expr::If(_) | Expr::Match(_) | Expr::Block(_) | Expr::Loop(_))
     {
@@ -27,6 +28,7 @@ pub(crate) fn rewrite(context: &Context, taint: &Taint, borrowed: &[Ident], outp
 }
 
 pub(crate) struct Rewrite<'a> {
+    context: &'a Context,
     pub(crate) taint: &'a Taint,
     /// Tensors that were passed by reference.
     borrowed: &'a [Ident],
@@ -57,6 +59,9 @@ const UNTRACEABLE: &[&str] = &[
     "partial_cmp",
     "total_cmp",
 ];
+
+/// Methods of maps and sets that take a key.
+const KEYED: &[&str] = &["insert", "get", "get_mut", "contains_key", "contains", "entry", "remove"];
 
 const NUMBERS: &[&str] =
     &["f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize"];
@@ -131,6 +136,10 @@ impl Rewrite<'_> {
         if receiver != Kind::Plain && (UNTRACEABLE.contains(&&*name) || name.ends_with('_')) {
             self.guards.needs_methods();
         }
+        // A tensor's have no argument.
+        if receiver != Kind::Plain && matches!(&*name, "max" | "min") && call.args.len() == 1 {
+            self.guards.needs_size_methods();
+        }
         match &*name {
             "to_string" if receiver != Kind::Plain => self.guards.guard_reference(&mut call.receiver, "printable"),
             "zip" | "chain" | "extend" if receiver != Kind::Traced => {
@@ -139,10 +148,13 @@ impl Rewrite<'_> {
             "take" | "skip" | "step_by" | "nth" if is_iterator(&call.receiver) => {
                 call.args.iter_mut().for_each(|arg| self.guard(arg, "count"));
             }
-            "insert" if call.args.len() == 2 && self.taint.kind(&call.args[0]) == Kind::Traced => {
-                self.guards.guard(&mut call.args[0], "key");
+            name if KEYED.contains(&name) && self.taint.is_map(&call.receiver) => {
+                call.args.first_mut().filter(|key| has_type(key)).into_iter().for_each(|key| self.guard(key, "key"));
             }
             _ => {}
+        }
+        if is_self(&call.receiver) {
+            self.helper(&call.method, &mut call.args);
         }
         self.range(&mut call.receiver);
     }
@@ -156,7 +168,42 @@ impl Rewrite<'_> {
             [number, "from" | "try_from"] if NUMBERS.contains(&number) => {
                 call.args.iter_mut().for_each(|arg| self.guard(arg, "number"));
             }
+            [.., map, "from" | "from_iter"] if tensors::is_map(map) => {
+                call.args.iter_mut().for_each(|entries| self.keys(entries));
+            }
+            [.., "cmp", "max" | "min"] => {
+                // One guard is enough: both have the same type.
+                call.args.iter_mut().take(1).for_each(|arg| self.guard(arg, "order"));
+            }
+            ["Self", _] => self.helper(&path.path.segments[1].ident, &mut call.args),
             _ => {}
+        }
+    }
+
+    /// The keys of `[(key, value), ..]` and the elements of `[key, ..]`.
+    fn keys(&self, entries: &mut Expr) {
+        let Expr::Array(entries) = entries else { return };
+        for entry in &mut entries.elems {
+            let key = match entry {
+                Expr::Tuple(pair) => pair.elems.first_mut(),
+                key => Some(key),
+            };
+            if let Some(key) = key.filter(|key| has_type(key)) {
+                self.guard(key, "key");
+            }
+        }
+    }
+
+    /// The arguments of a function of the same `impl` block that stays as it is written.
+    fn helper(&self, name: &Ident, args: &mut Arguments) {
+        let Some(types) = self.context.helper(name) else { return };
+        // `Self::helper(&self, ..)` is called with one more.
+        let skip = args.len().saturating_sub(types.len());
+        for (arg, ty) in args.iter_mut().skip(skip).zip(types) {
+            if self.taint.kind(arg) == Kind::Traced && is_concrete(ty) {
+                let at = arg.clone();
+                guards::refuse(arg, at, &messages::CALL);
+            }
         }
     }
 
@@ -253,6 +300,11 @@ impl VisitMut for Rewrite<'_> {
         macros::rewrite(self, &mut statement.mac);
     }
 
+    fn visit_path_segment_mut(&mut self, segment: &mut syn::PathSegment) {
+        tensors::refuse_key(segment, |ty| tensors::is_plain_or(ty, self.taint.value()));
+        visit_mut::visit_path_segment_mut(self, segment);
+    }
+
     // Items in a body are functions of their own.
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
@@ -271,13 +323,34 @@ fn is_number(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if NUMBERS.iter().any(|name| path.path.is_ident(name)))
 }
 
+/// Whether a parameter's type is one that no traced value has: the tensor itself, a number, a bool.
+fn is_concrete(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(reference) => is_concrete(&reference.elem),
+        Type::Path(path) => tensors::is_plain(ty) || is_number(ty) || path.path.is_ident("bool"),
+        _ => false,
+    }
+}
+
+/// Whether an expression has a type of its own, not one that its place gives it as to `name.into()`.
+fn has_type(expr: &Expr) -> bool {
+    match expr {
+        Expr::Reference(reference) => has_type(&reference.expr),
+        Expr::MethodCall(call) => call.method == "clone" && has_type(&call.receiver),
+        expr => matches!(expr, Expr::Path(_) | Expr::Field(_)),
+    }
+}
+
+fn is_self(expr: &Expr) -> bool {
+    matches!(expr, Expr::Path(path) if path.path.is_ident("self"))
+}
+
 /// `self.x`, `self.x.y[0]`
 fn is_of_self(expr: &Expr) -> bool {
     match expr {
         Expr::Field(field) => is_of_self(&field.base),
         Expr::Index(index) => is_of_self(&index.expr),
-        Expr::Path(path) => path.path.is_ident("self"),
-        _ => false,
+        expr => is_self(expr),
     }
 }
 

@@ -1,21 +1,24 @@
 //! What every step of an expansion needs: the path of the crate, and the faults so far.
 
-use proc_macro2::{Span, TokenStream};
+use std::collections::HashMap;
+
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
-use syn::Path;
+use syn::{FnArg, Path, Signature, Type};
 
 use crate::args::Args;
 use crate::messages::Message;
 
-/// The path of the crate and the faults of one item.
+/// The path of the crate, the faults of one item, and the functions beside the one that is expanded.
 pub(crate) struct Context {
     path: Path,
     errors: Vec<syn::Error>,
+    helpers: HashMap<String, Vec<Type>>,
 }
 
 impl Context {
     pub(crate) fn new() -> Self {
-        Self { path: syn::parse_quote!(::fx), errors: Vec::new() }
+        Self { path: syn::parse_quote!(::fx), errors: Vec::new(), helpers: HashMap::new() }
     }
 
     /// Takes the crate's path from the attribute.
@@ -29,6 +32,20 @@ impl Context {
     pub(crate) fn private(&self) -> TokenStream {
         let path = &self.path;
         quote!(#path::__private)
+    }
+
+    /// Notes a function of the `impl` block that stays as it is written.
+    pub(crate) fn add_helper(&mut self, signature: &Signature) {
+        let types = signature.inputs.iter().filter_map(|input| match input {
+            FnArg::Typed(typed) => Some((*typed.ty).clone()),
+            FnArg::Receiver(_) => None,
+        });
+        self.helpers.insert(signature.ident.to_string(), types.collect());
+    }
+
+    /// The types of the parameters of such a function, after `self`.
+    pub(crate) fn helper(&self, name: &Ident) -> Option<&[Type]> {
+        self.helpers.get(&name.to_string()).map(Vec::as_slice)
     }
 
     /// Notes a fault at a place.

@@ -1,48 +1,88 @@
 //! Expanding functions: every function that mentions `Tensor` in its signature takes any value.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Attribute, Block, FnArg, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, ReturnType, Signature, Type,
-    WherePredicate, parse_quote,
+    Attribute, Block, FnArg, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, Signature, Type, WherePredicate,
+    parse_quote,
 };
 
 use crate::args::Args;
 use crate::body;
 use crate::context::Context;
+use crate::implement;
 use crate::messages;
 use crate::module;
-use crate::signature::{self, Form, Parameter};
+use crate::signature::{self, Form, Owned, Parameter};
 use crate::taint::Taint;
 use crate::tensors::{self, Replace};
 use crate::value;
 
-/// A free function.
+/// A free function; one that mentions no tensor stays as it is.
 pub(crate) fn expand_fn(context: &mut Context, mut item: ItemFn) -> TokenStream {
+    if !signature::is_traceable(&item.sig) {
+        return item.into_token_stream();
+    }
     let original = item.clone();
     let value = value::type_parameter(&[&item.sig.generics]);
     let mut faults = Context::new();
     let parameters = signature::parameters(&mut faults, &item.sig);
     if faults.failed() {
-        stub(context, &mut item.attrs, &mut item.sig, &mut item.block, &value);
         context.append(faults);
-        return item.into_token_stream();
+        return if signature::suits_body(&item.sig) { uncaptured_fn(context, item) } else { refused_fn(context, item) };
     }
     rewrite(context, &mut item.sig, &mut item.block, &value, &parameters);
-    let handle = handle(context, &original, &value, &parameters);
+    let handle = signature::can_be_captured(&original.sig, &parameters).then(|| {
+        implement::traceable_fn(context, &original, &implement::function(context, &value, &parameters, &original))
+    });
     let mention = mention(&original.sig);
     quote!(#item #handle #mention)
 }
 
-/// What is left of a function whose signature was refused: it can be called, so that its callers stay right.
-fn stub(context: &Context, attrs: &mut Vec<Attribute>, sig: &mut Signature, block: &mut Block, value: &Ident) {
-    attrs.push(parse_quote!(#[allow(unused_variables, unused_mut, reason = "the body was refused")]));
+/// A function that was refused, for its signature or its place: it can be called and captured, so that its uses stay
+/// right.
+pub(crate) fn refused_fn(context: &Context, mut item: ItemFn) -> TokenStream {
+    if !signature::is_traceable(&item.sig) {
+        return item.into_token_stream();
+    }
+    refuse_body(&mut item.attrs, &mut item.block);
+    if item.sig.receiver().is_some() {
+        let value = value::type_parameter(&[&item.sig.generics]);
+        repair(context, &mut item.sig, &mut item.block, &value);
+        return item.into_token_stream();
+    }
+    uncaptured_fn(context, item)
+}
+
+/// A function that was refused for what its body does not see: the faults of the body are reported too.
+fn uncaptured_fn(context: &Context, mut item: ItemFn) -> TokenStream {
+    let original = item.clone();
+    let value = value::type_parameter(&[&item.sig.generics]);
+    repair(context, &mut item.sig, &mut item.block, &value);
+    let handle = implement::traceable_fn(context, &original, &implement::refused(context, &value, &quote!()));
+    let mention = mention(&original.sig);
+    quote!(#item #handle #mention)
+}
+
+/// Rewrites a function whose signature was refused, so that it can be called.
+fn repair(context: &Context, sig: &mut Signature, block: &mut Block, value: &Ident) {
     signature::repair(sig);
     let parameters = signature::parameters(&mut Context::new(), sig);
     rewrite(context, sig, block, value, &parameters);
-    *block = parse_quote!({ ::core::unimplemented!() });
+}
+
+/// Drops a body that is written for what was refused.
+fn refuse_body(attrs: &mut Vec<Attribute>, block: &mut Block) {
+    attrs.push(parse_quote!(#[allow(unused_variables, unused_mut, reason = "the body was refused")]));
+    let body = refused_body();
+    *block = parse_quote!({ #body });
+}
+
+/// The body of what was refused. It fits every result, and nothing runs it, as the crate does not compile.
+pub(crate) fn refused_body() -> TokenStream {
+    quote!(::core::unreachable!("it was refused"))
 }
 
 /// Names the written `Tensor` once more: else its import would be unused, as the function no longer mentions it.
@@ -50,26 +90,6 @@ fn mention(signature: &Signature) -> TokenStream {
     tensors::first_mention(signature)
         .map(|path| quote!(const _: ::core::option::Option<#path> = ::core::option::Option::None;))
         .unwrap_or_default()
-}
-
-/// A type of the function's name, by which `trace_fn!` finds it. Functions and types have separate names.
-fn handle(context: &Context, item: &ItemFn, value: &Ident, parameters: &[Parameter]) -> TokenStream {
-    if !signature::can_be_captured(&item.sig, parameters) {
-        return TokenStream::new();
-    }
-    let private = context.private();
-    let (vis, name) = (&item.vis, &item.sig.ident);
-    let implementation = invocation(context, value, parameters, Some(&quote!(#name)), &quote!());
-    quote! {
-        #[doc(hidden)]
-        #[allow(non_camel_case_types, dead_code, reason = "it has the name of the function that it stands for")]
-        #vis struct #name {}
-
-        #[automatically_derived]
-        impl #private::TraceableFn for #name {
-            #implementation
-        }
-    }
 }
 
 /// An impl block.
@@ -82,6 +102,7 @@ pub(crate) fn expand_impl(context: &mut Context, mut item: ItemImpl) -> TokenStr
     let mut mentioned = None;
     let mut has_forward = false;
     let (generics, self_ty) = (item.generics.clone(), (*item.self_ty).clone());
+    note_helpers(context, &item);
     item.items.retain_mut(|part| {
         let ImplItem::Fn(function) = part else { return true };
         let args = context.take(Args::take(&mut function.attrs)).flatten().unwrap_or_default();
@@ -90,7 +111,6 @@ pub(crate) fn expand_impl(context: &mut Context, mut item: ItemImpl) -> TokenStr
         }
         if let Some(attr) = signature::take_wrap(&mut function.attrs) {
             context.refuse_tokens(attr.path(), &messages::WRAP_METHOD);
-            return true;
         }
         let is_forward = args.skip.is_none() && function.sig.ident == "forward" && function.sig.receiver().is_some();
         if is_forward && std::mem::replace(&mut has_forward, true) {
@@ -106,6 +126,25 @@ pub(crate) fn expand_impl(context: &mut Context, mut item: ItemImpl) -> TokenStr
         true
     });
     quote!(#item #extra #mentioned)
+}
+
+/// Notes the functions that stay as they are written; of two that are configured, both have to.
+fn note_helpers(context: &mut Context, item: &ItemImpl) {
+    let functions = || {
+        item.items.iter().filter_map(|part| match part {
+            ImplItem::Fn(function) => Some(function),
+            _ => None,
+        })
+    };
+    let stays = |function: &ImplItemFn| {
+        !signature::is_traceable(&function.sig)
+            || matches!(Args::take(&mut function.attrs.clone()), Ok(Some(args)) if args.skip.is_some())
+    };
+    for function in functions() {
+        if functions().filter(|other| other.sig.ident == function.sig.ident).all(stays) {
+            context.add_helper(&function.sig);
+        }
+    }
 }
 
 /// A function of an impl block; gives the implementations that `forward` brings.
@@ -125,22 +164,35 @@ fn expand_method(
     // A lifetime is refused on the struct.
     let borrows = generics.lifetimes().next().is_some();
     if faults.failed() || (is_forward && borrows) {
-        stub(context, &mut function.attrs, &mut function.sig, &mut function.block, &value);
+        if !signature::suits_body(&function.sig) {
+            refuse_body(&mut function.attrs, &mut function.block);
+        }
+        if signature::is_traceable(&function.sig) {
+            repair(context, &mut function.sig, &mut function.block, &value);
+        }
         context.append(faults);
-        // The module can be traced by its type, so that nothing else is refused.
-        let parameters: &[Parameter] = &[];
-        let traceable = || traceable(context, generics, self_ty, &value, parameters, false);
-        return (is_forward && !borrows).then(traceable).into_iter().collect();
+        // The module can be traced and be a layer, so that nothing else is refused.
+        let refused = || {
+            let invocation = implement::refused(context, &value, &quote!(&self,));
+            let body = refused_body();
+            [
+                implement::traceable(context, generics, self_ty, &invocation),
+                implement::layer(context, generics, self_ty, &value, &body),
+            ]
+        };
+        return (is_forward && !borrows).then(refused).into_iter().flatten().collect();
     }
     let original = function.sig.clone();
     rewrite(context, &mut function.sig, &mut function.block, &value, &parameters);
     if !is_forward {
         return Vec::new();
     }
-    through_call(context, function, &value, &parameters);
-    let traceable = traceable(context, generics, self_ty, &value, &parameters, true);
-    let layer = layer(context, generics, self_ty, &value, &original, &parameters);
-    [Some(traceable), layer].into_iter().flatten().collect()
+    through_call(context, self_ty, function, &value, &parameters);
+    let invocation = implement::forward(context, &value, &parameters);
+    let layer = || implement::layer(context, generics, self_ty, &value, &quote!(self.forward(input)));
+    let mut implementations = vec![implement::traceable(context, generics, self_ty, &invocation)];
+    implementations.extend(signature::is_layer(&original, &parameters).then(layer));
+    implementations
 }
 
 /// `Tensor` becomes the type parameter, tensors pass by value or by reference, the body is rewritten.
@@ -187,7 +239,7 @@ fn rewrite(context: &Context, sig: &mut Signature, block: &mut Block, value: &Id
 }
 
 /// The body of `forward` runs through the one place that all module calls pass.
-fn through_call(context: &Context, function: &mut ImplItemFn, value: &Ident, parameters: &[Parameter]) {
+fn through_call(context: &Context, self_ty: &Type, function: &mut ImplItemFn, value: &Ident, parameters: &[Parameter]) {
     let private = context.private();
     let mut replace = Replace(value);
     let steps = parameters.iter().map(|parameter| {
@@ -198,15 +250,15 @@ fn through_call(context: &Context, function: &mut ImplItemFn, value: &Ident, par
             Form::Structure => {
                 let mut ty = parameter.ty.clone();
                 replace.visit_type_mut(&mut ty);
-                let own = signature::owned(&ty, name).own;
-                quote!(.input(|| #private::Tree::to_arg(&#own)))
+                let Owned { ty, own, .. } = signature::owned(&ty, name);
+                quote!(.input(|| <#ty as #private::Tree<#value>>::to_arg(&#own)))
             }
             Form::Static => {
                 let text = name.to_string();
                 // What cannot be static is refused at its type.
                 let at = parameter.ty.span();
                 let mut value = name.clone();
-                value.set_span(at);
+                value.set_span(value.span().located_at(at));
                 quote_spanned!(at=> .fixed(#text, &#value))
             }
         }
@@ -214,147 +266,17 @@ fn through_call(context: &Context, function: &mut ImplItemFn, value: &Ident, par
     // What was put in front of the body stays in front of the call.
     let count = parameters.iter().filter(|parameter| matches!(parameter.form, Form::Owned | Form::Borrowed)).count();
     let (prologue, statements) = function.block.stmts.split_at(count);
-    let output = match &function.sig.output {
-        ReturnType::Type(_, ty) => quote!(#ty),
-        ReturnType::Default => quote!(()),
-    };
-    // So is a result that is no value.
-    let run = quote_spanned!(output.span()=> .run(self, move || -> #output { #(#statements)* }));
+    let output = signature::output(&function.sig);
+    // A result that is no value is refused at its type, and a type that is no module at its name.
+    let run = quote_spanned!(output.span()=> .run::<#output>);
+    let module = quote_spanned!(Span::call_site().located_at(self_ty.span())=> self);
     function.block = parse_quote!({
         #(#prologue)*
         #private::ModuleCall::<#value>::new()
             #(#steps)*
-            #run
+            #run(#module, move || { #(#statements)* })
     });
     if !function.attrs.iter().any(|attr| attr.path().is_ident("track_caller")) {
         function.attrs.push(parse_quote!(#[track_caller]));
     }
-}
-
-/// `impl Traceable for T`.
-fn traceable(
-    context: &Context,
-    generics: &Generics,
-    self_ty: &Type,
-    value: &Ident,
-    parameters: &[Parameter],
-    runs: bool,
-) -> TokenStream {
-    let private = context.private();
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let callee = runs.then(|| quote!(self.forward));
-    let implementation = invocation(context, value, parameters, callee.as_ref(), &quote!(&self,));
-    quote! {
-        #[automatically_derived]
-        impl #impl_generics #private::Traceable for #self_ty #where_clause {
-            #implementation
-        }
-    }
-}
-
-/// The items of `Traceable` and `TraceableFn`: static arguments, signature, and a call with arguments of any form.
-fn invocation(
-    context: &Context,
-    value: &Ident,
-    parameters: &[Parameter],
-    callee: Option<&TokenStream>,
-    receiver: &TokenStream,
-) -> TokenStream {
-    let private = context.private();
-    let name = callee.and_then(|callee| callee.clone().into_iter().last());
-    let text = name.map_or_else(String::new, |name| name.to_string());
-    let is_static = |parameter: &&Parameter| parameter.form == Form::Static;
-    let names = |filter: bool| parameters.iter().filter(move |p| is_static(p) == filter).map(|p| p.name.to_string());
-    let (inputs, statics) = (names(false), names(true));
-    let types = parameters
-        .iter()
-        .filter(|parameter| !is_static(parameter))
-        .map(|parameter| parameter.ty.to_token_stream().to_string().replace(' ', ""));
-    let static_types = parameters.iter().filter(is_static).map(|parameter| &parameter.ty);
-    let static_names: Vec<_> = parameters.iter().filter(is_static).map(|parameter| &parameter.name).collect();
-    let mut replace = Replace(value);
-    let reads = parameters.iter().filter(|parameter| !is_static(parameter)).map(|parameter| {
-        let name = &parameter.name;
-        let mut ty = parameter.ty.clone();
-        replace.visit_type_mut(&mut ty);
-        let ty = match parameter.form {
-            Form::Structure => signature::owned(&ty, name).ty,
-            _ => parse_quote!(#value),
-        };
-        quote!(let #name: #ty = #private::Tree::from_arg(__args.next().unwrap_or(#private::Arg::None))?;)
-    });
-    let passes = parameters.iter().map(|parameter| match parameter.form {
-        Form::Structure => signature::owned(&parameter.ty, &parameter.name).pass,
-        _ => parameter.name.to_token_stream(),
-    });
-    let result = match callee {
-        // Free functions have no other place where their result is refused.
-        Some(callee) if receiver.is_empty() => quote!(#private::Tree::to_arg(&#callee(#(#passes),*))),
-        Some(callee) => quote!({
-            #[allow(unused_imports, reason = "for results that are refused")]
-            use #private::NoStructure as _;
-            #private::Output::<#value, _>::new(&#callee(#(#passes),*)).to_arg()
-        }),
-        None => TokenStream::new(),
-    };
-    let body = match callee {
-        Some(_) => quote! {
-            let mut __args = ::core::iter::IntoIterator::into_iter(__args);
-            #(#reads)*
-            ::core::result::Result::Ok(#result)
-        },
-        None => quote!(::core::unreachable!("the function was refused")),
-    };
-    let bounds = value::bounds(context, value);
-    quote! {
-            type Static = (#(#static_types,)*);
-            const SIGNATURE: #private::Signature = #private::Signature {
-                name: ::core::concat!(::core::module_path!(), "::", #text),
-                inputs: &[#(#inputs),*],
-                types: &[#(#types),*],
-                statics: &[#(#statics),*],
-            };
-
-            fn invoke<#value: #private::Value>(
-                #receiver
-                __args: ::std::vec::Vec<#private::Arg<#value>>,
-                (#(#static_names,)*): Self::Static,
-            ) -> #private::Result<#private::Arg<#value>>
-            where
-                #(#bounds,)*
-            {
-                #body
-            }
-    }
-}
-
-/// `impl Layer for T`, where `forward` takes one tensor and gives one.
-fn layer(
-    context: &Context,
-    generics: &Generics,
-    self_ty: &Type,
-    value: &Ident,
-    signature: &Signature,
-    parameters: &[Parameter],
-) -> Option<TokenStream> {
-    let gives_one = matches!(&signature.output, ReturnType::Type(_, ty) if tensors::is_plain(ty));
-    let takes_one = matches!(parameters, [parameter] if matches!(parameter.form, Form::Owned | Form::Borrowed));
-    if !gives_one || !takes_one {
-        return None;
-    }
-    let private = context.private();
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let bounds = value::bounds(context, value);
-    Some(quote! {
-        #[automatically_derived]
-        impl #impl_generics #private::Layer for #self_ty #where_clause {
-            #[track_caller]
-            fn forward_layer<#value: #private::Value>(&self, input: #value) -> #value
-            where
-                #(#bounds,)*
-            {
-                self.forward(input)
-            }
-        }
-    })
 }

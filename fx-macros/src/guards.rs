@@ -14,11 +14,13 @@ pub(crate) struct Guards {
     compares: Cell<bool>,
     guards: Cell<bool>,
     methods: Cell<bool>,
+    size_methods: Cell<bool>,
 }
 
 impl Guards {
     pub(crate) fn new(private: TokenStream) -> Self {
-        Self { private, compares: Cell::default(), guards: Cell::default(), methods: Cell::default() }
+        let [compares, guards, methods, size_methods] = Default::default();
+        Self { private, compares, guards, methods, size_methods }
     }
 
     /// `plain(expr).condition()`, with errors on the guilty token of the expression.
@@ -64,6 +66,11 @@ impl Guards {
         self.methods.set(true);
     }
 
+    /// A method that symbolic sizes do not have is called.
+    pub(crate) fn needs_size_methods(&self) {
+        self.size_methods.set(true);
+    }
+
     /// Brings the traits that guards need into scope.
     pub(crate) fn imports(&self, block: &mut Block) {
         let private = &self.private;
@@ -78,6 +85,9 @@ impl Guards {
         }
         if self.methods.get() {
             names.push(quote!(Untraceable as _));
+        }
+        if self.size_methods.get() {
+            names.push(quote!(UntraceableSize as _));
         }
         if !names.is_empty() {
             let import = syn::parse_quote! {
@@ -130,7 +140,10 @@ fn respan(tokens: &TokenStream, span: Span) -> TokenStream {
     tokens.clone().into_iter().map(respan).collect()
 }
 
-/// The smallest token that makes an expression what it is.
+/// The smallest token that makes an expression what it is: the operator of a comparison, the name of a method.
+///
+/// The compiler reports what a method call demands at the method's name, in two notes. A function in its place would
+/// have the whole expression underlined, with notes on the function that no user has written.
 fn guilty(expr: &Expr) -> Span {
     match expr {
         Expr::MethodCall(call) => call.method.span(),

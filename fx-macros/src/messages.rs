@@ -117,16 +117,20 @@ messages! {
             "print it with `:?`, which shows the tensor when the model runs and the node's name while tracing";
         ORDER by Ordered: "traced values have no order",
             "they have no value while tracing",
-            "use `maximum`, `minimum`, `sort` or `topk`, which are recorded";
+            "use `maximum`, `minimum`, `sort` or `topk`, which are recorded; make a size that must be known a field of \
+            the module";
         KEY by Hashable: "a traced tensor cannot be hashed or be the key of a map",
             "it has no value while tracing",
             "use a name or a number as key, and the tensor as value";
     }
     "Calling functions" {
+        CALL: "a function that is not traceable cannot be called with a traced value",
+            "it takes a tensor that is computed, a number or a `bool`",
+            "remove `skip` from it, pass what is known while tracing, or make it a free function marked `#[fx::wrap]`";
         ARGUMENT by Input: "`{Self}` cannot be passed to a traceable function where a tensor is expected",
             "not a tensor",
             "pass a tensor by value or by reference; read a parameter with `.value()`";
-        STATIC_ARGUMENT by StaticArg: "`{Self}` cannot be a static argument of `forward`",
+        STATIC_ARGUMENT by StaticArg: "`{Self}` cannot be a static argument",
             "a graph has no form for it",
             "bool, integers, floats, String, DType, and options, tuples and vectors of them can; make it a field of \
              the module otherwise; a struct of tensors is written with the tensor type, as in `Pair<Tensor>`";
@@ -203,10 +207,13 @@ messages! {
         GENERIC_FORWARD: "`forward` has no type parameters of its own",
             "a captured module has one `forward`",
             "make them parameters of the module's type, or write the type";
-        IMPL_STATIC: "a static argument of `forward` has a plain type",
+        GENERIC_WRAP: "a function marked `#[wrap]` has no type parameters",
+            "it is one function in all graphs",
+            "write the type";
+        IMPL_STATIC: "a static argument has a plain type",
             "a graph keeps it by its type",
             "write the type, or make it a field of the module";
-        STATIC_REFERENCE: "a static argument of `forward` is owned",
+        STATIC_REFERENCE: "a static argument is owned",
             "a graph keeps it",
             "take it by value, such as `String` instead of `&str`, or make it a field of the module";
         TWO_FORWARDS: "a module has one `forward`",

@@ -1,13 +1,15 @@
 //! Expanding structs: modules, and structures of tensors.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Attribute, Fields, ItemStruct, Member, Type, parse_quote};
+use syn::{Attribute, Fields, Generics, Item, ItemStruct, Member, Type, parse_quote};
 
 use crate::args::Args;
 use crate::context::Context;
+use crate::function;
+use crate::guards;
 use crate::messages;
 use crate::tensors::{self, Replace};
 use crate::value;
@@ -19,12 +21,10 @@ pub(crate) fn expand(context: &mut Context, args: &Args, mut item: ItemStruct) -
     }
     let renamed: Vec<Option<String>> =
         item.fields.iter_mut().map(|field| context.take(Args::take_name(field)).flatten()).collect();
-    if item.fields.iter().any(|field| tensors::mentions(&field.ty)) {
-        let state = item.fields.iter().find(|field| mentions(&field.ty, &["Parameter", "Buffer"]));
-        match state {
-            None => return structure(context, item),
-            Some(field) => context.refuse_tokens(&field.ty, &messages::MIXED_STRUCT),
-        }
+    if item.fields.iter().any(|field| tensors::mentions(&field.ty))
+        && !item.fields.iter().any(|field| mentions(&field.ty, &["Parameter", "Buffer"]))
+    {
+        return structure(context, item);
     }
     if let Fields::Unnamed(fields) = &item.fields {
         context.refuse_tokens(fields, &messages::TUPLE_STRUCT);
@@ -33,13 +33,15 @@ pub(crate) fn expand(context: &mut Context, args: &Args, mut item: ItemStruct) -
         context.refuse_tokens(lifetime, &messages::BORROWED_FIELD);
         return item.into_token_stream();
     }
-    item.fields.iter_mut().for_each(|field| refuse_field(context, field));
+    item.fields.iter_mut().for_each(refuse_field);
     module(context, args, &item, &renamed)
 }
 
-/// Refuses a field that no module can have, and puts one in its place that any can.
-fn refuse_field(context: &mut Context, field: &mut syn::Field) {
+/// Refuses a field that no module can have. Its type becomes an array whose length is the error: the compiler takes
+/// that for a type that fits all uses of the field, as it does not take an error in the place of the type itself.
+fn refuse_field(field: &mut syn::Field) {
     let message = match &field.ty {
+        ty if tensors::mentions(ty) => &messages::MIXED_STRUCT,
         ty if mentions(ty, &["Proxy", "SymInt"]) => &messages::TRACED_FIELD,
         Type::Reference(reference) if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") => {
             &messages::BORROWED_FIELD
@@ -48,9 +50,8 @@ fn refuse_field(context: &mut Context, field: &mut syn::Field) {
         ty if mentions(ty, &["Rc", "RefCell", "Cell"]) && !mentions(ty, &["Mutex"]) => &messages::UNSHARED_FIELD,
         _ => return,
     };
-    context.refuse_tokens(&field.ty, message);
-    let (private, ty) = (context.private(), &field.ty);
-    field.ty = parse_quote!(#private::RefusedField<#ty>);
+    let error = guards::compile_error(&field.ty, message);
+    field.ty = parse_quote!([(); #error]);
 }
 
 /// Whether a type mentions one of some names.
@@ -68,9 +69,7 @@ fn mentions(ty: &Type, names: &[&str]) -> bool {
 fn module(context: &Context, args: &Args, item: &ItemStruct, renamed: &[Option<String>]) -> TokenStream {
     let private = context.private();
     let name = &item.ident;
-    let text = name.to_string();
     let leaf = args.leaf.map_or_else(|| quote!(false), |span| quote_spanned!(span=> #private::leaf(self)));
-    let (impl_generics, type_generics, where_clause) = item.generics.split_for_impl();
     let fields: Vec<Member> = item.fields.members().collect();
     let names = fields.iter().zip(renamed).map(|(field, name)| name.clone().unwrap_or_else(|| path_name(field)));
     // A field that is configured away is neither visited nor shared.
@@ -79,16 +78,43 @@ fn module(context: &Context, args: &Args, item: &ItemStruct, renamed: &[Option<S
         let share = quote_spanned!(field.ty.span()=> #private::FieldType::share(&self.#name));
         quote!(#cfg #name: #share)
     });
-    quote! {
-        #item
+    let visits = quote!(#(#configured #private::Field(&self.#fields).visit_field(path, #names, visitor);)*);
+    let share = quote!(#private::Arc::new(#name { #(#shares),* }));
+    let implementations = implementations(context, name, &item.generics, &leaf, &visits, &share);
+    quote!(#item #implementations)
+}
 
+/// What stands in for the module that an enum or a union was meant to be, so that its uses stay right.
+pub(crate) fn stand_in(context: &Context, item: &Item) -> TokenStream {
+    let (name, generics) = match item {
+        Item::Enum(item) => (&item.ident, &item.generics),
+        Item::Union(item) => (&item.ident, &item.generics),
+        _ => return TokenStream::new(),
+    };
+    let share = function::refused_body();
+    implementations(context, name, generics, &quote!(false), &TokenStream::new(), &share)
+}
+
+/// `impl Visit` and `impl Module`.
+fn implementations(
+    context: &Context,
+    name: &Ident,
+    generics: &Generics,
+    leaf: &TokenStream,
+    visits: &TokenStream,
+    share: &TokenStream,
+) -> TokenStream {
+    let private = context.private();
+    let text = name.to_string();
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    quote! {
         #[automatically_derived]
         impl #impl_generics #private::Visit for #name #type_generics #where_clause {
-            fn visit<'fx>(&'fx self, path: &::core::primitive::str, visitor: &mut dyn #private::Visitor<'fx>) {
+            fn visit<'__fx>(&'__fx self, path: &::core::primitive::str, visitor: &mut dyn #private::Visitor<'__fx>) {
                 #[allow(unused_imports, reason = "for the fields that are hyper-parameters")]
                 use #private::HyperField as _;
                 if visitor.module(path, self) {
-                    #(#configured #private::Field(&self.#fields).visit_field(path, #names, visitor);)*
+                    #visits
                 }
             }
         }
@@ -152,7 +178,7 @@ fn module(context: &Context, args: &Args, item: &ItemStruct, renamed: &[Option<S
             }
 
             fn share(&self) -> #private::Arc<dyn #private::Module> {
-                #private::Arc::new(#name { #(#shares),* })
+                #share
             }
         }
     }

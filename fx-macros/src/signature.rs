@@ -9,7 +9,7 @@ use syn::{
 };
 
 use crate::context::Context;
-use crate::messages;
+use crate::messages::{self, Message};
 use crate::tensors;
 
 /// A parameter.
@@ -134,9 +134,14 @@ pub(crate) fn check_forward(context: &mut Context, signature: &Signature, parame
     if nothing {
         context.refuse_tokens(&signature.ident, &messages::NO_RESULT);
     }
+    check_held(context, signature, parameters, &messages::GENERIC_FORWARD);
+}
+
+/// What a function must be that a graph refers to: of one type, with arguments that a graph can hold.
+pub(crate) fn check_held(context: &mut Context, signature: &Signature, parameters: &[Parameter], is_generic: &Message) {
     let generic = |param: &&syn::GenericParam| !matches!(param, syn::GenericParam::Lifetime(_));
     if let Some(param) = signature.generics.params.iter().find(generic) {
-        context.refuse_tokens(param, &messages::GENERIC_FORWARD);
+        context.refuse_tokens(param, is_generic);
     }
     for parameter in parameters.iter().filter(|parameter| is_only_for_calls(parameter)) {
         let message = match (parameter.form, &parameter.ty) {
@@ -154,6 +159,12 @@ pub(crate) fn can_be_captured(signature: &Signature, parameters: &[Parameter]) -
     let gives_tensors = matches!(&signature.output, ReturnType::Type(_, ty) if tensors::mentions(ty));
     let generic = signature.generics.params.iter().any(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
     gives_tensors && !generic && !parameters.iter().any(is_only_for_calls)
+}
+
+/// Whether a `forward` takes one tensor and gives one.
+pub(crate) fn is_layer(signature: &Signature, parameters: &[Parameter]) -> bool {
+    let gives_one = matches!(&signature.output, ReturnType::Type(_, ty) if tensors::is_plain(ty));
+    gives_one && matches!(parameters, [parameter] if matches!(parameter.form, Form::Owned | Form::Borrowed))
 }
 
 /// Whether a parameter can be given by a caller and not by a graph: it is borrowed plain Rust, changed in place, or a
@@ -182,6 +193,24 @@ fn is_only_for_calls(parameter: &Parameter) -> bool {
     let mut find = Find(borrowed);
     find.visit_type(&parameter.ty);
     find.0
+}
+
+/// What a function gives.
+pub(crate) fn output(signature: &Signature) -> Type {
+    match &signature.output {
+        ReturnType::Type(_, ty) => (**ty).clone(),
+        ReturnType::Default => syn::parse_quote!(()),
+    }
+}
+
+/// Whether what is wrong with a signature makes no difference to the body: `const`, `async` and the like.
+pub(crate) fn suits_body(signature: &Signature) -> bool {
+    let mut signature = signature.clone();
+    (signature.asyncness, signature.unsafety, signature.constness) = (None, None, None);
+    (signature.abi, signature.variadic) = (None, None);
+    let mut faults = Context::new();
+    parameters(&mut faults, &signature);
+    !faults.failed()
 }
 
 /// Puts right what was refused, so that the function can be called.

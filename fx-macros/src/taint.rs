@@ -40,6 +40,8 @@ const PLAIN_RESULTS: &[&str] = &[
 pub(crate) struct Taint {
     unknown: HashSet<String>,
     traced: HashSet<String>,
+    /// Variables that are maps or sets by their look.
+    maps: HashSet<String>,
     value: Ident,
 }
 
@@ -58,7 +60,7 @@ impl Taint {
         unknown.extend(traced.iter().cloned());
         // A name that is bound again may mean something else.
         let traced = traced.into_iter().filter(|name| !bindings.0.contains_key(name)).collect();
-        let mut taint = Taint { unknown, traced, value: value.clone() };
+        let mut taint = Taint { unknown, traced, maps: HashSet::new(), value: value.clone() };
         loop {
             let before = taint.unknown.len() + taint.traced.len();
             Spread { taint: &mut taint, bindings: &bindings.0 }.visit_block(body);
@@ -66,6 +68,11 @@ impl Taint {
                 return taint;
             }
         }
+    }
+
+    /// The type parameter in the place of `Tensor`.
+    pub(crate) fn value(&self) -> &Ident {
+        &self.value
     }
 
     /// What the text tells of an expression.
@@ -158,6 +165,11 @@ impl Taint {
         if self.unknown.contains(name) { Kind::Unknown } else { Kind::Plain }
     }
 
+    /// Whether an expression is a variable that is a map or a set by its look.
+    pub(crate) fn is_map(&self, expr: &Expr) -> bool {
+        matches!(expr, Expr::Path(path) if path.path.get_ident().is_some_and(|name| self.maps.contains(&name.to_string())))
+    }
+
     fn add(&mut self, pattern: &Pat) {
         struct Names<'a>(&'a mut Taint);
 
@@ -217,6 +229,18 @@ pub(crate) fn is_iterator(expr: &Expr) -> bool {
     }
 }
 
+/// Whether a variable is a map or a set: `let seen: HashMap<..>`, `let seen = HashMap::new()`.
+fn is_map(local: &Local) -> bool {
+    let names = |path: &syn::Path| path.segments.iter().any(|segment| tensors::is_map(&segment.ident.to_string()));
+    let written =
+        matches!(&local.pat, Pat::Type(typed) if matches!(&*typed.ty, syn::Type::Path(ty) if names(&ty.path)));
+    let made = local.init.as_ref().is_some_and(|init| match &*init.expr {
+        Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if names(&path.path)),
+        _ => false,
+    });
+    written || made
+}
+
 fn is_logic(op: &BinOp) -> bool {
     matches!(op, BinOp::And(_) | BinOp::Or(_))
 }
@@ -239,6 +263,38 @@ struct Spread<'a> {
     bindings: &'a HashMap<String, usize>,
 }
 
+impl Spread<'_> {
+    /// What a call may have put among its arguments, `fill(&mut ys, x)`; whether one of them may be traced.
+    fn add_arguments<'a>(&mut self, args: impl IntoIterator<Item = &'a Expr> + Copy) -> bool {
+        let traced = args.into_iter().any(|arg| self.taint.kind(arg) != Kind::Plain);
+        for arg in args.into_iter().filter(|_| traced) {
+            if let Expr::Reference(reference) = arg
+                && reference.mutability.is_some()
+            {
+                self.add_root(&reference.expr);
+            }
+        }
+        traced
+    }
+
+    /// The variable that a place is a part of: `ys` of `ys[0].last`.
+    fn add_root(&mut self, place: &Expr) {
+        match place {
+            Expr::Path(path) => {
+                if let Some(ident) = path.path.get_ident().filter(|ident| *ident != "self") {
+                    self.taint.unknown.insert(ident.to_string());
+                }
+            }
+            Expr::Field(field) => self.add_root(&field.base),
+            Expr::Index(index) => self.add_root(&index.expr),
+            Expr::MethodCall(call) => self.add_root(&call.receiver),
+            Expr::Paren(paren) => self.add_root(&paren.expr),
+            Expr::Unary(unary) => self.add_root(&unary.expr),
+            _ => {}
+        }
+    }
+}
+
 impl<'ast> Visit<'ast> for Spread<'_> {
     fn visit_local(&mut self, local: &'ast Local) {
         syn::visit::visit_local(self, local);
@@ -246,6 +302,11 @@ impl<'ast> Visit<'ast> for Spread<'_> {
             Pat::Type(typed) => (&*typed.pat, tensors::is_plain_or(&typed.ty, &self.taint.value)),
             pattern => (pattern, false),
         };
+        if let Pat::Ident(ident) = pattern
+            && is_map(local)
+        {
+            self.taint.maps.insert(ident.ident.to_string());
+        }
         let kind = local.init.as_ref().map_or(Kind::Plain, |init| self.taint.kind(&init.expr));
         if let Pat::Ident(ident) = pattern
             && (annotated || kind == Kind::Traced)
@@ -260,11 +321,14 @@ impl<'ast> Visit<'ast> for Spread<'_> {
 
     fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
         syn::visit::visit_expr_assign(self, assign);
-        if let (Expr::Path(left), true) = (&*assign.left, self.taint.kind(&assign.right) != Kind::Plain)
-            && let Some(ident) = left.path.get_ident()
-        {
-            self.taint.unknown.insert(ident.to_string());
+        if self.taint.kind(&assign.right) != Kind::Plain {
+            self.add_root(&assign.left);
         }
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        syn::visit::visit_expr_call(self, call);
+        self.add_arguments(&call.args);
     }
 
     fn visit_expr_for_loop(&mut self, for_loop: &'ast ExprForLoop) {
@@ -304,6 +368,10 @@ impl<'ast> Visit<'ast> for Spread<'_> {
                 }
                 arg => self.visit_expr(arg),
             }
+        }
+        // `ys.push(x)`
+        if self.add_arguments(&call.args) {
+            self.add_root(&call.receiver);
         }
     }
 

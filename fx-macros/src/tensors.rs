@@ -3,7 +3,10 @@
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
-use syn::{Macro, Path, Type};
+use syn::{GenericArgument, Macro, Path, PathArguments, PathSegment, Type};
+
+use crate::guards;
+use crate::messages;
 
 /// Whether a path means the tensor type: `Tensor`, `fx::Tensor`.
 fn is_tensor(path: &Path) -> bool {
@@ -80,6 +83,24 @@ pub(crate) fn reference(ty: &Type) -> Option<&syn::TypeReference> {
     }
 }
 
+/// Whether a name is that of a collection that hashes or orders its keys.
+pub(crate) fn is_map(name: &str) -> bool {
+    ["HashMap", "HashSet", "BTreeMap", "BTreeSet", "IndexMap", "IndexSet"].contains(&name)
+}
+
+/// Refuses a tensor as the key of a map, `HashMap<Tensor, i64>`. As in `module::refuse_field`, an array whose length is
+/// the error stands in its place.
+pub(crate) fn refuse_key(segment: &mut PathSegment, is_tensor: impl Fn(&Type) -> bool) {
+    if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments
+        && is_map(&segment.ident.to_string())
+        && let Some(GenericArgument::Type(key)) = arguments.args.first_mut()
+        && is_tensor(key)
+    {
+        let error = guards::compile_error(&*key, &messages::KEY);
+        *key = syn::parse_quote!([(); #error]);
+    }
+}
+
 /// Puts a type parameter in the place of `Tensor`.
 pub(crate) struct Replace<'a>(pub(crate) &'a Ident);
 
@@ -91,7 +112,7 @@ impl VisitMut for Replace<'_> {
             ident.set_span(span);
             let rest: Vec<_> = path.segments.iter().skip(count).cloned().collect();
             path.leading_colon = None;
-            path.segments = std::iter::once(syn::PathSegment::from(ident)).chain(rest).collect();
+            path.segments = std::iter::once(PathSegment::from(ident)).chain(rest).collect();
         }
         syn::visit_mut::visit_path_mut(self, path);
     }

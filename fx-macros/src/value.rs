@@ -25,10 +25,10 @@ pub(crate) fn type_parameter(generics: &[&syn::Generics]) -> Ident {
 pub(crate) fn bounds(context: &Context, value: &Ident) -> Vec<TokenStream> {
     let private = context.private();
     vec![
-        quote!(for<'fx> &'fx #value: #private::RefOps<#value>),
+        quote!(for<'__fx> &'__fx #value: #private::RefOps<#value>),
         quote!(::core::primitive::f64: #private::ScalarOps<#value>),
         quote!(::core::primitive::i64: #private::ScalarOps<#value>),
-        quote!(for<'fx> &'fx #private::Parameter: #private::ScalarOps<#value>),
-        quote!(for<'fx> &'fx #private::Buffer: #private::ScalarOps<#value>),
+        quote!(for<'__fx> &'__fx #private::Parameter: #private::ScalarOps<#value>),
+        quote!(for<'__fx> &'__fx #private::Buffer: #private::ScalarOps<#value>),
     ]
 }

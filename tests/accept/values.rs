@@ -4,6 +4,7 @@ mod arrays;
 mod closures;
 mod collections;
 mod compound;
+mod filled;
 mod iterators;
 mod numbers;
 mod options;

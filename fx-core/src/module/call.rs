@@ -102,15 +102,14 @@ pub trait Statics: Sized {
     fn from_kwargs<V>(names: &[&str], kwargs: &Kwargs<V>) -> Result<Self>;
 }
 
-/// A static argument of a recorded call.
+/// A static argument of a recorded call, as the graph holds it.
 ///
 /// # Errors
-/// If it is missing or has another type.
+/// If it is missing, or no static argument.
 #[doc(hidden)]
-pub fn read_static<T: StaticArg, V>(name: &str, kwargs: &Kwargs<V>) -> Result<T> {
+pub fn immediate<V>(name: &str, kwargs: &Kwargs<V>) -> Result<Arg<Infallible>> {
     let arg = kwargs.get(name).ok_or_else(|| Error::argument(format!("the static argument `{name}` is missing")))?;
-    let arg = arg.try_map(&mut |_| Err(Error::argument(format!("`{name}` is static and cannot be a value"))))?;
-    T::from_immediate(&arg)
+    arg.try_map(&mut |_| Err(Error::argument(format!("`{name}` is static and cannot be a value"))))
 }
 
 impl Statics for () {
@@ -131,7 +130,7 @@ macro_rules! statics {
             }
 
             fn from_kwargs<V>(names: &[&str], kwargs: &Kwargs<V>) -> Result<Self> {
-                Ok(($(read_static::<$T, V>(names[$i], kwargs)?,)+))
+                Ok(($($T::from_immediate(&immediate(names[$i], kwargs)?)?,)+))
             }
         }
     )+ };

@@ -1,12 +1,11 @@
 //! What an expansion or a capture demands of a module, each in a trait of its own, so that the compiler's first line is
 //! about the module and not about the trait behind.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
 
 use super::Traceable;
 use crate::arg::Arg;
+use crate::error::Result;
 use crate::value::Tree;
 
 /// The static arguments of a `forward`, made of those that were given: they have to be the same.
@@ -35,6 +34,26 @@ impl<T> StaticsFrom<Other<T>> for T {
     fn from_given(given: Other<T>) -> T {
         given.0
     }
+}
+
+/// The static arguments of what was refused: all that are given fit.
+pub enum RefusedStatics {}
+
+macro_rules! refused_statics {
+    ($($Given:ty: $($T:ident)*;)+) => { $(
+        #[diagnostic::do_not_recommend]
+        impl<$($T),*> StaticsFrom<$Given> for RefusedStatics {
+            fn from_given(_: $Given) -> Self {
+                unreachable!("what was refused does not pass the compiler")
+            }
+        }
+    )+ };
+}
+refused_statics! {
+    ():;
+    (A,): A;
+    (A, B): A B;
+    (A, B, C): A B C;
 }
 
 /// A leaf module, which needs a `forward`.
@@ -72,53 +91,57 @@ impl<T: Clone> FieldType for T {
     }
 }
 
-/// What a refused field becomes: it is shared and cloned as a module needs it, and its uses stay right.
-pub struct RefusedField<T>(PhantomData<fn() -> T>);
+/// A structure of values, read from an argument and written to one. What is no structure is refused elsewhere, once, and
+/// here [`NoStructure`] stands in.
+pub struct Structure<V, T>(PhantomData<fn() -> (V, T)>);
 
-impl<T> Deref for RefusedField<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        unreachable!("a refused field does not pass the compiler")
-    }
-}
-
-impl<T> Clone for RefusedField<T> {
-    fn clone(&self) -> Self {
+impl<V, T> Structure<V, T> {
+    /// Of a type.
+    pub fn new() -> Self {
         Self(PhantomData)
     }
-}
 
-impl<T> fmt::Debug for RefusedField<T> {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Ok(())
+    /// Of the type of a value.
+    pub fn of(_: &T) -> Self {
+        Self::new()
     }
 }
 
-/// The result of a `forward` as an argument. What is no structure is refused where the `forward` is written, and here
-/// [`NoStructure`] stands in.
-pub struct Output<'a, V, R>(&'a R, PhantomData<V>);
-
-impl<'a, V, R> Output<'a, V, R> {
-    /// Of this result.
-    pub fn new(result: &'a R) -> Self {
-        Self(result, PhantomData)
+impl<V, T> Default for Structure<V, T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
-impl<V, R: Tree<V>> Output<'_, V, R> {
+impl<V, T: Tree<V>> Structure<V, T> {
     /// The argument.
-    pub fn to_arg(&self) -> Arg<V> {
-        self.0.to_arg()
+    pub fn to_arg(&self, value: &T) -> Arg<V> {
+        value.to_arg()
+    }
+
+    /// The structure.
+    ///
+    /// # Errors
+    /// If the argument has another form.
+    pub fn read(&self, arg: Arg<V>) -> Result<T> {
+        T::from_arg(arg)
     }
 }
 
-/// The fallback of [`Output`].
-pub trait NoStructure<V> {
-    /// Never called.
-    fn to_arg(&self) -> Arg<V> {
-        Arg::None
+/// The fallback of [`Structure`], never called.
+pub trait NoStructure<V, T> {
+    /// The argument.
+    fn to_arg(&self, _: &T) -> Arg<V> {
+        unreachable!("what was refused does not pass the compiler")
+    }
+
+    /// The structure.
+    ///
+    /// # Errors
+    /// Never.
+    fn read(&self, _: Arg<V>) -> Result<T> {
+        unreachable!("what was refused does not pass the compiler")
     }
 }
 
-impl<V, R> NoStructure<V> for Output<'_, V, R> {}
+impl<V, T> NoStructure<V, T> for Structure<V, T> {}

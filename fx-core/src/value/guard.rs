@@ -18,7 +18,7 @@ pub use faults::{
     CollectionIndex, Hashable, Iterable, KnownCondition, KnownCount, KnownLength, KnownPattern, KnownShape, Mutable,
     Never, Ordered, PlainBool, Printable, Readable, RustNumber,
 };
-pub use methods::Untraceable;
+pub use methods::{Untraceable, UntraceableSize};
 
 use super::{SymInt, Value};
 
@@ -90,6 +90,8 @@ guards! {
     truth: PlainBool;
     /// The key of a map.
     key: Hashable;
+    /// What is ordered.
+    order: Ordered;
 }
 
 impl<T> PlainGuard for Plain<T> {

@@ -243,7 +243,7 @@ pub(crate) fn mismatch<V>(expected: &str, found: &Arg<V>) -> Error {
 ///
 /// A static argument of a leaf module is written into the graph, so it has a form there.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a static argument of `forward`",
+    message = "`{Self}` cannot be a static argument",
     label = "a graph has no form for it",
     note = "bool, integers, floats, String, DType, and options, tuples and vectors of them can; make it a field of \
             the module otherwise; a struct of tensors is written with the tensor type, as in `Pair<Tensor>`"

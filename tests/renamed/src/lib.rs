@@ -1,4 +1,5 @@
-//! Expansions where the crate has another name, nothing is in scope, warnings are errors, and the edition is 2021.
+//! Expansions where the crate has another name, nothing is in scope, warnings are errors, and the edition is 2021. The
+//! test `hygiene` of the workspace compiles the same source in the edition 2024.
 
 #![no_implicit_prelude]
 #![deny(warnings)]

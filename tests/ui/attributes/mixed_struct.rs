@@ -11,9 +11,15 @@ struct Model {
 
 #[traceable]
 impl Model {
+    fn new() -> Self {
+        Self { weight: Parameter::new(Tensor::zeros([3])), cache: Tensor::zeros([3]) }
+    }
+
     fn forward(&self, x: &Tensor) -> Tensor {
-        x * &self.weight
+        x * &self.weight + &self.cache
     }
 }
 
-fn main() {}
+fn main() {
+    let _ = fx::trace(&Model::new());
+}

@@ -1,4 +1,4 @@
-//! A field that only one thread can use.
+//! Fields that only one thread can use, with their uses.
 
 use fx::prelude::*;
 
@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 #[traceable]
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Model {
     layer: Rc<fx::nn::Linear>,
     calls: RefCell<usize>,
@@ -14,10 +14,18 @@ struct Model {
 
 #[traceable]
 impl Model {
+    fn new() -> Self {
+        Self { layer: Rc::new(fx::nn::Linear::new(3, 3)), calls: RefCell::new(0) }
+    }
+
     fn forward(&self, x: &Tensor) -> Tensor {
         *self.calls.borrow_mut() += 1;
         self.layer.forward(x)
     }
 }
 
-fn main() {}
+fn main() {
+    let model = Model::new();
+    println!("{}", model.calls.borrow());
+    let _ = fx::trace(&model);
+}

@@ -166,6 +166,12 @@ macro_rules! reflected {
                 [self.0.comparand(), self.1.comparand()]
             }
         }
+
+        impl<V: Value> TracedCompare<V> for Compare<'_, $T, SymInt<V>> {
+            fn operands(&self) -> [Arg<V>; 2] {
+                [self.0.comparand(), self.1.comparand()]
+            }
+        }
     )+ };
 }
 reflected!(f64, i64);

@@ -114,7 +114,8 @@ faults! {
     #[diagnostic::on_unimplemented(
         message = "traced values have no order",
         label = "they have no value while tracing",
-        note = "use `maximum`, `minimum`, `sort` or `topk`, which are recorded"
+        note = "use `maximum`, `minimum`, `sort` or `topk`, which are recorded; make a size that must be known a field of \
+                the module"
     )]
     Ordered;
     /// May be the key of a map.

@@ -3,10 +3,12 @@
 //! All crates are written into one workspace below the target folder, with a program that runs them; one cargo call
 //! builds and runs it.
 
+#[path = "support/crates.rs"]
+mod crates;
+
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use fx::codegen::FolderOptions;
 use fx::graph_module::State;
@@ -276,47 +278,19 @@ fn compare(name: &str, output: &Arg<Tensor>, folder: &Path) {
 
 #[test]
 fn generated_crates_run() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let workspace = Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated");
+    let workspace = crates::workspace("generated");
     let mut samples = vec![operators(), methods(), sizes(), parts(), inputs(), nested()];
     samples.extend(models());
-    let runner = workspace.join("runner");
-    fs::create_dir_all(runner.join("src")).expect("the folder is made");
     let checks: String = samples.iter().map(|sample| write(&workspace, sample)).collect();
     let program = format!(
         "{PROGRAM}\nfn main() {{\n    let root = Path::new({:?});\n{checks}    println!(\"all {} agree\");\n}}\n",
         workspace,
         samples.len()
     );
-    fs::write(runner.join("src/main.rs"), program).expect("the program is written");
     let dependencies: String =
         samples.iter().map(|sample| format!("{0} = {{ path = \"../{0}\" }}\n", sample.name)).collect();
-    let manifest = format!(
-        "[package]\nname = \"runner\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nfx = {{ path = {root:?} }}\n{dependencies}"
-    );
-    fs::write(runner.join("Cargo.toml"), manifest).expect("the manifest is written");
-    fs::write(workspace.join("Cargo.toml"), workspace_manifest(root)).expect("the manifest is written");
-    fs::copy(root.join("Cargo.lock"), workspace.join("Cargo.lock")).expect("the lock file is copied");
-    let target: PathBuf =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("tmp lies in the target folder").into();
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["run", "--offline", "--quiet", "-p", "runner"])
-        .current_dir(&workspace)
-        .env("CARGO_TARGET_DIR", target)
-        .output()
-        .expect("cargo starts");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout).trim(), format!("all {} agree", samples.len()));
-    let warnings: Vec<_> =
-        text(&output.stderr).lines().filter(|line| line.contains("generated/")).map(str::to_owned).collect();
-    assert!(warnings.is_empty(), "{}", text(&output.stderr));
-}
-
-/// The workspace has this one's profiles, so that dependencies are built once.
-fn workspace_manifest(root: &Path) -> String {
-    let own = fs::read_to_string(root.join("Cargo.toml")).expect("the manifest is there");
-    let profiles = own.find("[profile.").map_or("", |start| &own[start..]);
-    format!("[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n\n{profiles}")
+    let runner = crates::member(&workspace, "runner", &dependencies);
+    fs::write(runner.join("main.rs"), program).expect("the program is written");
+    let output = crates::cargo(&workspace, &["run", "-p", "runner"]);
+    assert_eq!(output.trim(), format!("all {} agree", samples.len()));
 }

@@ -5,12 +5,15 @@
 //! and removal cost the same everywhere and are safe while iterating over [`Graph::node_ids`].
 //!
 //! **Invariants**, all recomputed and compared by [`Graph::lint`]: a node's users are the nodes whose arguments
-//! mention it; names are unique; arguments are defined before their users; the output comes last. Arguments, users
-//! and order are written by `edit.rs` alone.
+//! mention it; names are unique; arguments are defined before their users; the output comes last. Arguments and users
+//! are written by `edit.rs` alone, the order by `order.rs`.
+//!
+//! A copy is cheap: it shares the nodes, and what it changes of them it copies then.
 
 mod build;
 mod copy;
 mod edit;
+mod find;
 mod lint;
 mod meta;
 mod namer;
@@ -23,17 +26,17 @@ mod readable;
 
 use std::fmt;
 use std::ops::Index;
+use std::sync::Arc;
 
 pub use copy::NodeMap;
 pub(crate) use edit::Cursor;
 pub use lint::{Owner, Violation};
 pub use meta::{Metadata, ModuleFrame, ModuleStack, SourceLocation};
 pub(crate) use namer::is_keyword;
-pub use node::{Node, NodeId, Opcode, Target};
+pub use node::{Node, NodeId, NodeIds, Opcode, Target};
 pub use observe::{Change, Observer};
 
 use crate::arg::Arg;
-use crate::ops::Function;
 use node::Slot;
 
 /// An argument of a node.
@@ -66,7 +69,8 @@ pub struct Graph {
     cursor: Cursor,
     /// The insertion points that come back when those now in force end, innermost last.
     outer_cursors: Vec<Cursor>,
-    namer: namer::Namer,
+    names: Arc<namer::Namer>,
+    calls: Arc<find::Calls>,
     observers: observe::Observers,
 }
 
@@ -93,7 +97,8 @@ impl Graph {
 
     /// The node of an id, unless it was erased or belongs to another graph.
     pub fn get(&self, id: NodeId) -> Option<&Node> {
-        self.slots.get(id.index()).and_then(|slot| slot.node.as_ref().filter(|_| slot.generation == id.generation))
+        let slot = self.slots.get(id.index()).filter(|slot| slot.generation == id.generation)?;
+        slot.node.as_deref()
     }
 
     /// The metadata of a node, for writing.
@@ -124,42 +129,6 @@ impl Graph {
     /// The node before this one.
     pub fn prev(&self, id: NodeId) -> Option<NodeId> {
         self.get(id).and_then(|_| self.slots[id.index()].prev)
-    }
-
-    /// The nodes of an opcode and target, in order.
-    pub fn find_nodes(&self, op: Opcode, target: impl Into<Target>) -> Vec<NodeId> {
-        let target = target.into();
-        self.nodes().filter(|(_, node)| node.op() == op && *node.target() == target).map(|(id, _)| id).collect()
-    }
-
-    /// The calls of a function, written as a function or as a method, in order.
-    pub fn find_calls(&self, function: Function) -> Vec<NodeId> {
-        self.nodes().filter(|(_, node)| node.function() == Some(function)).map(|(id, _)| id).collect()
-    }
-
-    /// The node with this name.
-    pub fn find(&self, name: &str) -> Option<NodeId> {
-        self.nodes().find(|(_, node)| node.name() == name).map(|(id, _)| id)
-    }
-
-    /// The nodes of an opcode, in order.
-    pub fn find_all(&self, op: Opcode) -> Vec<NodeId> {
-        self.nodes().filter(|(_, node)| node.op() == op).map(|(id, _)| id).collect()
-    }
-
-    /// The placeholders, in order.
-    pub fn placeholders(&self) -> Vec<NodeId> {
-        self.find_all(Opcode::Placeholder)
-    }
-
-    /// The output node, if there is one.
-    pub fn output_node(&self) -> Option<NodeId> {
-        self.nodes().rev().find(|(_, node)| node.op() == Opcode::Output).map(|(id, _)| id)
-    }
-
-    /// What the graph gives: the argument of its output node.
-    pub fn output_arg(&self) -> Option<&NodeArg> {
-        self.output_node().and_then(|id| self[id].args().first())
     }
 }
 

@@ -34,7 +34,7 @@ pub use cse::eliminate_common_subexpressions;
 pub use dead_code::eliminate_dead_code;
 pub use decompose_modules::{decompose_modules, decompose_modules_if};
 pub use effects::effect;
-pub use fold_constants::{Constants, fold_constants, split_constants};
+pub use fold_constants::{Constants, fold_constants, fold_constants_within, split_constants};
 pub use fold_scale_bias::fold_scale_bias;
 pub use fuse_bn_conv::fuse_bn_conv;
 pub use fuse_conv_bn::fuse_conv_bn;
@@ -54,6 +54,7 @@ pub use to_dtype::to_dtype;
 // Analysis: what is found out about a model.
 mod compare;
 mod cost;
+mod halve;
 mod memory;
 mod roofline;
 mod shape_prop;

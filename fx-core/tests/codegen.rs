@@ -61,7 +61,7 @@ fn a_whole_model() {
     let mul = graph.call_function(ops::mul, [linear, mean]);
     graph.output(mul);
     check(
-        &module(graph).code(),
+        &module(graph).to_string(),
         r#"
 use fx::prelude::*;
 

@@ -398,3 +398,67 @@ fn a_graph_out_of_order_is_not_copied() {
     let error = Graph::new().graph_copy(&graph, &mut NodeMap::new()).expect_err("relu comes before x");
     check(error.message(), "%x is used before it is defined");
 }
+
+/// Nodes are found by an index, and compared by numbers: both stay right whatever is done to the graph.
+#[test]
+fn finding_and_comparing_follow_every_edit() {
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x");
+    let mut ids = vec![x];
+    let mut seed = 1_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let targets = ["relu", "neg", "exp"];
+    for step in 0..5000 {
+        let id = ids[random(ids.len())];
+        let target = targets[random(3)];
+        match random(8) {
+            0 if graph.erase_node(id).is_ok() => {
+                ids.retain(|have| *have != id);
+                ids.extend(ids.is_empty().then(|| graph.placeholder("x")));
+            }
+            1 => graph.move_after(id, ids[random(ids.len())]),
+            2 => graph.set_call(id, Opcode::CallMethod, target),
+            3 => ids.push(graph.inserting_before(id, |graph| graph.call_method(target, [id]))),
+            // Always at the same place.
+            _ => ids.push(graph.inserting_after(ids[0], |graph| graph.call_method(target, [id]))),
+        }
+        if step % 500 == 0 {
+            for target in targets {
+                let all =
+                    graph.nodes().filter(|(_, node)| node.op() == Opcode::CallMethod && node.target().name() == target);
+                let all: Vec<_> = all.map(|(id, _)| id).collect();
+                assert_eq!(graph.find_nodes(Opcode::CallMethod, target), all);
+            }
+            let order = graph.node_ids();
+            assert!(order.windows(2).all(|pair| graph.comes_before(pair[0], pair[1])));
+            assert_eq!(graph.last_of(order.iter().copied()), order.last().copied());
+            assert!(order.iter().all(|id| graph.find(graph[*id].name()) == Some(*id)));
+        }
+    }
+    assert_eq!(graph.output_node(), None);
+    let output = graph.output(ids[0]);
+    assert_eq!(graph.output_node(), Some(output));
+}
+
+#[test]
+fn a_copy_shares_nothing_that_is_written() {
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x");
+    let relu = graph.call_method("relu", [x]);
+    graph.output(relu);
+    let before = graph.to_string();
+    let mut copy = graph.clone();
+    let neg = copy.inserting_after(relu, |copy| copy.call_method("neg", [relu]));
+    copy.replace_all_uses_with(relu, neg);
+    copy.rename(relu, "other");
+    copy.set_call(x, Opcode::Placeholder, "y");
+    assert_eq!(graph.to_string(), before);
+    assert_eq!((graph.find("neg"), graph.find("other")), (None, None));
+    assert_eq!(graph.find_nodes(Opcode::Placeholder, "x"), [x]);
+    graph.lint().unwrap();
+    let again = graph.call_method("neg", [relu]);
+    assert_eq!(graph[again].name(), "neg");
+}

@@ -3,6 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/crates.rs"]
+mod crates;
+
 #[path = "../support/fill.rs"]
 #[allow(dead_code, reason = "not every test uses everything")]
 mod fill;
@@ -15,6 +18,7 @@ mod cse;
 mod decompose_modules;
 mod fold_layers;
 mod fuse_conv_bn;
+mod generated;
 mod manager;
 mod matmul_to_linear;
 mod module_api;
@@ -60,7 +64,13 @@ fn run_plan(module: &GraphModule, inputs: &[Tensor]) -> Vec<Tensor> {
 fn check_close(a: &GraphModule, b: &GraphModule, inputs: &[Tensor], rtol: f64, atol: f64) {
     let wanted = run(a, inputs);
     let plan_atol = atol.max(if rtol == 0.0 { 1e-6 } else { 0.0 });
-    for (found, rtol, atol) in [(run(b, inputs), rtol, atol), (run_plan(b, inputs), rtol.max(1e-5), plan_atol)] {
+    let retraced = fx::trace::transform(b, fx::interpreter::NoHooks).expect("a captured model can be captured");
+    let modes = [
+        (run(b, inputs), rtol, atol),
+        (run(&retraced, inputs), rtol, atol),
+        (run_plan(b, inputs), rtol.max(1e-5), plan_atol),
+    ];
+    for (found, rtol, atol) in modes {
         assert_eq!(found.len(), wanted.len());
         for (found, wanted) in found.iter().zip(&wanted) {
             assert_eq!((found.dtype(), found.shape()), (wanted.dtype(), wanted.shape()));

@@ -1,12 +1,14 @@
 """The figures of benches/passes.rs for torch.fx.
 
-Run: python tools/torch_ref/passes_bench.py [--rust FILE]
-where FILE has the output of `cargo bench --bench passes`; then ratios are printed too.
+Run: python tools/torch_ref/passes_bench.py [--bench PROGRAM] [--rounds N]
+where PROGRAM is what `cargo bench --bench passes --no-run` makes. Then both run in turn, N times, and a table of medians is
+printed, with the median of the rounds' ratios.
 """
 
 import argparse
 import copy
 import statistics
+import subprocess
 import time
 
 import torch
@@ -51,12 +53,6 @@ def dead_code(module):
 
 
 def replace(module):
-    relu = torch.nn.ReLU
-    has_modules = any(isinstance(child, relu) for child in module.modules())
-    if has_modules:
-        # A module matches by its path only: one pattern finds the calls of one path.
-        return
-
     def pattern(x):
         return x.relu()
 
@@ -72,7 +68,7 @@ def decompose(module):
     torch.fx.GraphModule(module, NoLeaves().trace(module))
 
 
-def measure(what, module, figures):
+def measure(what, module, runs):
     passes = {
         "dead code": dead_code,
         "common subexpressions": lambda module: CSEPass()(module),
@@ -87,19 +83,22 @@ def measure(what, module, figures):
         "copy": copy.deepcopy,
         "transform": lambda module: torch.fx.Transformer(module).transform(),
     }
+    figures = {}
     for name, run in passes.items():
+        if name == "replace a pattern" and what == "ResNet-50":
+            # A module matches by its path only: one pattern finds the calls of one path.
+            continue
         try:
-            figure = median(3, module, run)
+            figures[f"{what}: {name}"] = median(runs, module, run)
         except Exception as error:  # noqa: BLE001
             print(f"{what}: {name:<28} fails: {type(error).__name__}: {str(error)[:60]}")
-            continue
-        figures[f"{what}: {name}"] = figure
-        print(f"{what + ': ' + name:<44} {figure:>12.1f} us")
+    return figures
 
 
-def read(path):
+def ours(program):
+    """The figures that the other program prints."""
     figures = {}
-    for line in open(path):
+    for line in subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines():
         if line.rstrip().endswith(" us"):
             name, figure = line.rsplit(None, 2)[:2]
             figures[name.strip()] = float(figure)
@@ -108,20 +107,30 @@ def read(path):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rust")
+    parser.add_argument("--bench")
+    parser.add_argument("--rounds", type=int, default=1)
     arguments = parser.parse_args()
     print("torch", torch.__version__, "torchvision", torchvision.__version__)
     torch.set_num_threads(1)
-    figures = {}
+    models = {
+        "ResNet-50": torch.fx.symbolic_trace(torchvision.models.resnet50().eval()),
+        "10,000 nodes": torch.fx.symbolic_trace(Step(2000)),
+    }
+    rounds = []
     with torch.no_grad():
-        measure("ResNet-50", torch.fx.symbolic_trace(torchvision.models.resnet50().eval()), figures)
-        measure("10,000 nodes", torch.fx.symbolic_trace(Step(2000)), figures)
-    if arguments.rust:
-        print("| pass | fx | torch.fx | ratio |\n| --- | ---: | ---: | ---: |")
-        for name, ours in read(arguments.rust).items():
-            if name in figures:
-                theirs = figures[name]
-                print(f"| {name} | {ours / 1e3:.2f} ms | {theirs / 1e3:.1f} ms | {theirs / ours:.0f} |")
+        for _ in range(arguments.rounds):
+            theirs = {}
+            for what, module in models.items():
+                theirs |= measure(what, module, runs=1 if arguments.bench else 3)
+            rounds.append((ours(arguments.bench) if arguments.bench else {}, theirs))
+    print("| pass | fx | torch.fx | ratio |\n| --- | ---: | ---: | ---: |")
+    for name in rounds[0][1]:
+        theirs = [figures[name] for _, figures in rounds]
+        mine = [figures[name] for figures, _ in rounds if name in figures]
+        ratios = [b / a for a, b in zip(mine, theirs)]
+        mid = lambda values, form: form.format(statistics.median(values)) if values else ""  # noqa: E731
+        row = [mid(mine, "{:.0f} us"), mid(theirs, "{:.0f} us"), mid(ratios, "{:.0f}" if not ratios or statistics.median(ratios) >= 10 else "{:.2g}")]
+        print(f"| {name} | {' | '.join(row)} |")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-//! The one writer of arguments, users and order.
+//! The one writer of arguments and users.
 
-use smallvec::SmallVec;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::namer;
-use super::node::{Node, Slot};
+use super::node::{Node, NodeIds, Slot};
 use super::{Change, Graph, Metadata, NodeArg, NodeId, Opcode, Target, missing};
 use crate::arg::{Key, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
@@ -35,33 +36,34 @@ impl Graph {
         kwargs: Kwargs<NodeId>,
         name: Option<&str>,
     ) -> NodeId {
-        let target = target.into();
+        let (target, id) = (target.into(), self.next_id());
+        let names = Arc::make_mut(&mut self.names);
         let name = match name {
-            Some(name) => self.namer.create(name),
-            None => self.namer.create(&namer::candidate(op, &target)),
+            Some(name) => names.create(name, id),
+            None => names.create(&namer::candidate(op, &target), id),
         };
         let node = Node {
             name,
             op,
             target,
-            args,
+            args: args.into_iter().collect(),
             kwargs,
             users: Default::default(),
             annotation: None,
             meta: Metadata::default(),
         };
-        node.for_each_input(&mut |input| {
-            if !self.contains(input) {
-                missing(input);
-            }
-        });
-        let id = self.allocate(node);
+        let inputs = node.inputs();
+        for input in &inputs {
+            self.require(*input);
+        }
+        self.note_call(id, op, &node.target);
+        self.put(id, node);
         self.link(id, self.cursor);
         if let Cursor::After(_) | Cursor::Start = self.cursor {
             // Several nodes made after one place come in the order in which they are made.
             self.cursor = Cursor::After(id);
         }
-        self.add_to_inputs(id);
+        self.add_user(&inputs, id);
         self.notify(Change::Created(id));
         id
     }
@@ -108,10 +110,12 @@ impl Graph {
             return Err(Error::new(ErrorKind::Graph, message)
                 .help("replace its uses first, for example with `replace_all_uses_with`"));
         }
+        let inputs = node.inputs();
         self.notify(Change::Erased(id));
-        self.remove_from_inputs(id);
+        self.forget_user(&inputs, id);
         self.repair_cursors(id);
         self.unlink(id);
+        self.len -= 1;
         let slot = &mut self.slots[id.index()];
         slot.node = None;
         slot.generation += 1;
@@ -135,9 +139,7 @@ impl Graph {
     #[track_caller]
     pub fn replace_all_uses_with_arg(&mut self, old: NodeId, new: &NodeArg) -> Vec<NodeId> {
         let users: Vec<_> = self[old].users().filter(|user| !mentions(new, *user)).collect();
-        for user in &users {
-            self.map_inputs(*user, &mut |input| if input == old { new.clone() } else { NodeArg::Value(input) });
-        }
+        self.replace_uses(old, new, &users);
         users
     }
 
@@ -162,9 +164,7 @@ impl Graph {
     ) -> Vec<NodeId> {
         self.require(new);
         let users: Vec<_> = self[old].users().filter(|user| replace(self, *user)).collect();
-        for user in &users {
-            self.replace_input_with(*user, old, new);
-        }
+        self.replace_uses(old, &new.into(), &users);
         users
     }
 
@@ -209,7 +209,7 @@ impl Graph {
     /// If a node was erased or belongs to another graph.
     #[track_caller]
     pub fn set_kwargs(&mut self, id: NodeId, kwargs: Kwargs<NodeId>) {
-        let args = self[id].args.clone();
+        let args = self[id].args.to_vec();
         self.set_arguments(id, args, kwargs);
     }
 
@@ -219,7 +219,7 @@ impl Graph {
     /// If there is no such argument, or a node was erased or belongs to another graph.
     #[track_caller]
     pub fn update_arg(&mut self, id: NodeId, index: usize, arg: impl Into<NodeArg>) {
-        let mut args = self[id].args.clone();
+        let mut args = self[id].args.to_vec();
         match args.get_mut(index) {
             Some(old) => *old = arg.into(),
             None => panic!("node {} has no positional argument {index}", self.display_name(id)),
@@ -233,7 +233,7 @@ impl Graph {
     /// If the index is past the end, or a node was erased or belongs to another graph.
     #[track_caller]
     pub fn insert_arg(&mut self, id: NodeId, index: usize, arg: impl Into<NodeArg>) {
-        let mut args = self[id].args.clone();
+        let mut args = self[id].args.to_vec();
         assert!(index <= args.len(), "node {} has no place for a positional argument {index}", self.display_name(id));
         args.insert(index, arg.into());
         self.set_args(id, args);
@@ -257,9 +257,9 @@ impl Graph {
     #[track_caller]
     pub fn set_call(&mut self, id: NodeId, op: Opcode, target: impl Into<Target>) {
         let target = target.into();
-        match self.node_mut(id) {
-            Some(node) => (node.op, node.target) = (op, target),
-            None => missing(id),
+        self.note_call(self.require(id), op, &target);
+        if let Some(node) = self.node_mut(id) {
+            (node.op, node.target) = (op, target);
         }
     }
 
@@ -282,30 +282,12 @@ impl Graph {
     #[track_caller]
     pub fn rename(&mut self, id: NodeId, candidate: &str) {
         self.require(id);
-        if self[id].name != candidate {
-            let name = self.namer.create(candidate);
+        if self[id].name() != candidate {
+            let name = Arc::make_mut(&mut self.names).create(candidate, id);
             if let Some(node) = self.node_mut(id) {
                 node.name = name;
             }
         }
-    }
-
-    /// Moves a node before another.
-    ///
-    /// # Panics
-    /// If a node was erased or belongs to another graph.
-    #[track_caller]
-    pub fn move_before(&mut self, id: NodeId, place: NodeId) {
-        self.relocate(id, place, Cursor::Before(place));
-    }
-
-    /// Moves a node after another.
-    ///
-    /// # Panics
-    /// If a node was erased or belongs to another graph.
-    #[track_caller]
-    pub fn move_after(&mut self, id: NodeId, place: NodeId) {
-        self.relocate(id, place, Cursor::After(place));
     }
 
     /// Removes nodes without users that `is_impure` does not protect; placeholders, the output and calls of functions
@@ -346,11 +328,12 @@ impl Graph {
     }
 
     pub(super) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
-        self.slots.get_mut(id.index()).and_then(|slot| slot.node.as_mut().filter(|_| slot.generation == id.generation))
+        let slot = self.slots.get_mut(id.index()).filter(|slot| slot.generation == id.generation)?;
+        slot.node.as_mut().map(Arc::make_mut)
     }
 
     #[track_caller]
-    fn require(&self, id: NodeId) -> NodeId {
+    pub(super) fn require(&self, id: NodeId) -> NodeId {
         if !self.contains(id) {
             missing(id);
         }
@@ -379,123 +362,77 @@ impl Graph {
         };
         args.iter().for_each(|arg| arg.for_each(&mut check));
         kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut check));
-        let before = self[self.require(id)].inputs();
+        let before = self[id].inputs();
         if let Some(node) = self.node_mut(id) {
-            (node.args, node.kwargs) = (args, kwargs);
+            (node.args, node.kwargs) = (args.into_iter().collect(), kwargs);
         }
         let after = self[id].inputs();
-        for input in before.difference(&after) {
-            self.forget_user(*input, id);
-        }
         // Where it is a user already, it keeps its place among them.
-        self.add_to_inputs(id);
+        self.forget_user(&without(&before, &after), id);
+        self.add_user(&without(&after, &before), id);
         self.notify(Change::Arguments(id));
     }
 
-    fn add_to_inputs(&mut self, id: NodeId) {
-        for input in self.mentions(id) {
-            if let Some(node) = self.node_mut(input) {
-                node.users.insert(id);
+    /// Puts an argument where these users used a node, in their order.
+    fn replace_uses(&mut self, old: NodeId, new: &NodeArg, users: &[NodeId]) {
+        if !mentions(new, old)
+            && let Some(node) = self.node_mut(old)
+        {
+            // All at once: one by one would take the square of their number.
+            let mut gone = users.iter().peekable();
+            node.users.retain(|user| gone.next_if(|next| *next == user).is_none());
+        }
+        for user in users {
+            self.map_inputs(*user, &mut |input| if input == old { new.clone() } else { NodeArg::Value(input) });
+        }
+    }
+
+    /// Notes a user that these nodes do not have yet.
+    fn add_user(&mut self, inputs: &[NodeId], user: NodeId) {
+        for input in inputs {
+            if let Some(node) = self.node_mut(*input) {
+                node.users.push(user);
             }
         }
     }
 
-    fn remove_from_inputs(&mut self, id: NodeId) {
-        for input in self.mentions(id) {
-            self.forget_user(input, id);
-        }
-    }
-
-    /// The nodes among a node's arguments, one that is there twice twice.
-    fn mentions(&self, id: NodeId) -> SmallVec<[NodeId; 8]> {
-        let mut mentions = SmallVec::new();
-        self[id].for_each_input(&mut |input| mentions.push(input));
-        mentions
-    }
-
-    fn forget_user(&mut self, input: NodeId, user: NodeId) {
-        if let Some(node) = self.node_mut(input) {
-            node.users.shift_remove(&user);
-        }
-    }
-
-    fn allocate(&mut self, node: Node) -> NodeId {
-        self.len += 1;
-        match self.free.pop() {
-            Some(index) => {
-                let slot = &mut self.slots[index as usize];
-                slot.node = Some(node);
-                NodeId { index, generation: slot.generation }
+    fn forget_user(&mut self, inputs: &[NodeId], user: NodeId) {
+        for input in inputs {
+            let place = self.get(*input).and_then(|node| node.users.iter().rposition(|have| *have == user));
+            if let (Some(place), Some(node)) = (place, self.node_mut(*input)) {
+                node.users.remove(place);
             }
+        }
+    }
+
+    /// The id that the next new node gets.
+    fn next_id(&self) -> NodeId {
+        match self.free.last() {
+            Some(index) => NodeId { index: *index, generation: self.slots[*index as usize].generation },
             None => {
                 let index = u32::try_from(self.slots.len()).expect("a graph holds fewer than 2^32 nodes");
-                self.slots.push(Slot { generation: 0, node: Some(node), prev: None, next: None });
                 NodeId { index, generation: 0 }
             }
         }
     }
 
-    fn link(&mut self, id: NodeId, cursor: Cursor) {
-        let (prev, next) = match (cursor, self.ends) {
-            (_, None) => (None, None),
-            (Cursor::End, Some((_, last))) => (Some(last), None),
-            (Cursor::Start, Some((first, _))) => (None, Some(first)),
-            (Cursor::Before(place), _) => (self.slots[place.index()].prev, Some(place)),
-            (Cursor::After(place), _) => (Some(place), self.slots[place.index()].next),
-        };
-        let slot = &mut self.slots[id.index()];
-        (slot.prev, slot.next) = (prev, next);
-        if let Some(prev) = prev {
-            self.slots[prev.index()].next = Some(id);
+    fn put(&mut self, id: NodeId, node: Node) {
+        let slot = Slot { generation: id.generation, node: Some(Arc::new(node)), prev: None, next: None, rank: 0 };
+        match self.free.pop() {
+            Some(_) => self.slots[id.index()] = slot,
+            None => self.slots.push(slot),
         }
-        if let Some(next) = next {
-            self.slots[next.index()].prev = Some(id);
-        }
-        let (first, last) = self.ends.unwrap_or((id, id));
-        self.ends = Some((if prev.is_none() { id } else { first }, if next.is_none() { id } else { last }));
+        self.len += 1;
     }
+}
 
-    fn unlink(&mut self, id: NodeId) {
-        let Slot { prev, next, .. } = self.slots[id.index()];
-        self.slots[id.index()].prev = None;
-        self.slots[id.index()].next = None;
-        if let Some(prev) = prev {
-            self.slots[prev.index()].next = next;
-        }
-        if let Some(next) = next {
-            self.slots[next.index()].prev = prev;
-        }
-        self.ends = self.ends.and_then(|(first, last)| {
-            let first = if first == id { next } else { Some(first) };
-            let last = if last == id { prev } else { Some(last) };
-            first.zip(last)
-        });
-        self.len -= 1;
+/// The nodes of one list that are not in the other.
+fn without(nodes: &[NodeId], others: &[NodeId]) -> NodeIds {
+    if others.len() > 16 {
+        let others: HashSet<_> = others.iter().collect();
+        return nodes.iter().copied().filter(|id| !others.contains(id)).collect();
     }
-
-    #[track_caller]
-    fn relocate(&mut self, id: NodeId, place: NodeId, cursor: Cursor) {
-        self.require(id);
-        self.require(place);
-        if id != place {
-            self.repair_cursors(id);
-            self.unlink(id);
-            self.len += 1;
-            self.link(id, cursor);
-        }
-    }
-
-    /// Keeps the insertion points where they are when a node leaves its place.
-    fn repair_cursors(&mut self, id: NodeId) {
-        let Slot { prev, next, .. } = self.slots[id.index()];
-        for cursor in self.outer_cursors.iter_mut().chain([&mut self.cursor]) {
-            *cursor = match *cursor {
-                Cursor::Before(at) if at == id => next.map_or(Cursor::End, Cursor::Before),
-                Cursor::After(at) if at == id => prev.map_or(Cursor::Start, Cursor::After),
-                other => other,
-            };
-        }
-    }
+    nodes.iter().copied().filter(|id| !others.contains(id)).collect()
 }
 
 fn mentions(arg: &NodeArg, id: NodeId) -> bool {

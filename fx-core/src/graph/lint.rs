@@ -10,11 +10,9 @@
 //! - There is at most one output, and it is the last node.
 //! - With an [`Owner`]: the path of a get_attr node is a parameter or buffer of it, that of a call_module node a module.
 
-use std::collections::HashSet;
 use std::fmt;
 
-use indexmap::IndexSet;
-
+use super::node::NodeIds;
 use super::{Graph, Node, NodeId, Opcode, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ops::Function;
@@ -59,12 +57,12 @@ impl Graph {
     /// All violations of the rules, in the order of the nodes.
     pub fn violations(&self, owner: Option<&dyn Owner>) -> Vec<Violation> {
         let mut lint = Lint { graph: self, violations: Vec::new(), uses: self.uses() };
-        let (mut defined, mut names) = (vec![false; self.slot_count()], HashSet::new());
+        let mut defined = vec![false; self.slot_count()];
         for (id, node) in self.nodes() {
             lint.target(id, node);
             lint.count(id, node);
             lint.arguments(id, node, &defined);
-            lint.name(id, node, &mut names);
+            lint.name(id, node);
             lint.users(id, node);
             if node.op() == Opcode::Output && self.next(id).is_some() {
                 lint.add(id, "the output is not the last node");
@@ -77,14 +75,16 @@ impl Graph {
         lint.violations
     }
 
-    /// Which node is used by which, each pair once, sorted.
-    fn uses(&self) -> Vec<(NodeId, NodeId)> {
-        let mut uses = Vec::with_capacity(2 * self.len());
+    /// The nodes whose arguments mention each node, each once, by its index.
+    fn uses(&self) -> Vec<NodeIds> {
+        let mut uses = vec![NodeIds::new(); self.slot_count()];
         for (id, node) in self.nodes() {
-            node.for_each_input(&mut |input| uses.push((input, id)));
+            node.for_each_input(&mut |input| {
+                if self.contains(input) && uses[input.index()].last() != Some(&id) {
+                    uses[input.index()].push(id);
+                }
+            });
         }
-        uses.sort_unstable();
-        uses.dedup();
         uses
     }
 }
@@ -92,7 +92,7 @@ impl Graph {
 struct Lint<'a> {
     graph: &'a Graph,
     violations: Vec<Violation>,
-    uses: Vec<(NodeId, NodeId)>,
+    uses: Vec<NodeIds>,
 }
 
 impl Lint<'_> {
@@ -129,12 +129,11 @@ impl Lint<'_> {
     }
 
     fn arguments(&mut self, id: NodeId, node: &Node, defined: &[bool]) {
-        let mut faulty = IndexSet::new();
-        node.for_each_input(&mut |input| {
-            if !self.graph.contains(input) || !defined[input.index()] {
-                faulty.insert(input);
-            }
-        });
+        let is_fine = |input: &NodeId| self.graph.contains(*input) && defined[input.index()];
+        let mut fine = true;
+        node.for_each_input(&mut |input| fine &= is_fine(&input));
+        let faulty =
+            if fine { NodeIds::new() } else { node.inputs().into_iter().filter(|input| !is_fine(input)).collect() };
         for input in faulty {
             match self.graph.get(input) {
                 None => self.add(id, format!("{input} does not belong to this graph, but is used as an argument")),
@@ -143,18 +142,22 @@ impl Lint<'_> {
         }
     }
 
-    fn name<'a>(&mut self, id: NodeId, node: &'a Node, names: &mut HashSet<&'a str>) {
-        if !names.insert(node.name()) {
+    fn name(&mut self, id: NodeId, node: &Node) {
+        // Each name was given to one node.
+        if self.graph.names.node(node.name()) != Some(id) {
             self.add(id, format!("the name `{}` is taken by another node", node.name()));
         }
     }
 
     fn users(&mut self, id: NodeId, node: &Node) {
-        let mut recorded: Vec<NodeId> = node.users().collect();
+        let found = &mut self.uses[id.index()];
+        if found[..] == node.users[..] {
+            return;
+        }
+        let mut recorded = node.users.clone();
         recorded.sort_unstable();
-        let start = self.uses.partition_point(|(used, _)| *used < id);
-        let found = self.uses[start..].iter().take_while(|(used, _)| *used == id).map(|(_, user)| *user);
-        if !found.eq(recorded) {
+        found.sort_unstable();
+        if found[..] != recorded[..] {
             self.add(id, "the recorded users are not the nodes that use it");
         }
     }

@@ -6,11 +6,13 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::value::Meta;
 
-/// A typed map: at most one value of each type, any type that can be cloned, printed and sent.
-#[derive(Default)]
-pub struct Metadata(Vec<(TypeId, Box<dyn Entry>)>);
+/// A typed map: at most one value of each type, any type that can be cloned, printed and sent. Copies share the values.
+#[derive(Clone, Default)]
+pub struct Metadata(SmallVec<[(TypeId, Arc<dyn Entry>); 2]>);
 
 /// Where in the user's source a node comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,22 +42,12 @@ pub struct ModuleFrame {
 
 trait Entry: Send + Sync {
     fn as_any(&self) -> &dyn Any;
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
-    fn boxed_clone(&self) -> Box<dyn Entry>;
     fn debug(&self) -> &dyn fmt::Debug;
 }
 
-impl<T: Any + Clone + fmt::Debug + Send + Sync> Entry for T {
+impl<T: Any + fmt::Debug + Send + Sync> Entry for T {
     fn as_any(&self) -> &dyn Any {
         self
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Entry> {
-        Box::new(self.clone())
     }
 
     fn debug(&self) -> &dyn fmt::Debug {
@@ -73,13 +65,14 @@ impl Metadata {
     /// Sets the value of this type.
     pub fn insert<T: Any + Clone + fmt::Debug + Send + Sync>(&mut self, value: T) {
         self.remove::<T>();
-        self.0.push((TypeId::of::<T>(), Box::new(value)));
+        self.0.push((TypeId::of::<T>(), Arc::new(value)));
     }
 
     /// Takes out the value of this type.
-    pub fn remove<T: Any>(&mut self) -> Option<T> {
-        let place = self.0.iter().position(|(id, _)| *id == TypeId::of::<T>())?;
-        self.0.remove(place).1.into_any().downcast().ok().map(|value| *value)
+    pub fn remove<T: Any + Clone>(&mut self) -> Option<T> {
+        let value = self.get::<T>().cloned();
+        self.0.retain(|(id, _)| *id != TypeId::of::<T>());
+        value
     }
 
     /// The user's source line.
@@ -95,12 +88,6 @@ impl Metadata {
     /// The shape and element type that shape propagation found.
     pub fn shape(&self) -> Option<&crate::arg::Arg<Meta>> {
         self.get()
-    }
-}
-
-impl Clone for Metadata {
-    fn clone(&self) -> Self {
-        Self(self.0.iter().map(|(id, entry)| (*id, (**entry).boxed_clone())).collect())
     }
 }
 

@@ -2,35 +2,49 @@
 //!
 //! A candidate becomes an identifier; a name once given is never given again, not even after its node was erased.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
 
-use super::{Opcode, Target};
+use super::{NodeId, Opcode, Target};
 
 /// The names given so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Namer {
-    used: HashSet<String>,
+    /// Each name with the node that it was given to.
+    given: HashMap<Arc<str>, NodeId>,
     /// The last number given after each base name.
     counts: HashMap<String, u64>,
 }
 
 impl Namer {
-    /// A new name like `candidate`.
-    pub(super) fn create(&mut self, candidate: &str) -> String {
+    /// A new name like `candidate` for a node.
+    pub(super) fn create(&mut self, candidate: &str, node: NodeId) -> Arc<str> {
         let mut name = identifier(candidate);
         let (base, number) = split(&name);
-        let base = base.to_owned();
         let mut count = match number {
-            Some(number) if !self.used.contains(&name) => number,
-            _ => self.counts.get(&base).copied().unwrap_or(0),
+            Some(number) if !self.given.contains_key(&*name) => number,
+            _ => self.counts.get(base).copied().unwrap_or(0),
         };
-        while self.used.contains(&name) || is_reserved(&name) {
+        let end = base.len();
+        while self.given.contains_key(&*name) || is_reserved(&name) {
             count += 1;
-            name = format!("{base}_{count}");
+            name.truncate(end);
+            // Writing to a string does not fail.
+            let _ = write!(name, "_{count}");
         }
-        self.used.insert(name.clone());
-        self.counts.insert(base, count);
+        match self.counts.get_mut(&name[..end]) {
+            Some(last) => *last = count,
+            None => drop(self.counts.insert(name[..end].to_owned(), count)),
+        }
+        let name: Arc<str> = name.into();
+        self.given.insert(name.clone(), node);
         name
+    }
+
+    /// The node that a name was given to, which may have another one now, or be gone.
+    pub(super) fn node(&self, name: &str) -> Option<NodeId> {
+        self.given.get(name).copied()
     }
 }
 
@@ -78,14 +92,14 @@ fn split(name: &str) -> (&str, Option<u64>) {
 /// Runs of other characters become one underscore; never empty, never a leading digit.
 fn identifier(candidate: &str) -> String {
     let mut name = String::with_capacity(candidate.len());
+    let mut within_run = false;
     for c in candidate.chars() {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            name.push(c);
-        } else if !name.ends_with('\u{0}') {
-            name.push('\u{0}');
+        let fits = c.is_ascii_alphanumeric() || c == '_';
+        if fits || !within_run {
+            name.push(if fits { c } else { '_' });
         }
+        within_run = !fits;
     }
-    let name = name.replace('\u{0}', "_");
     match name.chars().next() {
         None => "_unnamed".to_owned(),
         // A lone underscore is a pattern in Rust, not a name.
@@ -115,7 +129,8 @@ mod tests {
     #[track_caller]
     fn check(candidates: &str, expected: &str) {
         let mut namer = Namer::default();
-        let names: Vec<_> = candidates.split(' ').map(|candidate| namer.create(candidate)).collect();
+        let node = NodeId { index: 0, generation: 0 };
+        let names: Vec<_> = candidates.split(' ').map(|candidate| namer.create(candidate, node)).collect();
         assert_eq!(names.join(" "), expected);
     }
 

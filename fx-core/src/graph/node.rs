@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use indexmap::IndexSet;
+use smallvec::SmallVec;
 
 use super::{Metadata, NodeArg};
 use crate::arg::Kwargs;
@@ -47,24 +49,29 @@ pub enum Target {
 /// One call in a graph.
 #[derive(Clone)]
 pub struct Node {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     pub(super) op: Opcode,
     pub(super) target: Target,
-    pub(super) args: Vec<NodeArg>,
+    pub(super) args: SmallVec<[NodeArg; 2]>,
     pub(super) kwargs: Kwargs<NodeId>,
-    pub(super) users: IndexSet<NodeId>,
+    pub(super) users: SmallVec<[NodeId; 2]>,
     pub(super) annotation: Option<String>,
     pub(super) meta: Metadata,
 }
 
-/// A place for a node, and its neighbours in the order.
+/// A place for a node, and its neighbours in the order. Copies of a graph share a node until one of them changes it.
 #[derive(Clone)]
 pub(super) struct Slot {
     pub(super) generation: u32,
-    pub(super) node: Option<Node>,
+    pub(super) node: Option<Arc<Node>>,
     pub(super) prev: Option<NodeId>,
     pub(super) next: Option<NodeId>,
+    /// Grows along the order.
+    pub(super) rank: u64,
 }
+
+/// Nodes, each once. Few, mostly.
+pub type NodeIds = SmallVec<[NodeId; 4]>;
 
 impl NodeId {
     /// Its place in a table of [`Graph::slot_count`](super::Graph::slot_count) entries.
@@ -156,11 +163,19 @@ impl Node {
     }
 
     /// The nodes that it uses, each once, in the order of its arguments.
-    pub fn inputs(&self) -> IndexSet<NodeId> {
-        let mut inputs = IndexSet::new();
-        self.for_each_input(&mut |id| {
-            inputs.insert(id);
-        });
+    pub fn inputs(&self) -> NodeIds {
+        let mut all = NodeIds::new();
+        self.for_each_input(&mut |id| all.push(id));
+        if all.len() > 16 {
+            return all.into_iter().collect::<IndexSet<_>>().into_iter().collect();
+        }
+        // Of few, a look at all is faster than a set.
+        let mut inputs = NodeIds::new();
+        for id in all {
+            if !inputs.contains(&id) {
+                inputs.push(id);
+            }
+        }
         inputs
     }
 

@@ -1,5 +1,6 @@
 //! The text form: torch.fx's `print(graph)`, literals in Python's spelling, which [`super::parse`] reads back.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use super::{Graph, Node, NodeArg, NodeId, Opcode};
@@ -8,8 +9,12 @@ use crate::arg::{Arg, Kwargs};
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("graph():")?;
-        for (id, _) in self.nodes() {
-            write!(f, "\n    {}", self.format_node(id))?;
+        let mut line = Text::new(self, "%");
+        for (_, node) in self.nodes() {
+            line.out.clear();
+            line.push(&["\n    "]);
+            line.node(node);
+            f.write_str(&line.out)?;
         }
         Ok(())
     }
@@ -22,41 +27,20 @@ impl Graph {
     /// If the node was erased or belongs to another graph.
     #[track_caller]
     pub fn format_node(&self, id: NodeId) -> String {
-        let node = &self[id];
-        let text = |prefix| Text { graph: self, prefix };
-        if node.op == Opcode::Output {
-            let arg = node.args.first().unwrap_or(&Arg::None);
-            return format!("return {}", text("").arg(arg));
-        }
-        let annotation = node.annotation().map_or(String::new(), |text| format!("{} ", delimited(text, "[num_users=")));
-        let head = format!(
-            "%{} : {annotation}[num_users={}] = {}[target={}]",
-            node.name,
-            node.users.len(),
-            node.op,
-            delimited(node.target.name(), "]")
-        );
-        match node.op {
-            Opcode::Placeholder => match node.args.first() {
-                Some(default) => format!("{head}(default={})", text("%").arg(default)),
-                None => head,
-            },
-            Opcode::GetAttr => head,
-            _ => format!("{head}(args = {}, kwargs = {})", text("%").args(node), text("%").kwargs(&node.kwargs)),
-        }
+        self.text("%", |text| text.node(&self[id]))
     }
 
     /// An argument in the text form, nodes as `%name`.
     pub fn format_arg(&self, arg: &NodeArg) -> String {
-        Text { graph: self, prefix: "%" }.arg(arg)
+        self.text("%", |text| text.arg(arg))
     }
 
     /// The graph as a table: opcode, name, target, args, kwargs.
     pub fn tabular(&self) -> String {
-        let text = Text { graph: self, prefix: "" };
         let row = |(_, node): (NodeId, &Node)| {
             let (op, target) = (node.op.to_string(), node.target.to_string());
-            vec![op, node.name.clone(), target, text.args(node), text.kwargs(&node.kwargs)]
+            let args = self.text("", |text| text.sequence("(", &node.args, ")", true));
+            vec![op, node.name().to_owned(), target, args, self.text("", |text| text.kwargs(&node.kwargs))]
         };
         crate::text::table(
             &["opcode", "name", "target", "args", "kwargs"],
@@ -64,62 +48,106 @@ impl Graph {
             &self.nodes().map(row).collect::<Vec<_>>(),
         )
     }
+
+    fn text(&self, prefix: &'static str, f: impl FnOnce(&mut Text<'_>)) -> String {
+        let mut text = Text::new(self, prefix);
+        f(&mut text);
+        text.out
+    }
 }
 
+/// A text in the making.
 struct Text<'a> {
     graph: &'a Graph,
     /// What stands before a node's name.
     prefix: &'static str,
+    out: String,
 }
 
-impl Text<'_> {
-    fn args(&self, node: &Node) -> String {
-        self.sequence("(", &node.args, ")", true)
+impl<'a> Text<'a> {
+    fn new(graph: &'a Graph, prefix: &'static str) -> Self {
+        Self { graph, prefix, out: String::new() }
     }
 
-    fn kwargs(&self, kwargs: &Kwargs<NodeId>) -> String {
-        let entries: Vec<_> = kwargs.iter().map(|(key, arg)| format!("{}: {}", string(key), self.arg(arg))).collect();
-        format!("{{{}}}", entries.join(", "))
+    fn push(&mut self, parts: &[&str]) {
+        parts.iter().for_each(|part| self.out.push_str(part));
     }
 
-    fn arg(&self, arg: &NodeArg) -> String {
+    fn display(&mut self, x: impl fmt::Display) {
+        // Writing to a string does not fail.
+        let _ = write!(self.out, "{x}");
+    }
+
+    fn node(&mut self, node: &Node) {
+        if node.op == Opcode::Output {
+            self.push(&["return "]);
+            let prefix = std::mem::take(&mut self.prefix);
+            self.arg(node.args.first().unwrap_or(&Arg::None));
+            self.prefix = prefix;
+            return;
+        }
+        self.push(&["%", &node.name, " : "]);
+        if let Some(annotation) = node.annotation() {
+            self.push(&[&delimited(annotation, "[num_users="), " "]);
+        }
+        self.push(&["[num_users="]);
+        self.display(node.users.len());
+        self.push(&["] = ", node.op.name(), "[target=", &delimited(node.target.name(), "]"), "]"]);
+        match (node.op, node.args.first()) {
+            (Opcode::Placeholder, Some(default)) => {
+                self.push(&["(default="]);
+                self.arg(default);
+                self.push(&[")"]);
+            }
+            (Opcode::Placeholder | Opcode::GetAttr, _) => {}
+            _ => {
+                self.push(&["(args = "]);
+                self.sequence("(", &node.args, ")", true);
+                self.push(&[", kwargs = "]);
+                self.kwargs(&node.kwargs);
+                self.push(&[")"]);
+            }
+        }
+    }
+
+    fn kwargs(&mut self, kwargs: &Kwargs<NodeId>) {
+        self.push(&["{"]);
+        for (place, (key, arg)) in kwargs.iter().enumerate() {
+            self.push(&[if place > 0 { ", " } else { "" }, &string(key), ": "]);
+            self.arg(arg);
+        }
+        self.push(&["}"]);
+    }
+
+    fn arg(&mut self, arg: &NodeArg) {
         match arg {
-            Arg::None => "None".to_owned(),
+            Arg::None => self.push(&["None"]),
             Arg::Value(id) => match self.graph.get(*id) {
-                Some(node) => format!("{}{}", self.prefix, node.name),
-                None => id.to_string(),
+                Some(node) => self.push(&[self.prefix, &node.name]),
+                None => self.display(id),
             },
-            Arg::Bool(true) => "True".to_owned(),
-            Arg::Bool(false) => "False".to_owned(),
-            Arg::Int(x) => x.to_string(),
-            Arg::Float(x) => float(*x),
-            Arg::Str(x) if self.prefix.is_empty() => quoted(x),
-            Arg::Str(x) => string(x),
-            Arg::DType(x) => x.torch_name().to_owned(),
-            Arg::Ellipsis => "Ellipsis".to_owned(),
+            Arg::Bool(true) => self.push(&["True"]),
+            Arg::Bool(false) => self.push(&["False"]),
+            Arg::Int(x) => self.display(x),
+            Arg::Float(x) => self.push(&[&float(*x)]),
+            Arg::Str(x) if self.prefix.is_empty() => self.push(&[&quoted(x)]),
+            Arg::Str(x) => self.push(&[&string(x)]),
+            Arg::DType(x) => self.push(&[x.torch_name()]),
+            Arg::Ellipsis => self.push(&["Ellipsis"]),
             Arg::List(items) => self.sequence("[", items, "]", false),
             Arg::Tuple(items) => self.sequence("(", items, ")", true),
             Arg::Dict(entries) => self.kwargs(entries),
-            Arg::Slice(bounds) => {
-                let [start, stop, step] = &**bounds;
-                format!("slice({}, {}, {})", self.arg(start), self.arg(stop), self.arg(step))
-            }
+            Arg::Slice(bounds) => self.sequence("slice(", &**bounds, ")", false),
         }
     }
 
-    fn sequence(&self, open: &str, items: &[NodeArg], close: &str, tuple: bool) -> String {
-        let mut text = open.to_owned();
-        for (i, item) in items.iter().enumerate() {
-            if i > 0 {
-                text.push_str(", ");
-            }
-            text.push_str(&self.arg(item));
+    fn sequence(&mut self, open: &str, items: &[NodeArg], close: &str, tuple: bool) {
+        self.push(&[open]);
+        for (place, item) in items.iter().enumerate() {
+            self.push(&[if place > 0 { ", " } else { "" }]);
+            self.arg(item);
         }
-        if tuple && items.len() == 1 {
-            text.push(',');
-        }
-        text.push_str(close);
-        text
+        self.push(&[if tuple && items.len() == 1 { "," } else { "" }, close]);
     }
 }
 
@@ -143,14 +171,14 @@ pub(crate) fn float(x: f64) -> String {
 }
 
 /// A text as it is, or quoted if its end would not be found before `end`.
-fn delimited(text: &str, end: &str) -> String {
+fn delimited<'a>(text: &'a str, end: &str) -> Cow<'a, str> {
     let plain = !text.starts_with('\'') && !text.contains(end) && !text.contains(char::is_control);
-    if plain { text.to_owned() } else { quoted(text) }
+    if plain { text.into() } else { quoted(text).into() }
 }
 
 /// A string without quotes, as torch.fx prints it, where that reads back as the same string.
-fn string(text: &str) -> String {
-    if super::parse::is_bare_word(text) { text.to_owned() } else { quoted(text) }
+fn string(text: &str) -> Cow<'_, str> {
+    if super::parse::is_bare_word(text) { text.into() } else { quoted(text).into() }
 }
 
 fn quoted(text: &str) -> String {

@@ -108,6 +108,23 @@ impl State {
         self.buffers.retain(|path, _| attrs.contains(path.as_str()));
     }
 
+    /// What a graph refers to. The cost grows with that, not with all there is.
+    pub fn used_by(&self, graph: &Graph) -> Self {
+        let mut used = Self::new();
+        for (_, node) in graph.nodes() {
+            let path = node.target().name();
+            match node.op() {
+                Opcode::CallModule => used.modules.extend(entry(&self.modules, path)),
+                Opcode::GetAttr => {
+                    used.parameters.extend(entry(&self.parameters, path));
+                    used.buffers.extend(entry(&self.buffers, path));
+                }
+                _ => {}
+            }
+        }
+        used
+    }
+
     /// All parameters and buffers, those of modules too, by path.
     pub fn state_dict(&self) -> StateDict {
         let mut dict = StateDict::new();
@@ -125,6 +142,10 @@ impl State {
         dict.extend(self.buffers.iter().map(|(path, buffer)| (path.clone(), buffer.tensor())));
         dict
     }
+}
+
+fn entry<T: Clone>(map: &IndexMap<String, T>, path: &str) -> Option<(String, T)> {
+    map.get_key_value(path).map(|(path, value)| (path.clone(), value.clone()))
 }
 
 impl Owner for State {

@@ -6,18 +6,21 @@
 //! - [`minimize`] compares two ways to run one graph, node by node on the same inputs, so that an error does not spread:
 //!   it names every node that one of the ways gets wrong.
 
-use std::collections::HashSet;
+mod bisect;
+mod minimize;
+
 use std::fmt;
 
-use super::extract::submodule;
 use crate::arg::Arg;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::graph::{Graph, NodeId, Opcode};
 use crate::graph_module::{GraphModule, Inputs};
-use crate::interpreter::{Hooks, Interpreter, Run};
+use crate::interpreter::Interpreter;
 use crate::ops::Tolerance;
 use crate::tensor::Tensor;
 use crate::value::Meta;
+pub use bisect::{bisect, prefix};
+pub use minimize::minimize;
 
 /// Two values of a node that are not close.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,115 +58,12 @@ pub fn compare(a: &GraphModule, b: &GraphModule, inputs: impl Inputs, tolerance:
     Ok(found)
 }
 
-/// The first node of the same name at which two models differ, by bisection: models that end there are run by their
-/// plans, as many as the logarithm of the number of nodes.
-///
-/// It relies on that what differs goes on to differ; where a difference vanishes again (in a comparison, say), use
-/// [`compare`].
-///
-/// # Errors
-/// If a model cannot be run on the inputs.
-pub fn bisect(
-    a: &GraphModule,
-    b: &GraphModule,
-    inputs: impl Inputs,
-    tolerance: Tolerance,
-) -> Result<Option<Difference>> {
-    let inputs = inputs.into_args();
-    let pairs = pairs(a.graph(), b.graph());
-    let probe = |place: usize| -> Result<Option<String>> {
-        let (in_a, in_b) = pairs[place];
-        let value_a = prefix(a, in_a)?.run(inputs.clone())?;
-        let value_b = prefix(b, in_b)?.run(inputs.clone())?;
-        Ok(differ(&value_a, &value_b, tolerance))
-    };
-    let Some(last) = pairs.len().checked_sub(1) else { return Ok(None) };
-    let Some(mut message) = probe(last)? else { return Ok(None) };
-    // All before `low` agree, and `high` differs.
-    let (mut low, mut high) = (0, last);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match probe(middle)? {
-            Some(found) => (high, message) = (middle, found),
-            None => low = middle + 1,
-        }
-    }
-    let (in_a, in_b) = pairs[high];
-    Ok(Some(difference(a.graph(), in_a, b.graph(), in_b, message)))
-}
-
-/// Compares two ways to run a model, `run_a` and `run_b`, one node at a time; gives every node whose results are not
-/// close on the inputs that the first way computed.
-///
-/// # Errors
-/// If a node cannot be run in one of the ways.
-pub fn minimize(
-    module: &GraphModule,
-    inputs: impl Inputs,
-    tolerance: Tolerance,
-    run_a: impl FnMut(&GraphModule, Vec<Arg<Tensor>>) -> Result<Arg<Tensor>>,
-    run_b: impl FnMut(&GraphModule, Vec<Arg<Tensor>>) -> Result<Arg<Tensor>>,
-) -> Result<Vec<Difference>> {
-    let mut both = Both { run_a, run_b, tolerance, found: Vec::new() };
-    Interpreter::with_hooks(module, &mut both).run(inputs.into_args())?;
-    Ok(both.found)
-}
-
-/// The model up to a node: its output is that node's value, and what that does not need is left out.
-///
-/// # Errors
-/// If the node is not in the graph.
-pub fn prefix(module: &GraphModule, node: NodeId) -> Result<GraphModule> {
-    let mut prefix = module.clone();
-    prefix.edit(|graph| {
-        let op = graph.get(node).map(|node| node.op());
-        let op = op.ok_or_else(|| Error::new(ErrorKind::Graph, format!("node {node} is not in the graph")))?;
-        match graph.output_node() {
-            _ if op == Opcode::Output => {}
-            Some(output) => graph.set_args(output, vec![Arg::Value(node)]),
-            None => drop(graph.output(node)),
-        }
-        graph.eliminate_dead_code(|_, _| false);
-        Ok(())
-    })?;
-    prefix.delete_unused_state();
-    Ok(prefix)
-}
-
-struct Both<A, B> {
-    run_a: A,
-    run_b: B,
-    tolerance: Tolerance,
-    found: Vec<Difference>,
-}
-
-impl<A, B> Hooks<Tensor> for &mut Both<A, B>
-where
-    A: FnMut(&GraphModule, Vec<Arg<Tensor>>) -> Result<Arg<Tensor>>,
-    B: FnMut(&GraphModule, Vec<Arg<Tensor>>) -> Result<Arg<Tensor>>,
-{
-    fn run_node(&mut self, run: &mut Run<'_, Tensor>, id: NodeId) -> Result<Arg<Tensor>> {
-        let graph = run.module().graph();
-        if matches!(graph[id].op(), Opcode::Placeholder | Opcode::GetAttr | Opcode::Output) {
-            return run.dispatch(self, id);
-        }
-        let one = submodule(run.module(), graph[id].name(), &[id], &[id], &HashSet::new())?;
-        let inputs = one.inputs.iter().map(|input| run.fetch(&Arg::Value(*input))).collect::<Result<Vec<_>>>()?;
-        let value_a = (self.run_a)(&one.module, inputs.clone())?;
-        let value_b = (self.run_b)(&one.module, inputs)?;
-        let message = differ(&value_a, &value_b, self.tolerance);
-        self.found.extend(message.map(|message| difference(graph, id, graph, id, message)));
-        Ok(value_a)
-    }
-}
-
 /// The calls of the same name in two graphs, and the outputs, in the order of the second graph.
 fn pairs(a: &Graph, b: &Graph) -> Vec<(NodeId, NodeId)> {
     let calls = |op| matches!(op, Opcode::CallFunction | Opcode::CallMethod | Opcode::CallModule);
-    let by_name: std::collections::HashMap<&str, NodeId> =
-        a.nodes().filter(|(_, node)| calls(node.op())).map(|(id, node)| (node.name(), id)).collect();
+    let in_a = |name: &str| a.find(name).filter(|id| calls(a[*id].op()));
     let same = b.nodes().filter(|(_, node)| calls(node.op()));
-    let same = same.filter_map(|(id, node)| by_name.get(node.name()).map(|in_a| (*in_a, id)));
+    let same = same.filter_map(|(id, node)| in_a(node.name()).map(|in_a| (in_a, id)));
     same.chain(a.output_node().zip(b.output_node())).collect()
 }
 

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use smallvec::SmallVec;
+
 use super::effect;
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeId, Opcode, Target};
 use crate::graph_module::GraphModule;
-use crate::ops::Effect;
+use crate::ops::{Effect, Function};
 
 /// Merges calls and reads with equal targets and arguments into the first of them. `x.relu()` and `relu(x)` are equal.
 /// Random calls and calls with effects stay, and reads do not move across an effect. Gives how many nodes went.
@@ -17,7 +19,7 @@ use crate::ops::Effect;
 pub fn eliminate_common_subexpressions(module: &mut GraphModule) -> Result<usize> {
     module.edit_with_state(|graph, state| {
         let before = graph.len();
-        let mut first: HashMap<u64, Vec<NodeId>> = HashMap::new();
+        let mut first: HashMap<u64, SmallVec<[NodeId; 2]>> = HashMap::new();
         for id in graph.node_ids() {
             if matches!(graph[id].op(), Opcode::Placeholder | Opcode::Output) {
                 continue;
@@ -47,12 +49,10 @@ pub fn eliminate_common_subexpressions(module: &mut GraphModule) -> Result<usize
     })
 }
 
-/// What a node calls: the function itself, however it is written.
-fn callee(node: &Node) -> (Option<Opcode>, Target) {
-    match node.function() {
-        Some(function) => (None, Target::Function(function)),
-        None => (Some(node.op()), node.target().clone()),
-    }
+/// What a node calls: the function itself, however it is written, or the opcode and what it is of.
+fn callee(node: &Node) -> (Option<Function>, Option<(Opcode, &Target)>) {
+    let function = node.function();
+    (function, function.is_none().then(|| (node.op(), node.target())))
 }
 
 fn hash(node: &Node) -> u64 {

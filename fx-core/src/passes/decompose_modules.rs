@@ -34,6 +34,9 @@ pub fn decompose_modules_if(
         .filter(|(id, node)| modules.get(node.target().name()).is_some_and(|leaf| accept(graph, *id, &**leaf)))
         .map(|(id, _)| id)
         .collect();
+    if accepted.is_empty() {
+        return Ok(0);
+    }
     module.rewrite(Leaves::None, |call| match call.module() {
         Some(leaf) if accepted.contains(&call.id) => leaf.call_proxy(call.args.clone(), &call.kwargs).map(Some),
         _ => Ok(None),

@@ -16,7 +16,7 @@ use crate::arg::{Arg, Kwargs};
 use crate::codegen;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeArg, NodeId, NodeMap, Opcode};
-use crate::graph_module::{GraphModule, State};
+use crate::graph_module::GraphModule;
 use crate::ops;
 use crate::value::{Dim, Meta};
 pub(super) use order::dependencies;
@@ -69,7 +69,7 @@ pub(super) fn submodule(
         1 => results.remove(0),
         _ => Arg::Tuple(results),
     });
-    let state = state_of(module, &inner);
+    let state = module.state().used_by(&inner);
     Ok(Part { module: GraphModule::with_state(inner, state, class)?, inputs, outputs: outputs.to_vec() })
 }
 
@@ -153,23 +153,4 @@ fn set_shape(shape: Option<Arg<Meta>>, graph: &mut Graph, id: NodeId) {
     if let Some((shape, meta)) = shape.zip(graph.meta_mut(id)) {
         meta.insert(shape);
     }
-}
-
-/// The state that a graph refers to, found by path, so that the cost does not depend on how much there is.
-fn state_of(module: &GraphModule, graph: &Graph) -> State {
-    let (all, mut state) = (module.state(), State::new());
-    for (_, node) in graph.nodes() {
-        let path = node.target().name();
-        match node.op() {
-            Opcode::CallModule => {
-                state.modules.extend(all.modules.get_key_value(path).map(|(k, v)| (k.clone(), v.clone())))
-            }
-            Opcode::GetAttr => {
-                state.parameters.extend(all.parameters.get_key_value(path).map(|(k, v)| (k.clone(), v.clone())));
-                state.buffers.extend(all.buffers.get_key_value(path).map(|(k, v)| (k.clone(), v.clone())));
-            }
-            _ => {}
-        }
-    }
-    state
 }

@@ -7,9 +7,11 @@ use crate::arg::Arg;
 use crate::error::Result;
 use crate::graph::{Graph, NodeArg, NodeId, NodeMap, Opcode};
 use crate::graph_module::{GraphModule, State};
+use crate::interpreter::Interpreter;
 use crate::module::Buffer;
 use crate::ops::Effect;
 use crate::tensor::Tensor;
+use crate::value::Meta;
 
 /// The constant part of a module, split off: run it again when parameters have changed.
 pub struct Constants {
@@ -52,18 +54,49 @@ pub fn fold_constants(module: &mut GraphModule) -> Result<usize> {
 /// # Errors
 /// As [`fold_constants`].
 pub fn split_constants(module: &mut GraphModule) -> Result<Option<Constants>> {
+    split_if(module, |_| Ok(true))
+}
+
+/// As [`fold_constants`], but folds nothing if the constants take more than `limit` bytes beyond those of the state that
+/// they are computed from.
+///
+/// # Errors
+/// As [`fold_constants`].
+pub fn fold_constants_within(module: &mut GraphModule, limit: usize) -> Result<usize> {
+    let before = module.graph().len();
+    split_if(module, |part| {
+        let state = part.state_dict();
+        let read: usize = state.values().map(|tensor| tensor.numel() * tensor.dtype().size()).sum();
+        let mut written = 0_usize;
+        Interpreter::<Meta>::new(part).run(Vec::new())?.for_each(&mut |meta| {
+            written = written.saturating_add(match meta {
+                Meta::Tensor(tensor) => tensor.bytes().unwrap_or(usize::MAX),
+                Meta::Int(_) => 0,
+                Meta::Unknown => usize::MAX,
+            });
+        });
+        Ok(written <= read + limit)
+    })?;
+    Ok(before.saturating_sub(module.graph().len()))
+}
+
+/// Splits the constant part off if `accept` accepts it.
+fn split_if(module: &mut GraphModule, accept: impl FnOnce(&GraphModule) -> Result<bool>) -> Result<Option<Constants>> {
     module.edit_with_state(|graph, state| {
         let constants = constant_nodes(graph, state);
         let is_call = |id: &NodeId| graph[*id].op() != Opcode::GetAttr;
         let is_needed = |id: &NodeId| graph[*id].users().any(|user| !constants.contains(&user));
-        let order = graph.node_ids().into_iter().filter(|id| constants.contains(id));
-        let order: Vec<_> = order.collect();
+        let order: Vec<_> = graph.node_ids().into_iter().filter(|id| constants.contains(id)).collect();
         let results: Vec<_> = order.iter().copied().filter(|id| is_call(id) && is_needed(id)).collect();
         if results.is_empty() {
             return Ok(None);
         }
         let part = constant_part(graph, state, &order, &results)?;
-        let values = part.run(Vec::new())?;
+        if !accept(&part)? {
+            return Ok(None);
+        }
+        // Not by a plan: making one folds constants.
+        let values = Interpreter::<Tensor>::new(&part).run(Vec::new())?;
         let mut paths = Vec::new();
         for (id, value) in results.iter().zip(values.as_items().unwrap_or_default()) {
             let buffer = |tensor: &Tensor| {

@@ -1,10 +1,14 @@
 //! A sequence of passes, with constraints on their order, checks between them, and a log.
 
+mod log;
+
 use std::fmt;
 
 use super::as_one;
+use super::halve::first_failure;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph_module::GraphModule;
+pub use log::{Log, LogEntry};
 
 type Pass = Box<dyn Fn(&mut GraphModule) -> Result<usize>>;
 type Check = Box<dyn Fn(&GraphModule) -> Result<()>>;
@@ -30,23 +34,6 @@ pub struct PassManager {
     order: Vec<(String, String)>,
     checks: Vec<Check>,
     rounds: usize,
-}
-
-/// What each pass did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Log(pub Vec<LogEntry>);
-
-/// What one pass did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogEntry {
-    /// The name of the pass.
-    pub pass: String,
-    /// The number of its changes.
-    pub changes: usize,
-    /// The number of nodes before and after.
-    pub nodes: [usize; 2],
-    /// The lines of the graph that went, and those that came, in order.
-    pub lines: [Vec<String>; 2],
 }
 
 impl PassManager {
@@ -135,12 +122,8 @@ impl PassManager {
         if after(order.len())? {
             return Ok(None);
         }
-        let (mut good, mut bad) = (0, order.len());
-        while bad - good > 1 {
-            let middle = usize::midpoint(good, bad);
-            *(if after(middle)? { &mut good } else { &mut bad }) = middle;
-        }
-        Ok(Some(&self.passes[order[good]].0))
+        let bad = first_failure(1..order.len() + 1, |count| Ok(!after(count)?))?;
+        Ok(Some(&self.passes[order[bad - 1]].0))
     }
 
     fn step(&self, place: usize, module: &mut GraphModule) -> Result<LogEntry> {
@@ -149,14 +132,7 @@ impl PassManager {
         let changes = pass(module)?;
         module.graph().lint_with(module.state())?;
         self.checks.iter().try_for_each(|check| check(module))?;
-        let nodes = [before.len(), module.graph().len()];
-        let texts = [before.to_string(), module.graph().to_string()];
-        let only_in = |a: usize, b: usize| {
-            let other: std::collections::HashSet<_> = texts[b].lines().collect();
-            texts[a].lines().filter(|line| !other.contains(line)).map(|line| line.trim().to_owned()).collect()
-        };
-        let lines = [only_in(0, 1), only_in(1, 0)];
-        Ok(LogEntry { pass: name.clone(), changes, nodes, lines })
+        Ok(LogEntry::new(name, changes, &before, module.graph()))
     }
 
     fn located(&self, error: Error, place: usize, log: &Log) -> Error {
@@ -184,20 +160,6 @@ impl PassManager {
             order.push(left.remove(next));
         }
         Ok(order)
-    }
-}
-
-impl fmt::Display for Log {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, LogEntry { pass, changes, nodes: [before, after], .. }) in self.0.iter().enumerate() {
-            f.write_str(if place == 0 { "" } else { "\n" })?;
-            match changes {
-                0 => write!(f, "{pass}: no change")?,
-                1 => write!(f, "{pass}: 1 change, {before} to {after} nodes")?,
-                _ => write!(f, "{pass}: {changes} changes, {before} to {after} nodes")?,
-            }
-        }
-        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! throughout, as the output does to the end. State is counted apart. What a leaf module needs within itself, and what the
 //! plan saves by writing into operands that nobody else needs, is not counted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -127,7 +127,7 @@ fn bytes_of(graph: &Graph, id: NodeId) -> Result<usize> {
     let mut bytes = Some(0);
     shape.for_each(&mut |meta: &Meta| {
         let size = match meta {
-            Meta::Tensor(tensor) => tensor.numel().as_int().map(|numel| numel as usize * tensor.dtype.size()),
+            Meta::Tensor(tensor) => tensor.bytes(),
             Meta::Int(_) => Some(0),
             Meta::Unknown => None,
         };
@@ -142,13 +142,13 @@ fn shown(shape: &Arg<Meta>) -> String {
 
 fn check_order(graph: &Graph, order: &[NodeId]) -> Result<()> {
     let wrong = |message: String| Err(Error::new(ErrorKind::Graph, message));
-    let mut places = HashMap::new();
-    for (place, id) in order.iter().enumerate() {
+    let mut seen = HashSet::new();
+    for id in order {
         let Some(node) = graph.get(*id) else { return wrong(format!("node {id} is not in the graph")) };
-        if places.insert(*id, place).is_some() {
+        if !seen.insert(id) {
             return wrong(format!("%{} is in the schedule twice", node.name()));
         }
-        if let Some(input) = node.inputs().iter().find(|input| !places.contains_key(*input)) {
+        if let Some(input) = node.inputs().iter().find(|input| !seen.contains(input)) {
             let message = format!("%{} comes before its input %{} in the schedule", node.name(), graph[*input].name());
             return wrong(message);
         }

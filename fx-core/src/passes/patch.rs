@@ -74,9 +74,8 @@ impl Patch {
             if let Some(id) = known.copied().find(|id| !graph.contains(*id)) {
                 return Err(unknown(id));
             }
-            let last_of = |ids: HashSet<NodeId>| graph.node_ids().into_iter().rfind(|id| ids.contains(id));
-            let tapped = last_of(self.taps.iter().map(|(_, id)| *id).collect());
-            let place = tapped.or_else(|| last_of(self.shunts.iter().map(|(old, _)| *old).collect()));
+            let tapped = graph.last_of(self.taps.iter().map(|(_, id)| *id));
+            let place = tapped.or_else(|| graph.last_of(self.shunts.iter().map(|(old, _)| *old)));
             let Some(place) = place else { return Ok(Vec::new()) };
             let map: NodeMap = self.taps.iter().map(|(tap, id)| (*tap, NodeArg::Value(*id))).collect();
             let (output, copies) = Splicer::default().splice(graph, state, &part, map, place)?;

@@ -1,7 +1,5 @@
 //! Replacing what matches a pattern.
 
-use std::collections::HashMap;
-
 use super::splice::Splicer;
 use super::{Match, Part, Pattern};
 use crate::error::{Error, ErrorKind, Result};
@@ -71,7 +69,6 @@ impl Pattern {
         matches: Vec<Match>,
         f: &mut impl FnMut(&Graph, &State, &Match) -> Result<Option<Part>>,
     ) -> Result<Vec<Match>> {
-        let places: HashMap<NodeId, usize> = graph.nodes().enumerate().map(|(place, (id, _))| (id, place)).collect();
         // What a match gave may be an input of the next one.
         let mut moved = NodeMap::new();
         let mut replaced = Vec::new();
@@ -84,7 +81,7 @@ impl Pattern {
             let mut all = Vec::new();
             found.bindings.values().for_each(|arg| arg.for_each(&mut |id| all.push(*id)));
             all.retain(|id| graph.contains(*id));
-            let place = all.iter().copied().max_by_key(|id| places.get(id)).unwrap_or(found.anchor);
+            let place = graph.last_of(all).unwrap_or(found.anchor);
             let (_, copies) = splicer.splice(graph, state, &part, map.clone(), place)?;
             let copy_of = copies_of(&part, &map, &copies);
             for (old, new) in self.outputs().iter().zip(outputs) {
@@ -98,7 +95,7 @@ impl Pattern {
             let matched =
                 found.bindings.iter().filter(|(id, _)| !inputs.contains(id)).filter_map(|(_, arg)| arg.as_value());
             let mut matched: Vec<_> = matched.copied().collect();
-            matched.sort_by_key(|id| places.get(id));
+            graph.sort_by_order(&mut matched);
             graph.erase_unused(matched);
             found.replacements = copies;
             replaced.push(found);

@@ -65,6 +65,11 @@ impl TensorMeta {
     pub fn concrete_shape(&self) -> Option<SmallVec<[usize; 6]>> {
         self.shape.iter().map(|dim| dim.as_int().and_then(|dim| usize::try_from(dim).ok())).collect()
     }
+
+    /// The number of bytes that its elements take, if all dimensions are known.
+    pub fn bytes(&self) -> Option<usize> {
+        Some(self.concrete_shape()?.iter().product::<usize>() * self.dtype.size())
+    }
 }
 
 impl Meta {

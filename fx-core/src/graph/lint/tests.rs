@@ -84,7 +84,7 @@ fn arguments_are_defined_before_their_users() {
 #[test]
 fn names_are_unique() {
     let (mut graph, _, relu) = graph();
-    node(&mut graph, relu).name = "x".to_owned();
+    node(&mut graph, relu).name = "x".into();
     check(&graph, &["the name `x` is taken by another node"]);
 }
 
@@ -93,9 +93,9 @@ fn users_are_those_that_use() {
     let (mut graph, x, relu) = graph();
     node(&mut graph, x).users.clear();
     check(&graph, &["the recorded users are not the nodes that use it"]);
-    node(&mut graph, x).users.insert(relu);
+    node(&mut graph, x).users.push(relu);
     check(&graph, &[]);
-    node(&mut graph, x).users.insert(x);
+    node(&mut graph, x).users.push(x);
     check(&graph, &["the recorded users are not the nodes that use it"]);
 }
 

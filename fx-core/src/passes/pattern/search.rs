@@ -39,7 +39,6 @@ pub(super) struct Search<'a> {
     state: &'a State,
     /// The calls of modules that are calls of functions, in the pattern and in the graph.
     spelled: [Spelled; 2],
-    places: HashMap<NodeId, usize>,
     taken: HashSet<NodeId>,
 }
 
@@ -57,8 +56,7 @@ impl<'a> Search<'a> {
             false => Spelled::new(),
         };
         let spelled = [spelled(&pattern.part.graph, &pattern.part.state), spelled(graph, state)];
-        let places = graph.nodes().enumerate().map(|(place, (id, _))| (id, place)).collect();
-        Self { pattern, graph, state, spelled, places, taken: HashSet::new() }
+        Self { pattern, graph, state, spelled, taken: HashSet::new() }
     }
 
     pub(super) fn all(mut self) -> Vec<Match> {
@@ -191,7 +189,7 @@ impl<'a> Search<'a> {
     /// Whether nothing outside uses what would go, and nothing outside lies between what matches.
     fn can_be_replaced(&self, bindings: &IndexMap<NodeId, NodeArg>) -> bool {
         let matched: IndexMap<NodeId, NodeId> = self.matched(bindings).map(|(id, node)| (node, id)).collect();
-        let last = matched.keys().map(|id| self.places[id]).max().unwrap_or(0);
+        let Some(last) = self.graph.last_of(matched.keys().copied()) else { return true };
         let mut outside = Vec::new();
         for (node, wanted) in &matched {
             if self.graph[*node].op() == Opcode::GetAttr {
@@ -209,7 +207,7 @@ impl<'a> Search<'a> {
             if matched.contains_key(&id) {
                 return false;
             }
-            if self.places[&id] < last && seen.insert(id) {
+            if self.graph.comes_before(id, last) && seen.insert(id) {
                 outside.extend(self.graph[id].users());
             }
         }

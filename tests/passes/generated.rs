@@ -1,0 +1,31 @@
+//! What every pass makes of every model is Rust that compiles: all of it in one crate.
+
+use std::fs;
+
+use indexmap::IndexMap;
+
+use super::all_passes::{PASSES, convolutional, perceptrons, transformers};
+use super::crates;
+
+#[test]
+fn what_every_pass_gives_compiles() {
+    // Passes that do not change a model, or change it in the same way, have the same source.
+    let mut sources: IndexMap<String, String> = IndexMap::new();
+    for sample in [convolutional(), transformers(), perceptrons()].into_iter().flatten() {
+        for (name, pass) in PASSES {
+            let mut module = sample.module.clone();
+            pass(&mut module).expect("the pass succeeds");
+            sources.entry(module.code()).or_insert_with(|| format!("{name} of {}", sample.name));
+        }
+    }
+    let workspace = crates::workspace("generated_passes");
+    let folder = crates::member(&workspace, "passes", "");
+    let mut library = String::new();
+    for (place, (source, origin)) in sources.iter().enumerate() {
+        assert!(!source.contains("compile_error!"), "{origin}: {source}");
+        library += &format!("/// {origin}.\npub mod m{place};\n");
+        fs::write(folder.join(format!("m{place}.rs")), source).expect("the source is written");
+    }
+    fs::write(folder.join("lib.rs"), library).expect("the source is written");
+    crates::cargo(&workspace, &["build"]);
+}

@@ -1,7 +1,7 @@
 //! Expanding structs: modules, and structures of tensors.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Attribute, Fields, Generics, Item, ItemStruct, Member, Type, parse_quote};
@@ -107,6 +107,20 @@ fn implementations(
     let private = context.private();
     let text = name.to_string();
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let calls = ["Tensor", "Proxy", "Meta"].map(|value| {
+        let (method, value) = (format_ident!("call_{}", value.to_lowercase()), format_ident!("{value}"));
+        quote! {
+            fn #method(
+                &self,
+                args: ::std::vec::Vec<#private::Arg<#private::#value>>,
+                kwargs: &#private::Kwargs<#private::#value>,
+            ) -> #private::Result<#private::Arg<#private::#value>> {
+                #[allow(unused_imports, reason = "for modules without a forward")]
+                use #private::NoForward as _;
+                #private::Forward(self).call::<#private::#value>(args, kwargs)
+            }
+        }
+    });
     quote! {
         #[automatically_derived]
         impl #impl_generics #private::Visit for #name #type_generics #where_clause {
@@ -147,35 +161,7 @@ fn implementations(
                 #private::Forward(self).signature()
             }
 
-            fn call_tensor(
-                &self,
-                args: ::std::vec::Vec<#private::Arg<#private::Tensor>>,
-                kwargs: &#private::Kwargs<#private::Tensor>,
-            ) -> #private::Result<#private::Arg<#private::Tensor>> {
-                #[allow(unused_imports, reason = "for modules without a forward")]
-                use #private::NoForward as _;
-                #private::Forward(self).call::<#private::Tensor>(args, kwargs)
-            }
-
-            fn call_proxy(
-                &self,
-                args: ::std::vec::Vec<#private::Arg<#private::Proxy>>,
-                kwargs: &#private::Kwargs<#private::Proxy>,
-            ) -> #private::Result<#private::Arg<#private::Proxy>> {
-                #[allow(unused_imports, reason = "for modules without a forward")]
-                use #private::NoForward as _;
-                #private::Forward(self).call::<#private::Proxy>(args, kwargs)
-            }
-
-            fn call_meta(
-                &self,
-                args: ::std::vec::Vec<#private::Arg<#private::Meta>>,
-                kwargs: &#private::Kwargs<#private::Meta>,
-            ) -> #private::Result<#private::Arg<#private::Meta>> {
-                #[allow(unused_imports, reason = "for modules without a forward")]
-                use #private::NoForward as _;
-                #private::Forward(self).call::<#private::Meta>(args, kwargs)
-            }
+            #(#calls)*
 
             fn share(&self) -> #private::Arc<dyn #private::Module> {
                 #share

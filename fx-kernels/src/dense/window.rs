@@ -6,11 +6,13 @@
 use super::block::Block;
 use super::epilogue::Epilogue;
 use super::left::Left;
-use super::panels::tile_size;
 use super::tile::MOST_ROWS;
 use crate::elementwise::{Op, Operand, run_one};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
+
+/// The most rows of a tile: enough sums to hide how long a product takes, and few enough versions of the kernel.
+const ROWS: usize = 6;
 
 /// How a window's numbers become one, for each channel.
 #[derive(Clone, Copy)]
@@ -44,7 +46,7 @@ impl Sliding<'_> {
     /// If an operand is too short.
     pub(crate) fn run(&self, level: Level, out: &mut [f32], stride: usize) {
         /// Tiles that a thread works on at a time.
-        const TILES: usize = 4;
+        const TILES: usize = 8;
         let (rows, channels) = (self.rows, self.channels);
         if rows == 0 || channels == 0 {
             return;
@@ -55,7 +57,7 @@ impl Sliding<'_> {
             assert!(weights.len() >= self.left.runs() * channels, "there are too few weights");
         }
         self.epilogue.check(rows, channels);
-        let (most, _) = tile_size(level);
+        let most = ROWS;
         let out = Shared(out.as_mut_ptr());
         let block = TILES * most;
         for_each(rows.div_ceil(block), 8 * rows * channels * self.left.runs(), |index| {
@@ -101,6 +103,11 @@ impl Sliding<'_> {
     }
 }
 
+/// The reductions, as constants that choose a version of the kernel.
+const WEIGHTED: u8 = 0;
+const LARGEST: u8 = 1;
+const SCALED: u8 = 2;
+
 /// One tile: all channels of some rows.
 struct Job<'a> {
     sliding: &'a Sliding<'a>,
@@ -121,35 +128,45 @@ impl Kernel for Run<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        /// Runs the version for the number of rows, among those that fit the registers.
+        /// Runs the version for the number of rows.
         macro_rules! with_rows {
             ($($rows:literal)*) => {
                 match self.0.rows {
-                    $($rows if $rows <= V::ROWS => self.0.channels::<V, $rows>(),)*
+                    $($rows => self.0.reduce::<V, $rows>(),)*
                     rows => unreachable!("a tile of {rows} rows"),
                 }
             };
         }
-        with_rows!(1 2 3 4 5 6 7 8 9 10 11 12);
+        with_rows!(1 2 3 4 5 6);
     }
 }
 
 impl Job<'_> {
+    /// All channels, by the version for the reduction.
+    #[inline(always)]
+    fn reduce<V: Vector<Elem = f32>, const ROWS: usize>(&self) {
+        match self.sliding.reduction {
+            Reduction::Weighted(_) => self.channels::<V, ROWS, WEIGHTED>(),
+            Reduction::Largest => self.channels::<V, ROWS, LARGEST>(),
+            Reduction::Scaled(_) => self.channels::<V, ROWS, SCALED>(),
+        }
+    }
+
     /// All channels, two vectors at a time.
     #[inline(always)]
-    fn channels<V: Vector<Elem = f32>, const ROWS: usize>(&self) {
+    fn channels<V: Vector<Elem = f32>, const ROWS: usize, const KIND: u8>(&self) {
         let channels = self.sliding.channels;
         let mut channel = 0;
         while channel + 2 * V::LANES <= channels {
-            self.some::<V, ROWS, 2, false>(channel);
+            self.some::<V, ROWS, 2, KIND, false>(channel);
             channel += 2 * V::LANES;
         }
         if channel + V::LANES <= channels {
-            self.some::<V, ROWS, 1, false>(channel);
+            self.some::<V, ROWS, 1, KIND, false>(channel);
             channel += V::LANES;
         }
         if channel < channels {
-            self.some::<V, ROWS, 1, true>(channel);
+            self.some::<V, ROWS, 1, KIND, true>(channel);
         }
     }
 
@@ -158,14 +175,17 @@ impl Job<'_> {
     /// The loops over constants are unrolled, so that the sums are registers.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn some<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize, const PART: bool>(&self, channel: usize) {
+    fn some<V, const ROWS: usize, const VECTORS: usize, const KIND: u8, const PART: bool>(&self, channel: usize)
+    where
+        V: Vector<Elem = f32>,
+    {
         let Sliding { channels, reduction, epilogue, left, .. } = self.sliding;
         let load = |from: *const f32, v: usize| -> V {
             let from = from.wrapping_add(channel + v * V::LANES);
             // SAFETY: whoever makes a job gives rows of so many channels.
             unsafe { if PART { V::load_first(from, channels - channel) } else { V::load_at(from) } }
         };
-        let start = if let Reduction::Largest = reduction { V::splat(f32::NEG_INFINITY) } else { V::zero() };
+        let start = if KIND == LARGEST { V::splat(f32::NEG_INFINITY) } else { V::zero() };
         let mut sums = [[start; VECTORS]; ROWS];
         for tap in 0..left.runs() {
             let table = self.table.wrapping_add(tap * MOST_ROWS);
@@ -180,10 +200,10 @@ impl Job<'_> {
                 let row = unsafe { *table.add(i) };
                 for v in 0..VECTORS {
                     let x = load(row, v);
-                    sums[i][v] = match reduction {
-                        Reduction::Weighted(_) => x.mul_add(weights[v], sums[i][v]),
-                        Reduction::Largest => V::select(sums[i][v].eq(sums[i][v]), sums[i][v].max(x), sums[i][v]),
-                        Reduction::Scaled(_) => sums[i][v] + x,
+                    sums[i][v] = match KIND {
+                        WEIGHTED => x.mul_add(weights[v], sums[i][v]),
+                        LARGEST => V::select(sums[i][v].eq(sums[i][v]), sums[i][v].max(x), sums[i][v]),
+                        _ => sums[i][v] + x,
                     };
                 }
             }
@@ -192,7 +212,7 @@ impl Job<'_> {
             let row = self.first + i;
             for v in 0..VECTORS {
                 let mut sum = sums[i][v];
-                if let Reduction::Scaled(_) = reduction {
+                if KIND == SCALED {
                     sum = sum * V::splat(self.scales[i]);
                 }
                 if let Some(bias) = epilogue.bias {

@@ -27,7 +27,7 @@ impl Graph {
         let args = node.args.iter().map(|arg| arg.try_flat_map(&mut input)).collect::<Result<Vec<_>>>()?;
         let kwargs = node.kwargs.try_flat_map(&mut input)?;
         self.check_inputs(&args, &kwargs)?;
-        let copy = self.create_node(node.op, node.target.clone(), args, kwargs, Some(&node.name));
+        let copy = self.create_node(node.op, node.target.clone(), args, kwargs, Some(node.name()));
         if let Some(new) = self.node_mut(copy) {
             new.annotation.clone_from(&node.annotation);
             new.meta = node.meta.clone();

@@ -341,7 +341,7 @@ impl Graph {
     }
 
     fn display_name(&self, id: NodeId) -> String {
-        self.get(id).map_or_else(|| id.to_string(), |node| format!("%{}", node.name))
+        self.get(id).map_or_else(|| id.to_string(), |node| format!("%{}", node.name()))
     }
 
     #[track_caller]

@@ -56,42 +56,42 @@ impl Graph {
 
     /// All violations of the rules, in the order of the nodes.
     pub fn violations(&self, owner: Option<&dyn Owner>) -> Vec<Violation> {
-        let mut lint = Lint { graph: self, violations: Vec::new(), uses: self.uses() };
-        let mut defined = vec![false; self.slot_count()];
+        let mut lint = Lint {
+            graph: self,
+            violations: Vec::new(),
+            defined: vec![false; self.slot_count()],
+            named: vec![false; self.names.len()],
+            uses: vec![NodeIds::new(); self.slot_count()],
+        };
         for (id, node) in self.nodes() {
             lint.target(id, node);
             lint.count(id, node);
-            lint.arguments(id, node, &defined);
+            lint.arguments(id, node);
             lint.name(id, node);
-            lint.users(id, node);
             if node.op() == Opcode::Output && self.next(id).is_some() {
                 lint.add(id, "the output is not the last node");
             }
             if let Some(owner) = owner {
                 lint.path(id, node, owner);
             }
-            defined[id.index()] = true;
         }
-        lint.violations
-    }
-
-    /// The nodes whose arguments mention each node, each once, by its index.
-    fn uses(&self) -> Vec<NodeIds> {
-        let mut uses = vec![NodeIds::new(); self.slot_count()];
         for (id, node) in self.nodes() {
-            node.for_each_input(&mut |input| {
-                if self.contains(input) && uses[input.index()].last() != Some(&id) {
-                    uses[input.index()].push(id);
-                }
-            });
+            lint.users(id, node);
         }
-        uses
+        let mut violations = lint.violations;
+        violations.sort_by_key(|violation| self.rank(violation.node));
+        violations
     }
 }
 
 struct Lint<'a> {
     graph: &'a Graph,
     violations: Vec<Violation>,
+    /// By index: the nodes before this one.
+    defined: Vec<bool>,
+    /// By number: their names.
+    named: Vec<bool>,
+    /// By index: the nodes whose arguments mention a node, each once.
     uses: Vec<NodeIds>,
 }
 
@@ -128,23 +128,28 @@ impl Lint<'_> {
         self.add(id, format!("{} nodes have {rule}, found {found}", node.op()));
     }
 
-    fn arguments(&mut self, id: NodeId, node: &Node, defined: &[bool]) {
-        let is_fine = |input: &NodeId| self.graph.contains(*input) && defined[input.index()];
-        let mut fine = true;
-        node.for_each_input(&mut |input| fine &= is_fine(&input));
-        let faulty =
-            if fine { NodeIds::new() } else { node.inputs().into_iter().filter(|input| !is_fine(input)).collect() };
+    fn arguments(&mut self, id: NodeId, node: &Node) {
+        let mut faulty = NodeIds::new();
+        node.for_each_input(&mut |input| {
+            let is_known = self.graph.contains(input);
+            if is_known && self.uses[input.index()].last() != Some(&id) {
+                self.uses[input.index()].push(id);
+            }
+            if !(is_known && self.defined[input.index()] || faulty.contains(&input)) {
+                faulty.push(input);
+            }
+        });
         for input in faulty {
             match self.graph.get(input) {
                 None => self.add(id, format!("{input} does not belong to this graph, but is used as an argument")),
                 Some(other) => self.add(id, format!("%{} is used before it is defined", other.name())),
             }
         }
+        self.defined[id.index()] = true;
     }
 
     fn name(&mut self, id: NodeId, node: &Node) {
-        // Each name was given to one node.
-        if self.graph.names.node(node.name()) != Some(id) {
+        if std::mem::replace(&mut self.named[node.name.number], true) {
             self.add(id, format!("the name `{}` is taken by another node", node.name()));
         }
     }

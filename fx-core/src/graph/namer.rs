@@ -8,6 +8,13 @@ use std::sync::Arc;
 
 use super::{NodeId, Opcode, Target};
 
+/// A name that was given. Those with equal numbers are equal.
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    pub(super) text: Arc<str>,
+    pub(super) number: usize,
+}
+
 /// The names given so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Namer {
@@ -19,7 +26,7 @@ pub(super) struct Namer {
 
 impl Namer {
     /// A new name like `candidate` for a node.
-    pub(super) fn create(&mut self, candidate: &str, node: NodeId) -> Arc<str> {
+    pub(super) fn create(&mut self, candidate: &str, node: NodeId) -> Name {
         let mut name = identifier(candidate);
         let (base, number) = split(&name);
         let mut count = match number {
@@ -37,9 +44,14 @@ impl Namer {
             Some(last) => *last = count,
             None => drop(self.counts.insert(name[..end].to_owned(), count)),
         }
-        let name: Arc<str> = name.into();
-        self.given.insert(name.clone(), node);
+        let name = Name { text: name.into(), number: self.given.len() };
+        self.given.insert(name.text.clone(), node);
         name
+    }
+
+    /// How many names were given.
+    pub(super) fn len(&self) -> usize {
+        self.given.len()
     }
 
     /// The node that a name was given to, which may have another one now, or be gone.
@@ -130,7 +142,7 @@ mod tests {
     fn check(candidates: &str, expected: &str) {
         let mut namer = Namer::default();
         let node = NodeId { index: 0, generation: 0 };
-        let names: Vec<_> = candidates.split(' ').map(|candidate| namer.create(candidate, node)).collect();
+        let names: Vec<_> = candidates.split(' ').map(|candidate| namer.create(candidate, node).text).collect();
         assert_eq!(names.join(" "), expected);
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use smallvec::SmallVec;
 
+use super::namer::Name;
 use super::{Metadata, NodeArg};
 use crate::arg::Kwargs;
 use crate::error::Error;
@@ -49,7 +50,7 @@ pub enum Target {
 /// One call in a graph.
 #[derive(Clone)]
 pub struct Node {
-    pub(super) name: Arc<str>,
+    pub(super) name: Name,
     pub(super) op: Opcode,
     pub(super) target: Target,
     pub(super) args: SmallVec<[NodeArg; 2]>,
@@ -125,7 +126,7 @@ impl Target {
 impl Node {
     /// Its name, unique in the graph.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.name.text
     }
 
     /// What it does.

@@ -50,7 +50,7 @@ impl Graph {
         ids.into_iter().max_by_key(|id| self.rank(*id))
     }
 
-    fn rank(&self, id: NodeId) -> Option<u64> {
+    pub(super) fn rank(&self, id: NodeId) -> Option<u64> {
         self.get(id).map(|_| self.slots[id.index()].rank)
     }
 
@@ -118,7 +118,7 @@ impl Graph {
                 op => namer::candidate(op, node.target()),
             };
             let name = names.create(&candidate, id);
-            if let Some(node) = self.node_mut(id).filter(|node| node.name != name) {
+            if let Some(node) = self.node_mut(id) {
                 node.name = name;
             }
         }

@@ -86,7 +86,7 @@ impl<'a> Text<'a> {
             self.prefix = prefix;
             return;
         }
-        self.push(&["%", &node.name, " : "]);
+        self.push(&["%", node.name(), " : "]);
         if let Some(annotation) = node.annotation() {
             self.push(&[&delimited(annotation, "[num_users="), " "]);
         }
@@ -123,7 +123,7 @@ impl<'a> Text<'a> {
         match arg {
             Arg::None => self.push(&["None"]),
             Arg::Value(id) => match self.graph.get(*id) {
-                Some(node) => self.push(&[self.prefix, &node.name]),
+                Some(node) => self.push(&[self.prefix, node.name()]),
                 None => self.display(id),
             },
             Arg::Bool(true) => self.push(&["True"]),

@@ -25,9 +25,7 @@ pub fn effect(state: &State, node: &Node) -> Effect {
 }
 
 fn writes_buffers(module: &dyn Module) -> bool {
-    let entries = entries(module);
-    entries.iter().any(|(_, entry)| matches!(entry, Entry::Training(flag) if flag.get()))
-        && entries.iter().any(|(_, entry)| matches!(entry, Entry::Buffer(_)))
+    module.is_training() && entries(module).iter().any(|(_, entry)| matches!(entry, Entry::Buffer(_)))
 }
 
 fn effect_of_forward(module: &dyn Module, node: &Node) -> Effect {

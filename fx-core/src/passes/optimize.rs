@@ -6,7 +6,6 @@ use super::{
 };
 use crate::error::Result;
 use crate::graph_module::GraphModule;
-use crate::module::{Entry, Module, entries};
 
 /// How many bytes constants may take beyond those of the state that they are computed from.
 const CONSTANTS: usize = 1 << 20;
@@ -21,7 +20,7 @@ const CONSTANTS: usize = 1 << 20;
 /// If the `forward` of a module cannot be captured, or a constant cannot be computed.
 pub fn optimize(module: &mut GraphModule) -> Result<usize> {
     as_one(module, |module| {
-        let decomposed = decompose_modules_if(module, |_, _, leaf| !is_training(leaf))?;
+        let decomposed = decompose_modules_if(module, |_, _, leaf| !leaf.is_training())?;
         let passes: [fn(&mut GraphModule) -> Result<usize>; 10] = [
             remove_identities,
             eliminate_dead_code,
@@ -36,8 +35,4 @@ pub fn optimize(module: &mut GraphModule) -> Result<usize> {
         ];
         passes.iter().try_fold(decomposed, |count, pass| Ok(count + pass(module)?))
     })
-}
-
-fn is_training(module: &dyn Module) -> bool {
-    entries(module).iter().any(|(_, entry)| matches!(entry, Entry::Training(flag) if flag.get()))
 }

@@ -83,8 +83,9 @@ fn arguments_are_defined_before_their_users() {
 
 #[test]
 fn names_are_unique() {
-    let (mut graph, _, relu) = graph();
-    node(&mut graph, relu).name = "x".into();
+    let (mut graph, x, relu) = graph();
+    let name = graph[x].name.clone();
+    node(&mut graph, relu).name = name;
     check(&graph, &["the name `x` is taken by another node"]);
 }
 

@@ -12,7 +12,7 @@ use crate::passes::halve::first_failure;
 /// plans, as many as the logarithm of the number of nodes.
 ///
 /// It relies on that what differs goes on to differ; where a difference vanishes again (in a comparison, say), use
-/// [`compare`].
+/// [`compare`](super::compare).
 ///
 /// # Errors
 /// If a model cannot be run on the inputs.

@@ -272,7 +272,7 @@ fn random_graph() -> impl Strategy<Value = Graph> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_graph_agrees_with_its_model(edits in prop::collection::vec(edit(), 1..40)) {

@@ -56,6 +56,8 @@ fn recipes() -> impl Strategy<Value = Vec<Recipe>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn parts_of_any_kind(
         recipes in recipes(),

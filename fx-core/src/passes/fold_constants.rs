@@ -39,14 +39,12 @@ impl Constants {
 }
 
 /// Replaces what does not depend on the inputs by buffers with its values. Random calls, and what they give, stay. Gives
-/// how many nodes went.
+/// how many calls went.
 ///
 /// # Errors
 /// If a constant cannot be computed.
 pub fn fold_constants(module: &mut GraphModule) -> Result<usize> {
-    let before = module.graph().len();
-    split_constants(module)?;
-    Ok(before.saturating_sub(module.graph().len()))
+    fold_if(module, |_| Ok(true))
 }
 
 /// As [`fold_constants`], and gives the constant part; None if there is none.
@@ -63,8 +61,7 @@ pub fn split_constants(module: &mut GraphModule) -> Result<Option<Constants>> {
 /// # Errors
 /// As [`fold_constants`].
 pub fn fold_constants_within(module: &mut GraphModule, limit: usize) -> Result<usize> {
-    let before = module.graph().len();
-    split_if(module, |part| {
+    fold_if(module, |part| {
         let state = part.state_dict();
         let read: usize = state.values().map(|tensor| tensor.numel() * tensor.dtype().size()).sum();
         let mut written = 0_usize;
@@ -76,8 +73,15 @@ pub fn fold_constants_within(module: &mut GraphModule, limit: usize) -> Result<u
             });
         });
         Ok(written <= read + limit)
-    })?;
-    Ok(before.saturating_sub(module.graph().len()))
+    })
+}
+
+/// Splits the constant part off if `accept` accepts it, and counts the calls that went. Reads come and go.
+fn fold_if(module: &mut GraphModule, accept: impl FnOnce(&GraphModule) -> Result<bool>) -> Result<usize> {
+    let calls = |module: &GraphModule| module.graph().nodes().filter(|(_, node)| node.op() != Opcode::GetAttr).count();
+    let before = calls(module);
+    split_if(module, accept)?;
+    Ok(before - calls(module))
 }
 
 /// Splits the constant part off if `accept` accepts it.

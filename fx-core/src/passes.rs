@@ -16,6 +16,7 @@ mod fuse_bn_conv;
 mod fuse_conv_bn;
 mod fuse_linear_bn;
 mod fuse_pointwise;
+mod fusion;
 mod layer;
 mod manager;
 mod matmul_to_linear;

@@ -3,6 +3,7 @@
 //! `relu(conv2d(x, weight, bias) + y)` becomes `conv2d_pointwise(x, weight, bias, y, attr="relu")`, whose kernel does
 //! the rest while a result is in registers.
 
+use super::fusion::{only_user, replace_chain, sum_after};
 use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
@@ -44,29 +45,23 @@ struct Chain {
 
 fn follow(graph: &Graph, product: NodeId) -> Chain {
     let mut chain = Chain { nodes: vec![product], other: None, attr: None };
-    let mut last = product;
-    while chain.attr.is_none() && graph[last].users().len() == 1 {
-        let Some(user) = graph[last].users().next() else { break };
-        let (node, args) = (&graph[user], graph[user].args());
-        let others: Vec<_> = args.iter().filter(|arg| arg.as_value() != Some(&last)).collect();
-        let is_sum = node.function() == Some(ops::add) && node.kwargs().is_empty();
-        match (others.as_slice(), node.function()) {
-            ([other @ Arg::Value(_)], _) if is_sum && chain.other.is_none() => chain.other = Some((*other).clone()),
-            ([], Some(function)) if args.len() == 1 => match Attr::of(function, node.kwargs()) {
-                Some(attr) => chain.attr = Some(attr),
-                None => break,
-            },
-            _ => break,
-        }
+    if let Some((sum, other @ Arg::Value(_))) = sum_after(graph, product) {
+        chain.nodes.push(sum);
+        chain.other = Some(other);
+    }
+    let last = chain.nodes.last().and_then(|last| only_user(graph, *last));
+    if let Some(user) = last
+        && let (node, [Arg::Value(_)]) = (&graph[user], graph[user].args())
+        && let Some(attr) = node.function().and_then(|function| Attr::of(function, node.kwargs()))
+    {
         chain.nodes.push(user);
-        last = user;
+        chain.attr = Some(attr);
     }
     chain
 }
 
-/// Puts one call in the place of the last of a chain: there all operands are defined.
 fn replace(graph: &mut Graph, fused: Function, chain: Chain) -> Result<()> {
-    let (product, last) = (chain.nodes[0], chain.nodes[chain.nodes.len() - 1]);
+    let product = chain.nodes[0];
     let mut args = graph[product].args().to_vec();
     args.resize(3, Arg::None);
     args.extend(chain.other);
@@ -74,11 +69,5 @@ fn replace(graph: &mut Graph, fused: Function, chain: Chain) -> Result<()> {
     if let Some(attr) = chain.attr {
         kwargs.insert("attr", Arg::Str(attr.to_string().into()));
     }
-    let meta = graph[last].meta().clone();
-    let call = graph.inserting_before(last, |graph| graph.call(Opcode::CallFunction, fused, args, kwargs));
-    if let Some(noted) = graph.meta_mut(call) {
-        *noted = meta;
-    }
-    graph.replace_all_uses_with(last, call);
-    chain.nodes.iter().rev().try_for_each(|id| graph.erase_node(*id))
+    replace_chain(graph, &chain.nodes, |graph| graph.call(Opcode::CallFunction, fused, args, kwargs))
 }

@@ -2,6 +2,7 @@
 //!
 //! The transposed matrix is a view, so nothing is copied; a plan packs the weight from where it is.
 
+use super::fusion::{replace_chain, sum_after};
 use crate::arg::{Arg, Key, Kwargs};
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
@@ -52,35 +53,14 @@ impl Product {
         Some(product)
     }
 
-    /// Puts the layer in the place of the last call: there all operands are defined.
     fn replace(self, graph: &mut Graph) -> Result<()> {
-        let Some(&last) = self.nodes.last() else { return Ok(()) };
-        let meta = graph[last].meta().clone();
-        let layer = graph.inserting_before(last, |graph| {
+        replace_chain(graph, &self.nodes, |graph| {
             let dims: Kwargs<NodeId> =
                 [("dim0", 0), ("dim1", 1)].map(|(key, dim)| (Key::from(key), Arg::Int(dim))).into_iter().collect();
             let weight = graph.call(Opcode::CallFunction, ops::transpose, [self.weight], dims);
             let mut args = vec![self.input, weight.into()];
             args.extend((!self.bias.is_none()).then_some(self.bias));
             graph.call(Opcode::CallFunction, ops::linear, args, Kwargs::new())
-        });
-        if let Some(noted) = graph.meta_mut(layer) {
-            *noted = meta;
-        }
-        graph.replace_all_uses_with(last, layer);
-        self.nodes.iter().rev().try_for_each(|id| graph.erase_node(*id))
+        })
     }
-}
-
-/// The sum that alone uses a node, and its other operand.
-fn sum_after(graph: &Graph, id: NodeId) -> Option<(NodeId, NodeArg)> {
-    let user = graph[id].users().next().filter(|_| graph[id].users().len() == 1)?;
-    let node = &graph[user];
-    let other = match node.args() {
-        [a, b] if a.as_value() == Some(&id) => b,
-        [a, b] if b.as_value() == Some(&id) => a,
-        _ => return None,
-    };
-    let is_sum = node.function() == Some(ops::add) && node.kwargs().is_empty() && other.as_value() != Some(&id);
-    is_sum.then(|| (user, other.clone()))
 }

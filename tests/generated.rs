@@ -5,6 +5,8 @@
 
 #[path = "support/crates.rs"]
 mod crates;
+#[path = "support/small.rs"]
+mod small;
 
 use std::fmt::Write;
 use std::fs;
@@ -12,7 +14,7 @@ use std::path::Path;
 
 use fx::codegen::FolderOptions;
 use fx::graph_module::State;
-use fx::nn::models::{Bert, BertConfig, MobileNetV2, MobileNetV2Config, resnet50};
+use fx::nn::models::{Bert, MobileNetV2, MobileNetV2Config, resnet50};
 use fx::prelude::*;
 use fx::value::Tree;
 use fx::{Arg, Graph, GraphModule, Kwargs, NodeId, ops};
@@ -186,15 +188,7 @@ fn model<M: fx::Traceable<Static = ()>>(
 }
 
 fn models() -> Vec<Sample> {
-    let config = BertConfig {
-        vocab_size: 50,
-        hidden_size: 32,
-        num_hidden_layers: 2,
-        num_attention_heads: 4,
-        intermediate_size: 64,
-        max_position_embeddings: 16,
-        ..BertConfig::base()
-    };
+    let config = small::bert();
     let tokens = Tensor::from([[1_i64, 7, 49, 0, 3, 3, 12]]);
     let ones = Tensor::ones([1, 7]).to_dtype(DType::I64);
     let zeros = Tensor::zeros([1, 7]).to_dtype(DType::I64);

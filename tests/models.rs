@@ -18,8 +18,10 @@ use serde_json::Value as Json;
 
 mod support {
     pub(crate) mod fill;
+    pub(crate) mod small;
 }
 use support::fill::{fill, floats, integers};
+use support::small;
 
 fn golden(name: &str) -> Json {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/models/{name}.json"));
@@ -244,15 +246,7 @@ fn vision_transformer() {
 
 #[test]
 fn bert() {
-    let config = BertConfig {
-        vocab_size: 50,
-        hidden_size: 32,
-        num_hidden_layers: 2,
-        num_attention_heads: 4,
-        intermediate_size: 64,
-        max_position_embeddings: 16,
-        ..BertConfig::base()
-    };
+    let config = small::bert();
     let model = Bert::new(&config);
     let ids = integers("input_ids", &[2, 7], 50);
     let mask = Tensor::from([[1_i64, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0]]);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fx_core::module::{Entry, Signature, Visit, Visitor, entries, module_at};
 use fx_core::tensor::{load_safetensors, load_safetensors_bytes, save_safetensors};
@@ -302,4 +303,39 @@ fn a_file_is_replaced_as_a_whole() {
     let left = fs::read_dir(path.parent().expect("it has a folder")).expect("the folder is ours").count();
     assert_eq!(left, 2);
     remove(&path);
+}
+
+/// A lazy parameter of three zeros that counts how often it was made.
+fn counted() -> (Parameter, Arc<AtomicUsize>) {
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&made);
+    let lazy = Parameter::lazy(&[3], DType::F32, move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        Tensor::filled([3], 0.0, DType::F32)
+    });
+    (lazy, made)
+}
+
+#[test]
+fn a_lazy_tensor_is_made_once_when_read() {
+    let (lazy, made) = counted();
+    let other = lazy.clone();
+    assert_eq!((lazy.shape(), lazy.dtype(), made.load(Ordering::Relaxed)), (vec![3], DType::F32, 0));
+    std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(|| other.tensor()))));
+    check(lazy.tensor(), "tensor([0.0000, 0.0000, 0.0000], f32)");
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_lazy_tensor_that_is_set_first_is_never_made() {
+    let (lazy, made) = counted();
+    lazy.set(Tensor::filled([3], 2.0, DType::F32)).unwrap();
+    check(lazy.tensor(), "tensor([2.0000, 2.0000, 2.0000], f32)");
+    assert_eq!(made.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+#[should_panic(expected = "a tensor is made with the shape that it was said to have")]
+fn a_lazy_tensor_of_another_shape_panics() {
+    Parameter::lazy(&[2], DType::F32, || Tensor::scalar(0.0_f32)).tensor();
 }

@@ -9,6 +9,8 @@ mod split;
 
 #[path = "../support/fill.rs"]
 mod fill;
+#[path = "../support/small.rs"]
+mod small;
 
 use fx::prelude::*;
 use fx::value::Dim;

@@ -2,7 +2,7 @@
 
 use fx::draw::{DotOptions, dot, html, svg};
 use fx::nn::models::{
-    Bert, BertConfig, DeepRecommender, DeepRecommenderConfig, Dlrm, DlrmConfig, Gpt2, Gpt2Config, Mlp, MobileNetV2,
+    Bert, DeepRecommender, DeepRecommenderConfig, Dlrm, DlrmConfig, Gpt2, Gpt2Config, Mlp, MobileNetV2,
     MobileNetV2Config, PaintActor, Vgg, VggConfig, VisionTransformer, VisionTransformerConfig, resnet18,
 };
 use fx::ops::Tolerance;
@@ -15,6 +15,7 @@ use fx::{Arg, GraphModule, Interpreter, Meta, Module, NodeId, Traceable};
 
 use super::check_close;
 use super::fill::{fill, floats, integers};
+use super::small;
 
 fn args(inputs: &[Tensor]) -> Vec<Arg<Tensor>> {
     inputs.iter().cloned().map(Arg::Value).collect()
@@ -105,15 +106,7 @@ fn image_models() {
 
 #[test]
 fn language_models() {
-    let bert = BertConfig {
-        vocab_size: 50,
-        hidden_size: 32,
-        num_hidden_layers: 2,
-        num_attention_heads: 4,
-        intermediate_size: 64,
-        max_position_embeddings: 16,
-        ..BertConfig::base()
-    };
+    let bert = small::bert();
     let mask = Tensor::from([[1_i64, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0]]);
     let ids = || integers("input_ids", &[2, 7], 50);
     check(&Bert::new(&bert), &[ids(), mask, integers("token_type_ids", &[2, 7], 2)]);

@@ -3,7 +3,7 @@
 
 use fx::nn::models::resnet::{Bottleneck, ResNet};
 use fx::nn::models::{
-    Bert, BertConfig, DeepRecommender, DeepRecommenderConfig, Dlrm, DlrmConfig, Gpt2, Gpt2Config, Mlp, MobileNetV2,
+    Bert, DeepRecommender, DeepRecommenderConfig, Dlrm, DlrmConfig, Gpt2, Gpt2Config, Mlp, MobileNetV2,
     MobileNetV2Config, PaintActor, Vgg, VggConfig, VisionTransformer, VisionTransformerConfig, resnet18,
 };
 use fx::passes::*;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::fill::{fill, floats, integers};
-use super::{check_close, parameters, run};
+use super::{check_close, parameters, run, small};
 
 pub(super) type Pass = (&'static str, fn(&mut GraphModule) -> fx::Result<usize>);
 
@@ -103,15 +103,7 @@ pub(super) fn transformers() -> Vec<Sample> {
         num_classes: 10,
         ..VisionTransformerConfig::vit_b_16()
     };
-    let bert = BertConfig {
-        vocab_size: 50,
-        hidden_size: 32,
-        num_hidden_layers: 2,
-        num_attention_heads: 4,
-        intermediate_size: 64,
-        max_position_embeddings: 16,
-        ..BertConfig::base()
-    };
+    let bert = small::bert();
     let gpt2 = Gpt2Config { vocab_size: 50, n_positions: 16, n_embd: 32, n_layer: 2, n_head: 4, ..Default::default() };
     let ids = integers("input_ids", &[2, 7], 50);
     let words = vec![ids.clone(), ids.ones_like(), integers("token_type_ids", &[2, 7], 2)];
@@ -229,7 +221,7 @@ fn build(recipes: &[Recipe], outputs: &[Index]) -> GraphModule {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_sequences_of_passes_keep_the_numbers(

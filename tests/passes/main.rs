@@ -6,6 +6,9 @@ mod support;
 #[path = "../support/crates.rs"]
 mod crates;
 
+#[path = "../support/small.rs"]
+mod small;
+
 #[path = "../support/fill.rs"]
 #[allow(dead_code, reason = "not every test uses everything")]
 mod fill;

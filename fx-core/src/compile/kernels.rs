@@ -12,6 +12,7 @@ mod recurrent;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fx_kernels::dense::{ConvShape, PackedConv, PackedLinear};
@@ -171,51 +172,57 @@ impl<'a> Site<'a> {
 /// Weights that were packed, by the tensor that they come from: plans for other shapes share them.
 #[derive(Default)]
 pub(super) struct Packs {
-    convs: Mutex<HashMap<(usize, ConvShape), (Tensor, Arc<PackedConv>)>>,
-    linears: Mutex<HashMap<Matrix, (Tensor, Arc<PackedLinear>)>>,
-    cells: Mutex<HashMap<(usize, usize), (Tensor, Arc<PackedCell>)>>,
+    convs: Cache<(usize, ConvShape), PackedConv>,
+    linears: Cache<(usize, usize, [usize; 2]), PackedLinear>,
+    cells: Cache<(usize, usize), PackedCell>,
 }
 
-/// A matrix by its storage, offset and strides.
-type Matrix = (usize, usize, [usize; 2]);
+/// What was packed, with the tensor that a key names, so that no other gets its name.
+struct Cache<K, P>(Mutex<HashMap<K, (Tensor, Arc<P>)>>);
+
+impl<K, P> Default for Cache<K, P> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash, P> Cache<K, P> {
+    fn get(&self, key: K, weight: &Tensor, pack: impl FnOnce() -> P) -> Arc<P> {
+        let mut packs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&packs.entry(key).or_insert_with(|| (weight.clone(), Arc::new(pack()))).1)
+    }
+
+    fn bytes(&self, of: impl Fn(&P) -> usize) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(|(_, pack)| of(pack)).sum()
+    }
+}
 
 impl Packs {
+    /// The weight of a convolution, contiguous.
     fn conv(&self, weight: &Tensor, shape: ConvShape) -> Arc<PackedConv> {
-        let mut packs = self.convs.lock().unwrap_or_else(PoisonError::into_inner);
-        let pack = || (weight.clone(), Arc::new(PackedConv::new(weight.as_slice().unwrap_or(&[]), shape)));
-        Arc::clone(&packs.entry((weight.storage_id(), shape)).or_insert_with(pack).1)
+        let pack = || PackedConv::new(weight.as_slice().unwrap_or(&[]), shape);
+        self.convs.get((weight.storage_id(), shape), weight, pack)
     }
 
     /// The right operand of a product, `[inputs, outputs]` with any strides.
     fn linear(&self, right: &Tensor) -> Arc<PackedLinear> {
         let (shape, strides) = (right.shape(), right.strides());
+        let matrix = || fx_kernels::Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
         let key = (right.storage_id(), right.offset(), [strides[0], strides[1]]);
-        let mut packs = self.linears.lock().unwrap_or_else(PoisonError::into_inner);
-        let pack = || {
-            let matrix = fx_kernels::Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
-            (right.clone(), Arc::new(PackedLinear::from_matrix(matrix)))
-        };
-        Arc::clone(&packs.entry(key).or_insert_with(pack).1)
+        self.linears.get(key, right, || PackedLinear::from_matrix(matrix()))
     }
 
     /// The weight of a recurrent layer's state, contiguous.
     fn cell(&self, cell: Cell, weight: &Tensor) -> Arc<PackedCell> {
-        let mut packs = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
-        let pack = || {
-            let numbers = weight.as_slice().unwrap_or(&[]);
-            (weight.clone(), Arc::new(PackedCell::new(cell, numbers, weight.shape()[1])))
-        };
-        Arc::clone(&packs.entry((weight.storage_id(), weight.offset())).or_insert_with(pack).1)
+        let pack = || PackedCell::new(cell, weight.as_slice().unwrap_or(&[]), weight.shape()[1]);
+        self.cells.get((weight.storage_id(), weight.offset()), weight, pack)
     }
 
     /// The bytes of all packed weights.
     pub(super) fn bytes(&self) -> usize {
-        let convs = self.convs.lock().unwrap_or_else(PoisonError::into_inner);
-        let linears = self.linears.lock().unwrap_or_else(PoisonError::into_inner);
-        let cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
-        convs.values().map(|(_, pack)| pack.bytes()).sum::<usize>()
-            + linears.values().map(|(_, pack)| pack.bytes()).sum::<usize>()
-            + cells.values().map(|(_, pack)| pack.bytes()).sum::<usize>()
+        self.convs.bytes(PackedConv::bytes)
+            + self.linears.bytes(PackedLinear::bytes)
+            + self.cells.bytes(PackedCell::bytes)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::tensor::{DType, Dims, Tensor};
@@ -34,42 +34,25 @@ impl StateEpoch {
     }
 }
 
+/// A tensor, made when it is first asked for.
+type Lazy = LazyLock<Tensor, Box<dyn FnOnce() -> Tensor + Send + Sync>>;
+
 /// A tensor that other handles of the same module share, and that can be replaced by one like it.
 struct Cell {
     shape: Dims,
     dtype: DType,
-    content: RwLock<Content>,
+    tensor: RwLock<Lazy>,
     version: AtomicU64,
 }
 
-/// A tensor, or how it is made when it is first asked for.
-enum Content {
-    Made(Tensor),
-    Unmade(Option<Box<dyn FnOnce() -> Tensor + Send + Sync>>),
-}
-
 impl Cell {
-    fn new(shape: &[usize], dtype: DType, content: Content) -> Arc<Self> {
+    fn new(shape: &[usize], dtype: DType, make: impl FnOnce() -> Tensor + Send + Sync + 'static) -> Arc<Self> {
         let shape = Dims::from_slice(shape);
-        Arc::new(Self { shape, dtype, content: RwLock::new(content), version: AtomicU64::new(0) })
+        Arc::new(Self { shape, dtype, tensor: RwLock::new(LazyLock::new(Box::new(make))), version: AtomicU64::new(0) })
     }
 
     fn get(&self) -> Tensor {
-        if let Content::Made(tensor) = &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
-            return tensor.clone();
-        }
-        let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
-        let made = match &mut *content {
-            Content::Made(tensor) => return tensor.clone(),
-            // A maker that panicked leaves none: what it would have made is not known.
-            Content::Unmade(make) => {
-                make.take().map_or_else(|| Tensor::filled(&self.shape, f64::NAN, self.dtype), |make| make())
-            }
-        };
-        assert_eq!(made.shape(), &*self.shape, "a tensor is made with the shape that it was said to have");
-        let made = made.to_dtype(self.dtype);
-        *content = Content::Made(made.clone());
-        made
+        LazyLock::force(&self.tensor.read().unwrap_or_else(PoisonError::into_inner)).clone()
     }
 
     fn set(&self, tensor: Tensor) -> Result<()> {
@@ -77,8 +60,8 @@ impl Cell {
             let message = format!("a tensor of shape {:?} cannot replace one of {:?}", tensor.shape(), &*self.shape);
             return Err(Error::new(ErrorKind::State, message));
         }
-        let made = Content::Made(tensor.to_dtype(self.dtype));
-        *self.content.write().unwrap_or_else(PoisonError::into_inner) = made;
+        let tensor = tensor.to_dtype(self.dtype);
+        *self.tensor.write().unwrap_or_else(PoisonError::into_inner) = LazyLock::new(Box::new(|| tensor));
         self.version.fetch_add(1, Ordering::Release);
         EPOCH.fetch_add(1, Ordering::Release);
         Ok(())
@@ -94,7 +77,8 @@ macro_rules! state {
         impl $State {
             #[doc = concat!("A ", $what, " that starts as `tensor`.")]
             pub fn new(tensor: Tensor) -> Self {
-                Self(Cell::new(tensor.shape(), tensor.dtype(), Content::Made(tensor.clone())))
+                let (shape, dtype) = (Dims::from_slice(tensor.shape()), tensor.dtype());
+                Self(Cell::new(&shape, dtype, || tensor))
             }
 
             #[doc = concat!("A ", $what, " of this shape and element type, made when it is first read; one that is set ")]
@@ -107,7 +91,12 @@ macro_rules! state {
                 dtype: DType,
                 make: impl FnOnce() -> Tensor + Send + Sync + 'static,
             ) -> Self {
-                Self(Cell::new(shape, dtype, Content::Unmade(Some(Box::new(make)))))
+                let wanted = Dims::from_slice(shape);
+                Self(Cell::new(shape, dtype, move || {
+                    let made = make();
+                    assert_eq!(made.shape(), &*wanted, "a tensor is made with the shape that it was said to have");
+                    made.to_dtype(dtype)
+                }))
             }
 
             #[doc = concat!("The ", $what, "'s tensor.")]

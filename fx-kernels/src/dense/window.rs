@@ -12,7 +12,7 @@ use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 
 /// The most rows of a tile: enough sums to hide how long a product takes, and few enough versions of the kernel.
-const ROWS: usize = 6;
+const TILE_ROWS: usize = 6;
 
 /// How a window's numbers become one, for each channel.
 #[derive(Clone, Copy)]
@@ -57,13 +57,12 @@ impl Sliding<'_> {
             assert!(weights.len() >= self.left.runs() * channels, "there are too few weights");
         }
         self.epilogue.check(rows, channels);
-        let most = ROWS;
         let out = Shared(out.as_mut_ptr());
-        let block = TILES * most;
+        let block = TILES * TILE_ROWS;
         for_each(rows.div_ceil(block), 8 * rows * channels * self.left.runs(), |index| {
             let rows = index * block..rows.min((index + 1) * block);
-            let tiles = rows.len().div_ceil(most);
-            let tiles = (0..tiles).map(|i| rows.start + i * most..rows.end.min(rows.start + (i + 1) * most));
+            let tiles = rows.len().div_ceil(TILE_ROWS);
+            let tiles = (0..tiles).map(|i| rows.start + i * TILE_ROWS..rows.end.min(rows.start + (i + 1) * TILE_ROWS));
             Block::with(|memory| {
                 let table = memory.places(&self.left, tiles.clone());
                 for (rows, table) in tiles.zip(table.chunks_exact(self.left.runs() * MOST_ROWS)) {

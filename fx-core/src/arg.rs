@@ -60,7 +60,18 @@ impl<V> Arg<V> {
 
     /// The same argument with every value replaced by a whole argument, or the first error.
     pub fn try_flat_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<Arg<W>, E>) -> Result<Arg<W>, E> {
-        let mut all = |args: &[Arg<V>]| args.iter().map(|arg| arg.try_flat_map(f)).collect::<Result<Vec<_>, E>>();
+        self.replaced(f)
+    }
+
+    /// Compiled once for many functions.
+    fn replaced<W, E>(&self, f: &mut dyn FnMut(&V) -> Result<Arg<W>, E>) -> Result<Arg<W>, E> {
+        let all = |args: &[Arg<V>], f: &mut dyn FnMut(&V) -> Result<Arg<W>, E>| {
+            let mut replaced = Vec::with_capacity(args.len());
+            for arg in args {
+                replaced.push(arg.replaced(f)?);
+            }
+            Ok(replaced)
+        };
         Ok(match self {
             Arg::None => Arg::None,
             Arg::Value(value) => f(value)?,
@@ -70,12 +81,12 @@ impl<V> Arg<V> {
             Arg::Str(x) => Arg::Str(x.clone()),
             Arg::DType(x) => Arg::DType(*x),
             Arg::Ellipsis => Arg::Ellipsis,
-            Arg::List(args) => Arg::List(all(args)?),
-            Arg::Tuple(args) => Arg::Tuple(all(args)?),
-            Arg::Dict(kwargs) => Arg::Dict(kwargs.try_flat_map(f)?),
+            Arg::List(args) => Arg::List(all(args, f)?),
+            Arg::Tuple(args) => Arg::Tuple(all(args, f)?),
+            Arg::Dict(kwargs) => Arg::Dict(kwargs.replaced(f)?),
             Arg::Slice(bounds) => {
                 let [start, stop, step] = &**bounds;
-                Arg::Slice(Box::new([start.try_flat_map(f)?, stop.try_flat_map(f)?, step.try_flat_map(f)?]))
+                Arg::Slice(Box::new([start.replaced(f)?, stop.replaced(f)?, step.replaced(f)?]))
             }
         })
     }
@@ -84,9 +95,18 @@ impl<V> Arg<V> {
     pub fn for_each(&self, f: &mut impl FnMut(&V)) {
         match self {
             Arg::Value(value) => f(value),
-            Arg::List(args) | Arg::Tuple(args) => args.iter().for_each(|arg| arg.for_each(f)),
-            Arg::Dict(kwargs) => kwargs.iter().for_each(|(_, arg)| arg.for_each(f)),
-            Arg::Slice(bounds) => bounds.iter().for_each(|arg| arg.for_each(f)),
+            Arg::List(_) | Arg::Tuple(_) | Arg::Dict(_) | Arg::Slice(_) => self.visit(f),
+            _ => {}
+        }
+    }
+
+    /// Compiled once for many functions.
+    fn visit(&self, f: &mut dyn FnMut(&V)) {
+        match self {
+            Arg::Value(value) => f(value),
+            Arg::List(args) | Arg::Tuple(args) => args.iter().for_each(|arg| arg.visit(f)),
+            Arg::Dict(kwargs) => kwargs.iter().for_each(|(_, arg)| arg.visit(f)),
+            Arg::Slice(bounds) => bounds.iter().for_each(|arg| arg.visit(f)),
             _ => {}
         }
     }
@@ -196,7 +216,10 @@ impl<V> Kwargs<V> {
 
     /// As [`Arg::map`], for every argument.
     pub fn map<W>(&self, f: &mut impl FnMut(&V) -> W) -> Kwargs<W> {
-        Kwargs(self.0.iter().map(|(key, arg)| (key.clone(), arg.map(f))).collect())
+        match self.try_map(&mut |value| Ok::<_, std::convert::Infallible>(f(value))) {
+            Ok(kwargs) => kwargs,
+            Err(never) => match never {},
+        }
     }
 
     /// As [`Arg::try_map`], for every argument.
@@ -206,7 +229,15 @@ impl<V> Kwargs<V> {
 
     /// As [`Arg::try_flat_map`], for every argument.
     pub fn try_flat_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<Arg<W>, E>) -> Result<Kwargs<W>, E> {
-        self.0.iter().map(|(key, arg)| Ok((key.clone(), arg.try_flat_map(f)?))).collect::<Result<_, E>>().map(Kwargs)
+        self.replaced(f)
+    }
+
+    fn replaced<W, E>(&self, f: &mut dyn FnMut(&V) -> Result<Arg<W>, E>) -> Result<Kwargs<W>, E> {
+        let mut replaced = Vec::with_capacity(self.0.len());
+        for (key, arg) in &self.0 {
+            replaced.push((key.clone(), arg.replaced(f)?));
+        }
+        Ok(Kwargs(replaced))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Making a plan: shapes, kernels, layouts, then lifetimes and buffers.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use super::kernels::{Copy, Known, Lowered, Packs, Site, Wanted, lower};
@@ -49,7 +49,8 @@ const MOST_KNOWN: usize = 1 << 20;
 pub(super) fn plan(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Result<Plan> {
     let graph = module.graph();
     let mut builder =
-        Builder { module, args, packs, values: HashMap::new(), steps: Vec::new(), inputs: 0, work: (0, 0) };
+        Builder { module, args, packs, values: FxHashMap::default(), steps: Vec::new(), inputs: 0, work: (0, 0) };
+    builder.values.reserve(graph.len());
     let mut output = Arg::None;
     for (id, node) in graph.nodes() {
         if node.op() == Opcode::Output {
@@ -83,7 +84,7 @@ struct Builder<'a> {
     module: &'a GraphModule,
     args: &'a [Arg<Tensor>],
     packs: &'a Arc<Packs>,
-    values: HashMap<NodeId, Held>,
+    values: FxHashMap<NodeId, Held>,
     /// Each with the register of its own number.
     steps: Vec<Step>,
     inputs: usize,

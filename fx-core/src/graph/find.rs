@@ -1,8 +1,8 @@
 //! Finding nodes: by what they call, by name.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Graph, NodeArg, NodeId, Opcode, Target};
@@ -12,7 +12,7 @@ use crate::ops::Function;
 /// and go when they are the most.
 #[derive(Clone, Default)]
 pub(super) struct Calls {
-    nodes: HashMap<(Opcode, Target), SmallVec<[NodeId; 2]>>,
+    nodes: FxHashMap<(Opcode, Target), SmallVec<[NodeId; 2]>>,
     len: usize,
 }
 
@@ -20,7 +20,7 @@ impl Graph {
     /// Notes what a node will call.
     pub(super) fn note_call(&mut self, id: NodeId, op: Opcode, target: &Target) {
         if self.calls.len > 2 * self.len + 64 {
-            let mut nodes: HashMap<_, SmallVec<_>> = HashMap::new();
+            let mut nodes: FxHashMap<_, SmallVec<_>> = FxHashMap::default();
             for (id, node) in self.nodes() {
                 nodes.entry((node.op, node.target.clone())).or_default().push(id);
             }

@@ -2,9 +2,11 @@
 //!
 //! A candidate becomes an identifier; a name once given is never given again, not even after its node was erased.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::{NodeId, Opcode, Target};
 
@@ -19,9 +21,9 @@ pub(super) struct Name {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Namer {
     /// Each name with the node that it was given to.
-    given: HashMap<Arc<str>, NodeId>,
+    given: FxHashMap<Arc<str>, NodeId>,
     /// The last number given after each base name.
-    counts: HashMap<String, u64>,
+    counts: FxHashMap<String, u64>,
 }
 
 impl Namer {
@@ -61,34 +63,35 @@ impl Namer {
 }
 
 /// The name that a node of this opcode and target asks for.
-pub(super) fn candidate(op: Opcode, target: &Target) -> String {
+pub(super) fn candidate(op: Opcode, target: &Target) -> Cow<'_, str> {
     match op {
-        Opcode::Output => "output".to_owned(),
+        Opcode::Output => "output".into(),
         _ => snake_case(target.name().rsplit("::").next().unwrap_or_default()),
     }
 }
 
 /// Whether a name means something else in Rust or in the text form.
 fn is_reserved(name: &str) -> bool {
-    is_keyword(name) || LITERALS.contains(&name)
+    is_keyword(name) || is_literal(name)
 }
 
-/// Whether a name means something else in Rust.
+/// Whether a name stands for a constant where the text form writes nodes without their sign.
+fn is_literal(name: &str) -> bool {
+    matches!(name, "None" | "True" | "False" | "Ellipsis" | "nan" | "inf")
+}
+
+/// Whether a name is a keyword of Rust, or one that generated code needs for itself.
+#[rustfmt::skip]
 pub(crate) fn is_keyword(name: &str) -> bool {
-    KEYWORDS.contains(&name)
+    matches!(
+        name,
+        "abstract" | "as" | "async" | "await" | "become" | "box" | "break" | "const" | "continue" | "crate" | "do"
+        | "dyn" | "else" | "enum" | "extern" | "false" | "final" | "fn" | "for" | "fx" | "gen" | "if" | "impl" | "in"
+        | "let" | "loop" | "macro" | "match" | "mod" | "move" | "mut" | "override" | "priv" | "pub" | "ref" | "return"
+        | "self" | "Self" | "static" | "struct" | "super" | "trait" | "true" | "try" | "type" | "typeof" | "union"
+        | "unsafe" | "unsized" | "use" | "virtual" | "where" | "while" | "yield"
+    )
 }
-
-/// What stands for a constant where the text form writes nodes without their sign.
-const LITERALS: &[&str] = &["None", "True", "False", "Ellipsis", "nan", "inf"];
-
-/// Rust's keywords, and the names that generated code needs for itself.
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
-    "enum", "extern", "false", "final", "fn", "for", "fx", "gen", "if", "impl", "in", "let", "loop", "macro", "match",
-    "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "Self", "static", "struct", "super",
-    "trait", "true", "try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while",
-    "yield",
-];
 
 /// Splits a trailing `_5` off.
 fn split(name: &str) -> (&str, Option<u64>) {
@@ -103,7 +106,8 @@ fn split(name: &str) -> (&str, Option<u64>) {
 
 /// Runs of other characters become one underscore; never empty, never a leading digit.
 fn identifier(candidate: &str) -> String {
-    let mut name = String::with_capacity(candidate.len());
+    // Room for a number after it.
+    let mut name = String::with_capacity(candidate.len() + 4);
     let mut within_run = false;
     for c in candidate.chars() {
         let fits = c.is_ascii_alphanumeric() || c == '_';
@@ -121,7 +125,10 @@ fn identifier(candidate: &str) -> String {
     }
 }
 
-fn snake_case(name: &str) -> String {
+fn snake_case(name: &str) -> Cow<'_, str> {
+    if !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return name.into();
+    }
     let mut result = String::with_capacity(name.len() + 2);
     let mut lower = false;
     for c in name.chars() {
@@ -131,7 +138,7 @@ fn snake_case(name: &str) -> String {
         lower = c.is_ascii_lowercase();
         result.push(c.to_ascii_lowercase());
     }
-    result
+    result.into()
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ impl Graph {
         for id in self.node_ids() {
             let node = &self[id];
             let candidate = match node.op() {
-                Opcode::Placeholder => node.target().name().to_owned(),
+                Opcode::Placeholder => node.target().name().into(),
                 op => namer::candidate(op, node.target()),
             };
             let name = names.create(&candidate, id);

@@ -201,7 +201,7 @@ impl Loader<'_> {
         }
         for (below, entry) in entries(found) {
             let Some(holder) = Holder::of(entry) else { continue };
-            let (tensor, shape) = (self.tensor(&join(path, below))?, holder.shape());
+            let (tensor, shape) = (self.tensor(&join(path, &below))?, holder.shape());
             if tensor.shape() != shape {
                 let message =
                     format!("a tensor of `{path}` has the shape {:?}, the model's has {shape:?}", tensor.shape());

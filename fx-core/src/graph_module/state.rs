@@ -1,10 +1,11 @@
 //! What a graph refers to by path.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{Graph, Node, NodeArg, Opcode, Owner};
 use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries};
@@ -60,7 +61,7 @@ impl State {
 
     /// The paths of parameters and buffers that more than one use in the graph reads, or a module that it calls.
     pub fn shared_paths(&self, graph: &Graph) -> HashSet<String> {
-        let mut uses: HashMap<&str, usize> = HashMap::new();
+        let mut uses: FxHashMap<&str, usize> = FxHashMap::default();
         for (_, node) in graph.nodes().filter(|(_, node)| node.op() == Opcode::GetAttr) {
             *uses.entry(node.target().name()).or_default() += node.users().len();
         }
@@ -99,7 +100,7 @@ impl State {
 
     /// Keeps what the graph refers to.
     pub fn retain_used(&mut self, graph: &Graph) {
-        let paths = |op| -> HashSet<&str> {
+        let paths = |op| -> FxHashSet<&str> {
             graph.nodes().filter(|(_, node)| node.op() == op).map(|(_, node)| node.target().name()).collect()
         };
         let (modules, attrs) = (paths(Opcode::CallModule), paths(Opcode::GetAttr));

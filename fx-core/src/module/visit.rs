@@ -73,8 +73,8 @@ pub fn module_at<'a>(root: &'a dyn Module, path: &str) -> Option<&'a dyn Module>
 }
 
 /// The path of a field below `path`.
-pub(crate) fn join(path: &str, name: impl std::fmt::Display) -> String {
-    if path.is_empty() { name.to_string() } else { format!("{path}.{name}") }
+pub(crate) fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { [path, ".", name].concat() }
 }
 
 impl Visit for Parameter {
@@ -115,7 +115,7 @@ impl<T: Visit> Visit for Option<T> {
 
 impl<T: Visit> Visit for [T] {
     fn visit<'a>(&'a self, path: &str, visitor: &mut dyn Visitor<'a>) {
-        self.iter().enumerate().for_each(|(i, item)| item.visit(&join(path, i), visitor));
+        self.iter().enumerate().for_each(|(i, item)| item.visit(&join(path, &i.to_string()), visitor));
     }
 }
 
@@ -133,13 +133,13 @@ impl<T: Visit, const N: usize> Visit for [T; N] {
 
 impl<K: std::fmt::Display, T: Visit> Visit for IndexMap<K, T> {
     fn visit<'a>(&'a self, path: &str, visitor: &mut dyn Visitor<'a>) {
-        self.iter().for_each(|(key, item)| item.visit(&join(path, key), visitor));
+        self.iter().for_each(|(key, item)| item.visit(&join(path, &key.to_string()), visitor));
     }
 }
 
 impl<K: std::fmt::Display, T: Visit> Visit for BTreeMap<K, T> {
     fn visit<'a>(&'a self, path: &str, visitor: &mut dyn Visitor<'a>) {
-        self.iter().for_each(|(key, item)| item.visit(&join(path, key), visitor));
+        self.iter().for_each(|(key, item)| item.visit(&join(path, &key.to_string()), visitor));
     }
 }
 
@@ -147,7 +147,7 @@ macro_rules! tuples {
     ($($($T:ident $i:tt),+;)+) => { $(
         impl<$($T: Visit),+> Visit for ($($T,)+) {
             fn visit<'a>(&'a self, path: &str, visitor: &mut dyn Visitor<'a>) {
-                $(self.$i.visit(&join(path, $i), visitor);)+
+                $(self.$i.visit(&join(path, stringify!($i)), visitor);)+
             }
         }
     )+ };

@@ -41,32 +41,21 @@ impl<'a, C: Concrete> Reader<'a, C> {
         let name = self.definition.operands[self.position].name;
         let arg = self.args.get(self.position).unwrap_or(&Arg::None);
         self.position += 1;
-        K::read(arg).ok_or_else(|| {
-            let expected = match K::KIND {
-                function::OperandKind::One => "a tensor",
-                function::OperandKind::Opt => "a tensor or None",
-                function::OperandKind::Many => "a list of tensors",
-                function::OperandKind::Num => "a tensor or a number",
-                function::OperandKind::Any => "an argument",
-            };
-            if arg.is_none() {
-                Error::argument(format!("`{name}` is missing: expected {expected}"))
-            } else {
-                Error::argument(format!("`{name}` must be {expected}, found {}", arg.kind()))
-            }
-        })
+        match K::read(arg) {
+            Some(operand) => Ok(operand),
+            None => Err(wrong_operand(K::KIND, name, (!arg.is_none()).then(|| arg.kind()))),
+        }
     }
 
     /// A required attribute.
     pub(super) fn required<K: Kind>(&self, name: &'static str) -> Result<K::Held<C>> {
         match self.kwargs.get(name) {
             Some(arg) => read::<K, C>(name, arg),
-            None => {
-                // Optional values that have no default are written as None when absent.
-                K::read(&Arg::None).ok_or_else(|| {
-                    Error::argument(format!("the attribute `{name}` is missing: expected {}", K::EXPECTED))
-                })
-            }
+            // Optional values that have no default are written as None when absent.
+            None => match K::read(&Arg::None) {
+                Some(value) => Ok(value),
+                None => Err(Error::argument(format!("the attribute `{name}` is missing: expected {}", K::EXPECTED))),
+            },
         }
     }
 
@@ -76,12 +65,39 @@ impl<'a, C: Concrete> Reader<'a, C> {
         name: &'static str,
         default: impl FnOnce() -> K::Held<C>,
     ) -> Result<K::Held<C>> {
-        self.kwargs.get(name).map_or_else(|| Ok(default()), |arg| read::<K, C>(name, arg))
+        match self.kwargs.get(name) {
+            Some(arg) => read::<K, C>(name, arg),
+            None => Ok(default()),
+        }
     }
 }
 
 fn read<K: Kind, C: Concrete>(name: &str, arg: &Arg<C>) -> Result<K::Held<C>> {
-    K::read(arg).ok_or_else(|| Error::argument(format!("`{name}` must be {}, found {}", K::EXPECTED, arg.kind())))
+    match K::read(arg) {
+        Some(value) => Ok(value),
+        None => Err(wrong(name, K::EXPECTED, arg.kind())),
+    }
+}
+
+#[cold]
+fn wrong(name: &str, expected: &str, found: &str) -> Error {
+    Error::argument(format!("`{name}` must be {expected}, found {found}"))
+}
+
+/// The error for an operand of another kind, or for none.
+#[cold]
+fn wrong_operand(kind: function::OperandKind, name: &str, found: Option<&str>) -> Error {
+    let expected = match kind {
+        function::OperandKind::One => "a tensor",
+        function::OperandKind::Opt => "a tensor or None",
+        function::OperandKind::Many => "a list of tensors",
+        function::OperandKind::Num => "a tensor or a number",
+        function::OperandKind::Any => "an argument",
+    };
+    match found {
+        Some(found) => wrong(name, expected, found),
+        None => Error::argument(format!("`{name}` is missing: expected {expected}")),
+    }
 }
 
 /// Sets an attribute of an options struct, or removes it if it is at its default: one spelling for every call.

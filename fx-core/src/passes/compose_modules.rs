@@ -36,7 +36,7 @@ pub fn compose_modules(module: &mut GraphModule, root: &dyn Module) -> Result<us
 fn has_same_state(state: &State, leaf: &dyn Module, path: &str) -> bool {
     let mut found = false;
     let same = entries(leaf).into_iter().all(|(below, entry)| {
-        let path = join(path, below);
+        let path = join(path, &below);
         let (have, wanted) = match entry {
             Entry::Parameter(parameter) => (state.parameters.get(&path).map(|have| have.id()), parameter.id()),
             Entry::Buffer(buffer) => (state.buffers.get(&path).map(|have| have.id()), buffer.id()),
@@ -54,7 +54,7 @@ fn body(leaf: &dyn Module, path: &str, inputs: usize) -> Option<Part> {
     let (body, _) = trace_call(Leaves::None, leaf, &args, &Kwargs::new()).ok()?;
     let mut graph = body.graph().clone();
     for read in graph.find_all(Opcode::GetAttr) {
-        let full = join(path, graph[read].target());
+        let full = join(path, graph[read].target().name());
         graph.set_call(read, Opcode::GetAttr, full);
     }
     Some(Part::from(graph))

@@ -38,8 +38,9 @@ struct Product {
 impl Product {
     fn of(graph: &Graph, state: &State, id: NodeId, node: &Node) -> Option<Self> {
         let [input, weight] = node.args() else { return None };
-        let matrix = state.tensor_of(graph, weight)?;
-        if node.function() != Some(ops::matmul) || matrix.ndim() != 2 || !matrix.dtype().is_float() {
+        let is_product = node.function() == Some(ops::matmul);
+        let matrix = is_product.then(|| state.tensor_of(graph, weight))??;
+        if matrix.ndim() != 2 || !matrix.dtype().is_float() {
             return None;
         }
         let mut product = Self { nodes: vec![id], input: input.clone(), weight: weight.clone(), bias: Arg::None };

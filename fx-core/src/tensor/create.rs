@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::{Array, ArrayD, Dimension, IxDyn};
 
-use super::{DType, Dims, Element, Scalar, Tensor, dispatch, row_major};
+use super::{DType, Dims, Element, Scalar, Storage, Tensor, dispatch, row_major};
 use crate::error::{Error, Result};
 
 impl Tensor {
@@ -25,17 +25,15 @@ impl Tensor {
     /// # Errors
     /// If the number of elements is not that of the shape.
     pub fn try_from_vec<T: Element>(shape: impl AsRef<[usize]>, elements: Vec<T>) -> Result<Self> {
-        let shape = shape.as_ref();
+        Self::of_storage(shape.as_ref(), elements.len(), T::wrap(Arc::new(elements)))
+    }
+
+    fn of_storage(shape: &[usize], len: usize, storage: Storage) -> Result<Self> {
         let numel = shape.iter().try_fold(1_usize, |numel, &dim| numel.checked_mul(dim));
-        if numel != Some(elements.len()) {
-            return Err(Error::shape(format!("{} elements do not fill the shape {shape:?}", elements.len())));
+        if numel != Some(len) {
+            return Err(Error::shape(format!("{len} elements do not fill the shape {shape:?}")));
         }
-        Ok(Self {
-            storage: T::wrap(Arc::new(elements)),
-            shape: Dims::from_slice(shape),
-            strides: row_major(shape),
-            offset: 0,
-        })
+        Ok(Self { storage, shape: Dims::from_slice(shape), strides: row_major(shape), offset: 0 })
     }
 
     /// A tensor without dimensions.

@@ -2,15 +2,20 @@
 //!
 //! Broadcasting is turned into runs: an outer walk, the same code for all types, finds where each run of the last
 //! dimensions begins in every operand; the inner loop, compiled for each function, goes over one run with fixed
-//! steps. Operands that are contiguous, or one number a run, have loops of their own, which vectorise.
+//! steps. Operands that are contiguous, or one number a run, have loops of their own, which vectorise. They are plain
+//! loops: hundreds of functions come here, and each adapter of an iterator would be compiled for each of them.
 
 use super::{Dims, Element, Tensor, view};
 
 /// `f` of every element.
 pub fn map<T: Element, U: Element>(x: &Tensor, f: impl Fn(T) -> U) -> Tensor {
     let x = x.contiguous();
-    let elements = x.as_slice::<T>().unwrap_or_default().iter().map(|&x| f(x)).collect();
-    Tensor::from_vec(x.shape(), elements)
+    let elements = x.as_slice::<T>().unwrap_or_default();
+    let mut out = zeros(elements.len());
+    for (out, x) in out.iter_mut().zip(elements) {
+        *out = f(*x);
+    }
+    Tensor::from_vec(x.shape(), out)
 }
 
 /// `f` of every element, written in place if nobody else has the elements.
@@ -18,7 +23,9 @@ pub fn map_owned<T: Element>(x: Tensor, f: impl Fn(T) -> T) -> Tensor {
     let mut x = x.contiguous();
     match x.unique_slice_mut::<T>() {
         Some(elements) => {
-            elements.iter_mut().for_each(|x| *x = f(*x));
+            for x in elements {
+                *x = f(*x);
+            }
             x
         }
         None => map(&x, f),
@@ -33,20 +40,30 @@ pub fn map_owned<T: Element>(x: Tensor, f: impl Fn(T) -> T) -> Tensor {
 pub fn zip<A: Element, B: Element, U: Element>(a: &Tensor, b: &Tensor, f: impl Fn(A, B) -> U) -> Tensor {
     let runs = Runs::new([a, b]);
     let (x, y) = (a.elements::<A>(), b.elements::<B>());
-    let mut out = Vec::with_capacity(runs.numel());
-    runs.for_each(|[i, j]| match runs.steps {
-        [1, 1] => out.extend(x[i..i + runs.len].iter().zip(&y[j..j + runs.len]).map(|(&x, &y)| f(x, y))),
-        [1, 0] => {
-            let y = y[j];
-            out.extend(x[i..i + runs.len].iter().map(|&x| f(x, y)));
+    let mut all = zeros(runs.numel());
+    let mut pieces = all.chunks_exact_mut(runs.len.max(1));
+    runs.for_each(&mut |[i, j]| {
+        let Some(out) = pieces.next() else { return };
+        match runs.steps {
+            [1, 1] => {
+                for ((out, x), y) in out.iter_mut().zip(&x[i..]).zip(&y[j..]) {
+                    *out = f(*x, *y);
+                }
+            }
+            [1, 0] => {
+                let y = y[j];
+                for (out, x) in out.iter_mut().zip(&x[i..]) {
+                    *out = f(*x, y);
+                }
+            }
+            [s, t] => {
+                for (k, out) in out.iter_mut().enumerate() {
+                    *out = f(x[i + k * s], y[j + k * t]);
+                }
+            }
         }
-        [0, 1] => {
-            let x = x[i];
-            out.extend(y[j..j + runs.len].iter().map(|&y| f(x, y)));
-        }
-        [s, t] => out.extend((0..runs.len).map(|k| f(x[i + k * s], y[j + k * t]))),
     });
-    Tensor::from_vec(&runs.shape, out)
+    Tensor::from_vec(&runs.shape, all)
 }
 
 /// `f` of the elements of three tensors in the same place after broadcasting.
@@ -62,10 +79,20 @@ pub fn zip3<A: Element, B: Element, C: Element, U: Element>(
 ) -> Tensor {
     let runs = Runs::new([a, b, c]);
     let (x, y, z) = (a.elements::<A>(), b.elements::<B>(), c.elements::<C>());
-    let mut out = Vec::with_capacity(runs.numel());
+    let mut all = zeros(runs.numel());
+    let mut pieces = all.chunks_exact_mut(runs.len.max(1));
     let [s, t, u] = runs.steps;
-    runs.for_each(|[i, j, k]| out.extend((0..runs.len).map(|n| f(x[i + n * s], y[j + n * t], z[k + n * u]))));
-    Tensor::from_vec(&runs.shape, out)
+    runs.for_each(&mut |[i, j, k]| {
+        let Some(out) = pieces.next() else { return };
+        for (n, out) in out.iter_mut().enumerate() {
+            *out = f(x[i + n * s], y[j + n * t], z[k + n * u]);
+        }
+    });
+    Tensor::from_vec(&runs.shape, all)
+}
+
+fn zeros<T: Element>(len: usize) -> Vec<T> {
+    vec![T::from_i64(0); len]
 }
 
 /// The runs of `N` operands that broadcast.
@@ -124,7 +151,7 @@ impl<const N: usize> Runs<N> {
     }
 
     /// Calls `f` with the place of every run in each operand, in row-major order.
-    fn for_each(&self, mut f: impl FnMut([usize; N])) {
+    fn for_each(&self, f: &mut dyn FnMut([usize; N])) {
         if self.numel() == 0 {
             return;
         }
@@ -157,7 +184,7 @@ pub(super) fn gather<T: Element>(x: &Tensor) -> Vec<T> {
     let elements = x.elements::<T>();
     let mut out = Vec::with_capacity(runs.numel());
     let [step] = runs.steps;
-    runs.for_each(|[i]| match step {
+    runs.for_each(&mut |[i]| match step {
         1 => out.extend_from_slice(&elements[i..i + runs.len]),
         0 => out.resize(out.len() + runs.len, elements[i]),
         step => out.extend(elements[i..].iter().step_by(step).take(runs.len)),
@@ -190,10 +217,12 @@ impl Lanes {
     /// `f` of every row.
     #[must_use]
     pub fn map<T: Element, U: Element>(&self, f: impl Fn(&[T]) -> U) -> Tensor {
-        let count = self.shape.iter().product::<usize>();
         let elements = self.rows.as_slice::<T>().expect("invariant: rows are contiguous");
-        let out = (0..count).map(|row| f(&elements[row * self.len..(row + 1) * self.len])).collect();
-        Tensor::from_vec(&self.shape, out)
+        let mut all = zeros(self.shape.iter().product());
+        for (row, out) in all.iter_mut().enumerate() {
+            *out = f(&elements[row * self.len..(row + 1) * self.len]);
+        }
+        Tensor::from_vec(&self.shape, all)
     }
 }
 

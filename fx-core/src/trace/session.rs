@@ -2,8 +2,9 @@
 
 use std::any::TypeId;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use super::{InputForm, NodeRequest, Proxy, Tracer};
 use crate::arg::{Arg, Kwargs};
@@ -28,14 +29,14 @@ pub(super) struct Session {
     tracer: Rc<dyn Tracer>,
     /// Whether a root owns the modules; else those that are met are installed.
     rooted: bool,
-    modules: RefCell<HashMap<Identity, String>>,
-    attrs: RefCell<HashMap<usize, String>>,
+    modules: RefCell<FxHashMap<Identity, String>>,
+    attrs: RefCell<FxHashMap<usize, String>>,
     state: RefCell<State>,
     /// The node that reads each parameter, buffer or constant.
-    reads: RefCell<HashMap<String, NodeId>>,
-    constants: RefCell<HashMap<(usize, String), String>>,
+    reads: RefCell<FxHashMap<String, NodeId>>,
+    constants: RefCell<FxHashMap<(usize, String), String>>,
     stack: RefCell<Stack>,
-    calls: RefCell<HashMap<String, usize>>,
+    calls: RefCell<FxHashMap<String, usize>>,
     errors: RefCell<Vec<Error>>,
     /// The source lines of the nodes that are being replayed, each with the depth of the module stack there.
     origins: RefCell<Vec<(usize, Option<SourceLocation>)>>,
@@ -69,10 +70,12 @@ impl Stack {
 
 impl Session {
     pub(super) fn new(tracer: Rc<dyn Tracer>, root: Option<&dyn Module>) -> Rc<Self> {
-        let (mut modules, mut attrs) = (HashMap::new(), HashMap::new());
+        let (mut modules, mut attrs) = (FxHashMap::default(), FxHashMap::default());
         if let Some(root) = root {
             modules.insert(identity(root), String::new());
-            for (path, entry) in entries(root) {
+            let entries = entries(root);
+            attrs.reserve(entries.len());
+            for (path, entry) in entries {
                 note_entry(&mut modules, &mut attrs, path, entry);
             }
         }
@@ -82,7 +85,7 @@ impl Session {
     /// A session that goes on with a graph and its state. New modules, parameters and buffers may be used: they join
     /// the state.
     pub(super) fn on(tracer: Rc<dyn Tracer>, graph: Graph, state: State) -> Rc<Self> {
-        let (mut modules, mut attrs) = (HashMap::new(), HashMap::new());
+        let (mut modules, mut attrs) = (FxHashMap::default(), FxHashMap::default());
         let known = state.parameters.iter().map(|(path, parameter)| (parameter.id(), path));
         for (id, path) in known.chain(state.buffers.iter().map(|(path, buffer)| (buffer.id(), path))) {
             attrs.entry(id).or_insert_with(|| path.clone());
@@ -90,7 +93,7 @@ impl Session {
         for (path, module) in &state.modules {
             modules.entry(identity(&**module)).or_insert_with(|| path.clone());
             for (below, entry) in entries(&**module) {
-                note_entry(&mut modules, &mut attrs, join(path, below), entry);
+                note_entry(&mut modules, &mut attrs, join(path, &below), entry);
             }
         }
         Self::of(tracer, false, modules, attrs, graph, state)
@@ -99,8 +102,8 @@ impl Session {
     fn of(
         tracer: Rc<dyn Tracer>,
         rooted: bool,
-        modules: HashMap<Identity, String>,
-        attrs: HashMap<usize, String>,
+        modules: FxHashMap<Identity, String>,
+        attrs: FxHashMap<usize, String>,
         graph: Graph,
         state: State,
     ) -> Rc<Self> {
@@ -311,7 +314,7 @@ impl Session {
         let path = free(paths, |path| modules.values().any(|have| have == path));
         modules.insert(identity(module), path.clone());
         for (below, entry) in entries(module) {
-            note_entry(&mut modules, &mut self.attrs.borrow_mut(), join(&path, below), entry);
+            note_entry(&mut modules, &mut self.attrs.borrow_mut(), join(&path, &below), entry);
         }
         Ok(path)
     }
@@ -472,8 +475,8 @@ impl Drop for Guard {
 
 /// Notes the path of an entry. What is shared is known by the first of its paths.
 fn note_entry(
-    modules: &mut HashMap<Identity, String>,
-    attrs: &mut HashMap<usize, String>,
+    modules: &mut FxHashMap<Identity, String>,
+    attrs: &mut FxHashMap<usize, String>,
     path: String,
     entry: Entry<'_>,
 ) {

@@ -18,7 +18,7 @@ use crate::compile::{Plan, Profile, Program};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId, NodeMap, Opcode};
 use crate::interpreter::{Interpretable, Interpreter};
-use crate::module::{Buffer, Entry, Layer, Module, Parameter, Signature, StateDict, Visit, Visitor};
+use crate::module::{Buffer, Entry, Layer, Module, Parameter, Signature, StateDict, Visit, Visitor, is_copying};
 use crate::tensor::Tensor;
 use crate::trace::Proxy;
 use crate::value::{Call, Callee, Meta, RefOps, ScalarOps, Tree, Value};
@@ -39,6 +39,10 @@ struct Compiled(RwLock<Option<Arc<Program>>>);
 
 impl Clone for Compiled {
     fn clone(&self) -> Self {
+        // A deep copy has other state than the program was made from.
+        if is_copying() {
+            return Self::default();
+        }
         Self(RwLock::new(self.0.read().unwrap_or_else(PoisonError::into_inner).clone()))
     }
 }

@@ -4,6 +4,7 @@
 //! and the training flag, as a Python reference does.
 
 mod call;
+mod deep;
 mod demand;
 mod dynamic;
 mod state;
@@ -13,6 +14,8 @@ mod visit;
 #[doc(hidden)]
 pub use call::{Forward, NoForward, immediate};
 pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
+pub use deep::deep_copy;
+pub(crate) use deep::is_copying;
 #[doc(hidden)]
 pub use demand::{FieldType, LeafForward, NoStructure, RefusedStatics, StaticsFrom, Structure, leaf};
 pub use state::{Buffer, Parameter, Training};

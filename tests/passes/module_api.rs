@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex};
 
 use fx::graph::Change;
+use fx::module::deep_copy;
 use fx::ops::{Effect, Function};
 use fx::passes::{compose_modules, decompose_modules, eliminate_dead_code};
 use fx::prelude::*;
@@ -175,4 +176,82 @@ fn a_readable_form_has_lines_modules_and_shapes() {
     decompose_modules(&mut module).unwrap();
     let text = module.graph().readable();
     assert!(text.contains("batch_norm.rs:") && text.contains(" in 1 (BatchNorm2d)\n"), "{text}");
+}
+
+/// Two layers that share their weight, in training.
+#[traceable]
+#[derive(Clone)]
+struct Tied {
+    first: nn::Linear,
+    second: nn::Linear,
+    norm: nn::BatchNorm1d,
+}
+
+#[traceable]
+impl Tied {
+    fn new() -> Self {
+        let mut model =
+            Self { first: nn::Linear::new(3, 3), second: nn::Linear::new(3, 3), norm: nn::BatchNorm1d::new(3) };
+        fill(&model);
+        model.second.weight = model.first.weight.clone();
+        model
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.norm.forward(self.second.forward(self.first.forward(x).relu()))
+    }
+}
+
+#[test]
+fn a_deep_copy_shares_nothing_with_the_original() {
+    let x = floats("x", &[4, 3]);
+    let traced = fx::trace(&Tied::new()).unwrap();
+    traced.eval();
+    let before = traced.forward(&x).unwrap();
+    let copy = deep_copy(&traced).unwrap();
+    assert_eq!(copy.graph(), traced.graph());
+    assert_eq!(copy.forward(&x).unwrap(), before);
+    copy.load_state_dict(&copy.state_dict().into_iter().map(|(path, tensor)| (path, tensor * 2.0)).collect()).unwrap();
+    copy.train(true);
+    assert_ne!(copy.forward(&x).unwrap(), before);
+    assert_eq!(traced.forward(&x).unwrap(), before);
+}
+
+#[test]
+fn a_deep_copy_keeps_what_is_shared_within() {
+    let model = Tied::new();
+    let copy = deep_copy(&model).unwrap();
+    assert_eq!(copy.first.weight.id(), copy.second.weight.id());
+    assert_ne!(copy.first.weight.id(), model.first.weight.id());
+    copy.first.weight.set(Tensor::zeros([3, 3])).unwrap();
+    assert_eq!(copy.second.weight.tensor(), Tensor::zeros([3, 3]));
+    assert_ne!(model.second.weight.tensor(), Tensor::zeros([3, 3]));
+    // A model in the graph of another is copied too.
+    let outer = fx::trace_by(fx::trace::Leaves::All, &nn::Sequential::new((fx::trace(&model).unwrap(),)), ()).unwrap();
+    let inner = deep_copy(&outer).unwrap();
+    inner.load_state_dict(&outer.state_dict().into_iter().map(|(path, x)| (path, x + 1.0)).collect()).unwrap();
+    assert_eq!(outer.state_dict()["0.first.weight"], model.first.weight.tensor());
+}
+
+#[traceable]
+#[derive(Clone)]
+struct Counted {
+    layer: Arc<nn::Linear>,
+}
+
+#[traceable]
+impl Counted {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.layer.forward(x)
+    }
+}
+
+#[test]
+fn what_cannot_be_copied_deeply_is_named() {
+    let error = deep_copy(&Counted { layer: Arc::new(nn::Linear::new(1, 1)) }).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the copy of a Counted would share `layer.weight` with the original\n  \
+         help: keep modules in a Box, not in an Arc, to copy them deeply"
+    );
 }

@@ -8,11 +8,11 @@ use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{Graph, Node, NodeArg, Opcode, Owner};
-use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries};
+use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries, is_copying};
 use crate::tensor::Tensor;
 
 /// Modules, parameters and buffers by path.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct State {
     /// The modules that the graph calls.
     pub modules: IndexMap<String, Arc<dyn Module>>,
@@ -20,6 +20,18 @@ pub struct State {
     pub parameters: IndexMap<String, Parameter>,
     /// The buffers that the graph reads itself.
     pub buffers: IndexMap<String, Buffer>,
+}
+
+impl Clone for State {
+    /// The same state, shared; within [`deep_copy`](crate::module::deep_copy), a copy of it.
+    fn clone(&self) -> Self {
+        let handle = |module: &Arc<dyn Module>| if is_copying() { module.share() } else { Arc::clone(module) };
+        Self {
+            modules: self.modules.iter().map(|(path, module)| (path.clone(), handle(module))).collect(),
+            parameters: self.parameters.clone(),
+            buffers: self.buffers.clone(),
+        }
+    }
 }
 
 impl State {
@@ -57,6 +69,14 @@ impl State {
     pub fn tensor_of(&self, graph: &Graph, arg: &NodeArg) -> Option<Tensor> {
         let node = graph.get(*arg.as_value()?).filter(|node| node.op() == Opcode::GetAttr)?;
         self.tensor(node.target().name())
+    }
+
+    /// What an argument reads, if it is a node that reads state. A buffer comes as a parameter of the same tensor.
+    pub(crate) fn parameter_of(&self, graph: &Graph, arg: &NodeArg) -> Option<Parameter> {
+        let node = graph.get(*arg.as_value()?).filter(|node| node.op() == Opcode::GetAttr)?;
+        let path = node.target().name();
+        let buffer = || self.buffers.get(path).map(|buffer| Parameter::new(buffer.tensor()));
+        self.parameters.get(path).cloned().or_else(buffer)
     }
 
     /// The paths of parameters and buffers that more than one use in the graph reads, or a module that it calls.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
+use super::deep::handle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tensor::{DType, Dims, Tensor};
 use crate::value::{Call, Callee, Value};
@@ -46,9 +47,14 @@ struct Cell {
 }
 
 impl Cell {
-    fn new(shape: &[usize], dtype: DType, make: impl FnOnce() -> Tensor + Send + Sync + 'static) -> Arc<Self> {
+    fn new(shape: &[usize], dtype: DType, make: impl FnOnce() -> Tensor + Send + Sync + 'static) -> Self {
         let shape = Dims::from_slice(shape);
-        Arc::new(Self { shape, dtype, tensor: RwLock::new(LazyLock::new(Box::new(make))), version: AtomicU64::new(0) })
+        Self { shape, dtype, tensor: RwLock::new(LazyLock::new(Box::new(make))), version: AtomicU64::new(0) }
+    }
+
+    fn copy(&self) -> Self {
+        let tensor = self.get();
+        Self::new(&self.shape, self.dtype, || tensor)
     }
 
     fn get(&self) -> Tensor {
@@ -71,14 +77,20 @@ impl Cell {
 macro_rules! state {
     ($(#[$meta:meta])* $State:ident, $callee:ident, $what:literal) => {
         $(#[$meta])*
-        #[derive(Clone)]
         pub struct $State(Arc<Cell>);
+
+        impl Clone for $State {
+            #[doc = concat!("Another handle of the same ", $what, ".")]
+            fn clone(&self) -> Self {
+                Self(handle(&self.0, Cell::copy))
+            }
+        }
 
         impl $State {
             #[doc = concat!("A ", $what, " that starts as `tensor`.")]
             pub fn new(tensor: Tensor) -> Self {
                 let (shape, dtype) = (Dims::from_slice(tensor.shape()), tensor.dtype());
-                Self(Cell::new(&shape, dtype, || tensor))
+                Self(Arc::new(Cell::new(&shape, dtype, || tensor)))
             }
 
             #[doc = concat!("A ", $what, " of this shape and element type, made when it is first read; one that is set ")]
@@ -92,11 +104,11 @@ macro_rules! state {
                 make: impl FnOnce() -> Tensor + Send + Sync + 'static,
             ) -> Self {
                 let wanted = Dims::from_slice(shape);
-                Self(Cell::new(shape, dtype, move || {
+                Self(Arc::new(Cell::new(shape, dtype, move || {
                     let made = make();
                     assert_eq!(made.shape(), &*wanted, "a tensor is made with the shape that it was said to have");
                     made.to_dtype(dtype)
-                }))
+                })))
             }
 
             #[doc = concat!("The ", $what, "'s tensor.")]
@@ -157,8 +169,14 @@ state! {
 }
 
 /// Whether a module is training. A field of this type is found and set by `train` and `eval`, here and in all handles.
-#[derive(Clone)]
 pub struct Training(Arc<AtomicBool>);
+
+impl Clone for Training {
+    /// Another handle of the same flag.
+    fn clone(&self) -> Self {
+        Self(handle(&self.0, |flag| AtomicBool::new(flag.load(Ordering::Relaxed))))
+    }
+}
 
 impl Training {
     /// Training, as modules start.
@@ -169,6 +187,11 @@ impl Training {
     /// Whether the module is training.
     pub fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag's identity: equal for handles that share it.
+    pub(super) fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
     }
 
     /// Sets whether the module is training.

@@ -14,14 +14,15 @@ pub(crate) const CONVS: [Function; 3] = [ops::conv1d, ops::conv2d, ops::conv3d];
 
 const TRANSPOSED: [Function; 3] = [ops::conv_transpose1d, ops::conv_transpose2d, ops::conv_transpose3d];
 
-/// A layer as a call of a function. What is folded into its parameters is computed in f64 and rounded once.
+/// A layer as a call of a function. What is folded into its parameters is computed in f64 and rounded once; the weight,
+/// when it is first read.
 pub(crate) struct Layer {
     /// The call.
     pub(crate) node: NodeId,
     /// What is called.
     pub(crate) function: Function,
-    weight: Tensor,
-    bias: Option<Tensor>,
+    weight: Parameter,
+    bias: Option<Parameter>,
     groups: i64,
     dtype: DType,
 }
@@ -36,14 +37,14 @@ impl Layer {
     pub(crate) fn of(graph: &Graph, state: &State, node: NodeId, functions: &[Function]) -> Option<Self> {
         let call = &graph[node];
         let function = call.function().filter(|function| functions.contains(function))?;
-        let weight = state.tensor_of(graph, call.args().get(1)?)?;
+        let weight = state.parameter_of(graph, call.args().get(1)?)?;
         let bias = match call.args().get(2) {
             None | Some(Arg::None) => None,
-            Some(arg) => Some(state.tensor_of(graph, arg)?),
+            Some(arg) => Some(state.parameter_of(graph, arg)?),
         };
         let groups = call.kwargs().get("groups").map_or(Some(1), Arg::as_int)?;
         // What the function itself would refuse is no layer.
-        if weight.ndim() < 2 || groups < 1 || groups > weight.shape()[0] as i64 {
+        if weight.shape().len() < 2 || groups < 1 || groups > weight.shape()[0] as i64 {
             return None;
         }
         Some(Self { node, function, dtype: weight.dtype(), weight, bias, groups })
@@ -51,7 +52,7 @@ impl Layer {
 
     /// The number of dimensions of its result, given a batch: that of its weight.
     pub(crate) fn rank(&self) -> usize {
-        self.weight.ndim()
+        self.weight.shape().len()
     }
 
     /// The element type of its weight.
@@ -71,28 +72,19 @@ impl Layer {
 
     /// The weight in this shape and the bias, in f64.
     fn wide(&self, shape: [i64; 4]) -> (Tensor, Tensor) {
-        (self.weight.to_dtype(DType::F64).reshape(shape), self.wide_bias())
+        (self.weight.tensor().to_dtype(DType::F64).reshape(shape), self.wide_bias())
     }
 
     /// The bias in f64, zeros if there is none.
     fn wide_bias(&self) -> Tensor {
-        let bias = self.bias.as_ref().map(|bias| bias.to_dtype(DType::F64));
+        let bias = self.bias.as_ref().map(|bias| bias.tensor().to_dtype(DType::F64));
         bias.unwrap_or_else(|| Tensor::filled([self.outputs()], 0.0, DType::F64))
     }
 
-    /// The f32 weight with each row times a number, in one pass over memory.
-    fn scaled_rows(&self, scale: &[f64]) -> Tensor {
-        let mut numbers = self.weight.to_vec::<f32>();
-        let len = (numbers.len() / scale.len().max(1)).max(1);
-        for (row, scale) in numbers.chunks_exact_mut(len).zip(scale) {
-            row.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
-        }
-        Tensor::from_vec(self.weight.shape(), numbers)
-    }
-
-    fn with(self, weight: &Tensor, bias: Tensor) -> Self {
+    fn with(self, weight: &Tensor, bias: &Tensor) -> Self {
         let size: Vec<i64> = self.weight.shape().iter().map(|size| *size as i64).collect();
-        Self { weight: weight.reshape(size), bias: Some(bias), ..self }
+        let parameter = |tensor: &Tensor| Parameter::new(tensor.to_dtype(self.dtype));
+        Self { weight: parameter(&weight.reshape(size)), bias: Some(parameter(bias)), ..self }
     }
 
     /// With every output channel times `scale` and plus `shift`, numbers or one for each channel.
@@ -101,9 +93,10 @@ impl Layer {
         // A scale that does not fit is refused below.
         let fits = scale.dtype() == DType::F64 && (scale.numel() == 1 || *scale.shape() == [self.outputs()]);
         if fits && self.dtype == DType::F32 && !self.is_transposed() {
-            let weight = self.scaled_rows(&scale.expand([self.outputs()]).to_vec::<f64>());
-            let bias = self.wide_bias() * scale + shift;
-            return self.with(&weight, bias);
+            let bias = Parameter::new((self.wide_bias() * scale + shift).to_dtype(self.dtype));
+            let (weight, factors) = (self.weight.tensor(), scale.expand([self.outputs()]).to_vec::<f64>());
+            let weight = Parameter::lazy(&self.weight.shape(), self.dtype, move || scaled_rows(&weight, &factors));
+            return Self { weight, bias: Some(bias), ..self };
         }
         let [first, second] = [self.weight.shape()[0] as i64, self.weight.shape()[1] as i64];
         // A transposed convolution has the outputs of each group in its second dimension.
@@ -113,7 +106,7 @@ impl Layer {
         };
         let (weight, bias) = self.wide(shape);
         let per_output = scale.expand([self.outputs()]).reshape([shape[0], 1, shape[2], 1]);
-        self.with(&(weight * per_output), bias * scale + shift)
+        self.with(&(weight * per_output), &(bias * scale + shift))
     }
 
     /// With every input channel times `scale` and plus `shift` before, for a layer that is not transposed and pads with
@@ -126,7 +119,7 @@ impl Layer {
         let per_input = |x: &Tensor| x.expand(inputs).reshape([self.groups, 1, second, 1]);
         let moved = (&weight * per_input(shift)).sum_dim([2, 3]).reshape([first]);
         let weight = weight * per_input(scale);
-        self.with(&weight, bias + moved)
+        self.with(&weight, &(bias + moved))
     }
 
     /// Writes the parameters into the state: at the paths of the old ones, or at new ones where these are shared.
@@ -136,7 +129,7 @@ impl Layer {
         let (weight, bias) = (path_of(&old[1]).unwrap_or_default(), old.get(2).and_then(path_of));
         let beside = weight.strip_suffix("weight").map_or(format!("{weight}_bias"), |stem| format!("{stem}bias"));
         let mut args = vec![old[0].clone()];
-        let mut store = |own: Option<&String>, wanted: &str, tensor: Tensor| {
+        let mut store = |own: Option<&String>, wanted: &str, parameter: Parameter| {
             let (path, arg) = match own.filter(|own| !shared.contains(*own)) {
                 Some(own) => (own.clone(), old[args.len()].clone()),
                 None => {
@@ -145,18 +138,28 @@ impl Layer {
                     (path, read.into())
                 }
             };
-            state.parameters.insert(path, Parameter::new(tensor.to_dtype(self.dtype)));
+            state.parameters.insert(path, parameter);
             args.push(arg);
         };
         store(Some(&weight), &weight, self.weight);
-        if let Some(tensor) = self.bias {
-            store(bias.as_ref(), &beside, tensor);
+        if let Some(parameter) = self.bias {
+            store(bias.as_ref(), &beside, parameter);
         }
         graph.set_args(self.node, args);
         let reads = old[1..].iter().filter_map(|arg| arg.as_value().copied());
         let reads: Vec<_> = reads.filter(|id| graph[*id].op() == Opcode::GetAttr).collect();
         graph.erase_unused(reads);
     }
+}
+
+/// An f32 weight with each row times a number, in one pass over memory.
+fn scaled_rows(weight: &Tensor, scale: &[f64]) -> Tensor {
+    let mut numbers = weight.to_vec::<f32>();
+    let len = (numbers.len() / scale.len().max(1)).max(1);
+    for (row, scale) in numbers.chunks_exact_mut(len).zip(scale) {
+        row.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
+    }
+    Tensor::from_vec(weight.shape(), numbers)
 }
 
 /// What a batch norm in evaluation does to each channel: `x * scale + shift`, in f64.

@@ -1,11 +1,11 @@
 //! What passes cost: on ResNet-50, and on graphs of 10,000 and 20,000 nodes, to see that it grows with the nodes.
 //!
 //! ```text
-//! cargo bench --bench passes
+//! cargo bench --bench passes [-- <graph>..]
 //! ```
 //!
 //! Each figure is the median of repeated runs, each on a copy made before. `tools/torch_ref/passes_bench.py` prints the same
-//! figures for torch.fx, and with `--rust FILE` their ratios.
+//! figures for torch.fx, and with `--rust FILE` their ratios. Graphs are `resnet50`, and numbers of nodes.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -65,9 +65,16 @@ fn chain(nodes: usize) -> GraphModule {
 }
 
 fn main() {
-    let model = nn::models::resnet50(1000);
-    model.eval();
-    measure("ResNet-50", &fx::trace(&model).expect("ResNet-50 can be captured"));
-    measure("10,000 nodes", &chain(10_000));
-    measure("20,000 nodes", &chain(20_000));
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let graphs = if asked.is_empty() { ["resnet50", "10000", "20000"].map(str::to_owned).to_vec() } else { asked };
+    for graph in graphs {
+        match graph.parse::<usize>() {
+            Ok(nodes) => measure(&format!("{nodes} nodes"), &chain(nodes)),
+            Err(_) => {
+                let model = nn::models::resnet50(1000);
+                model.eval();
+                measure("ResNet-50", &fx::trace(&model).expect("ResNet-50 can be captured"));
+            }
+        }
+    }
 }

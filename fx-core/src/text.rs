@@ -47,6 +47,21 @@ pub(crate) fn seconds(x: f64) -> String {
     }
 }
 
+/// Appends a number in decimal; what formatting does, without its options.
+pub(crate) fn push_number(out: &mut String, mut number: u64) {
+    let mut digits = [b'0'; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend(digits[start..].iter().map(|digit| char::from(*digit)));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

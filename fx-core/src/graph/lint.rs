@@ -61,7 +61,9 @@ impl Graph {
             violations: Vec::new(),
             defined: vec![false; self.slot_count()],
             named: vec![false; self.names.len()],
-            uses: vec![NodeIds::new(); self.slot_count()],
+            met: vec![0; self.slot_count()],
+            unmet: 0,
+            in_order: true,
         };
         for (id, node) in self.nodes() {
             lint.target(id, node);
@@ -75,8 +77,8 @@ impl Graph {
                 lint.path(id, node, owner);
             }
         }
-        for (id, node) in self.nodes() {
-            lint.users(id, node);
+        if !lint.in_order || lint.unmet != 0 {
+            lint.users();
         }
         let mut violations = lint.violations;
         violations.sort_by_key(|violation| self.rank(violation.node));
@@ -91,8 +93,12 @@ struct Lint<'a> {
     defined: Vec<bool>,
     /// By number: their names.
     named: Vec<bool>,
-    /// By index: the nodes whose arguments mention a node, each once.
-    uses: Vec<NodeIds>,
+    /// By index: how many of a node's recorded users the walk has met, as long as it meets them in their order.
+    met: Vec<u32>,
+    /// How many recorded users the walk has not met.
+    unmet: isize,
+    /// Whether it has met nodes in the order in which they are recorded, which is that of the graph unless it was edited.
+    in_order: bool,
 }
 
 impl Lint<'_> {
@@ -130,12 +136,20 @@ impl Lint<'_> {
 
     fn arguments(&mut self, id: NodeId, node: &Node) {
         let mut faulty = NodeIds::new();
+        self.unmet += node.users.len() as isize;
         node.for_each_input(&mut |input| {
-            let is_known = self.graph.contains(input);
-            if is_known && self.uses[input.index()].last() != Some(&id) {
-                self.uses[input.index()].push(id);
+            let known = self.graph.get(input);
+            if let Some(known) = known {
+                let met = &mut self.met[input.index()];
+                let place = *met as usize;
+                if known.users.get(place) == Some(&id) {
+                    *met += 1;
+                    self.unmet -= 1;
+                } else if place == 0 || known.users[place - 1] != id {
+                    self.in_order = false;
+                }
             }
-            if !(is_known && self.defined[input.index()] || faulty.contains(&input)) {
+            if !(known.is_some() && self.defined[input.index()] || faulty.contains(&input)) {
                 faulty.push(input);
             }
         });
@@ -154,16 +168,23 @@ impl Lint<'_> {
         }
     }
 
-    fn users(&mut self, id: NodeId, node: &Node) {
-        let found = &mut self.uses[id.index()];
-        if found[..] == node.users[..] {
-            return;
+    /// Compares all recorded users with the nodes whose arguments mention a node.
+    fn users(&mut self) {
+        let mut uses = vec![NodeIds::new(); self.graph.slot_count()];
+        for (id, node) in self.graph.nodes() {
+            node.for_each_input(&mut |input| {
+                if self.graph.contains(input) && uses[input.index()].last() != Some(&id) {
+                    uses[input.index()].push(id);
+                }
+            });
         }
-        let mut recorded = node.users.clone();
-        recorded.sort_unstable();
-        found.sort_unstable();
-        if found[..] != recorded[..] {
-            self.add(id, "the recorded users are not the nodes that use it");
+        for (id, node) in self.graph.nodes() {
+            let (mut recorded, found) = (node.users.clone(), &mut uses[id.index()]);
+            recorded.sort_unstable();
+            found.sort_unstable();
+            if found[..] != recorded[..] {
+                self.add(id, "the recorded users are not the nodes that use it");
+            }
         }
     }
 

@@ -3,12 +3,12 @@
 //! A candidate becomes an identifier; a name once given is never given again, not even after its node was erased.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::{NodeId, Opcode, Target};
+use crate::text::push_number;
 
 /// A name that was given. Those with equal numbers are equal.
 #[derive(Clone, Debug)]
@@ -39,8 +39,8 @@ impl Namer {
         while self.given.contains_key(&*name) || is_reserved(&name) {
             count += 1;
             name.truncate(end);
-            // Writing to a string does not fail.
-            let _ = write!(name, "_{count}");
+            name.push('_');
+            push_number(&mut name, count);
         }
         match self.counts.get_mut(&name[..end]) {
             Some(last) => *last = count,
@@ -66,6 +66,7 @@ impl Namer {
 pub(super) fn candidate(op: Opcode, target: &Target) -> Cow<'_, str> {
     match op {
         Opcode::Output => "output".into(),
+        _ if !target.name().contains(':') => snake_case(target.name()),
         _ => snake_case(target.name().rsplit("::").next().unwrap_or_default()),
     }
 }
@@ -108,13 +109,11 @@ fn split(name: &str) -> (&str, Option<u64>) {
 fn identifier(candidate: &str) -> String {
     // Room for a number after it.
     let mut name = String::with_capacity(candidate.len() + 4);
-    let mut within_run = false;
-    for c in candidate.chars() {
-        let fits = c.is_ascii_alphanumeric() || c == '_';
-        if fits || !within_run {
-            name.push(if fits { c } else { '_' });
-        }
-        within_run = !fits;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if candidate.bytes().all(fits) {
+        name.push_str(candidate);
+    } else {
+        replace_runs(&mut name, candidate);
     }
     match name.chars().next() {
         None => "_unnamed".to_owned(),
@@ -122,6 +121,18 @@ fn identifier(candidate: &str) -> String {
         Some('_') if name == "_" => "_unnamed".to_owned(),
         Some(first) if first.is_ascii_digit() => format!("_{name}"),
         Some(_) => name,
+    }
+}
+
+/// Appends `candidate` with an underscore for each run of what an identifier has not.
+fn replace_runs(name: &mut String, candidate: &str) {
+    let mut within_run = false;
+    for c in candidate.chars() {
+        let fits = c.is_ascii_alphanumeric() || c == '_';
+        if fits || !within_run {
+            name.push(if fits { c } else { '_' });
+        }
+        within_run = !fits;
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 
 use super::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::arg::{Arg, Kwargs};
+use crate::text::push_number;
 
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,7 +92,7 @@ impl<'a> Text<'a> {
             self.push(&[&delimited(annotation, "[num_users="), " "]);
         }
         self.push(&["[num_users="]);
-        self.display(node.users.len());
+        push_number(&mut self.out, node.users.len() as u64);
         self.push(&["] = ", node.op.name(), "[target=", &delimited(node.target.name(), "]"), "]"]);
         match (node.op, node.args.first()) {
             (Opcode::Placeholder, Some(default)) => {
@@ -129,6 +130,11 @@ impl<'a> Text<'a> {
             Arg::Bool(true) => self.push(&["True"]),
             Arg::Bool(false) => self.push(&["False"]),
             Arg::Int(x) => self.display(x),
+            // Most floats are small whole numbers.
+            Arg::Float(x) if *x > 0.0 && *x < 1e6 && x.fract() == 0.0 => {
+                push_number(&mut self.out, *x as u64);
+                self.push(&[".0"]);
+            }
             Arg::Float(x) => self.push(&[&float(*x)]),
             Arg::Str(x) if self.prefix.is_empty() => self.push(&[&quoted(x)]),
             Arg::Str(x) => self.push(&[&string(x)]),
@@ -172,8 +178,9 @@ pub(crate) fn float(x: f64) -> String {
 
 /// A text as it is, or quoted if its end would not be found before `end`.
 fn delimited<'a>(text: &'a str, end: &str) -> Cow<'a, str> {
-    let plain = !text.starts_with('\'') && !text.contains(end) && !text.contains(char::is_control);
-    if plain { text.into() } else { quoted(text).into() }
+    let is_path = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':'));
+    let plain = || !text.starts_with('\'') && !text.contains(end) && !text.contains(char::is_control);
+    if is_path || plain() { text.into() } else { quoted(text).into() }
 }
 
 /// A string without quotes, as torch.fx prints it, where that reads back as the same string.

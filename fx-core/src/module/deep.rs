@@ -25,7 +25,7 @@ thread_local! {
 /// If a part of the module cannot be copied, because it lies in an `Arc`.
 ///
 /// ```
-/// use fx_core::{GraphModule, Parameter, Result, Tensor, module};
+/// use fx_core::{GraphModule, Result, StateDictExt, module};
 /// # fn copy(traced: &GraphModule) -> Result<()> {
 /// let copy = module::deep_copy(traced)?;
 /// copy.load_state_dict(&traced.state_dict())?; // leaves `traced` alone

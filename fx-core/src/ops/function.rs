@@ -1,8 +1,10 @@
 //! Functions: handles to static definitions, open to user-defined ones.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{LazyLock, PoisonError, RwLock};
+
+use rustc_hash::FxHashMap;
 
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
@@ -132,7 +134,7 @@ impl Tolerance {
 pub struct Function(&'static Definition);
 
 /// All functions by name: the op table's and the wrapped ones met so far.
-static REGISTRY: LazyLock<RwLock<HashMap<&'static str, Function>>> = LazyLock::new(|| {
+static REGISTRY: LazyLock<RwLock<FxHashMap<&'static str, Function>>> = LazyLock::new(|| {
     let table = super::families().iter().flat_map(|family| family.functions.iter());
     RwLock::new(table.map(|function| (function.name(), *function)).collect())
 });

@@ -1,13 +1,15 @@
 //! A sequence of passes, with constraints on their order, checks between them, and a log.
 
+mod constraints;
 mod log;
 
 use std::fmt;
 
 use super::as_one;
 use super::halve::first_failure;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
+use constraints::sorted;
 pub use log::{Log, LogEntry};
 
 type Pass = Box<dyn Fn(&mut GraphModule) -> Result<usize>>;
@@ -143,23 +145,7 @@ impl PassManager {
     }
 
     fn sorted(&self) -> Result<Vec<usize>> {
-        let place = |name: &str| {
-            let found = self.passes.iter().position(|(pass, _)| pass == name);
-            found.ok_or_else(|| Error::not_found(format!("there is no pass `{name}`, which a constraint names")))
-        };
-        let edges = self.order.iter().map(|(a, b)| Ok((place(a)?, place(b)?))).collect::<Result<Vec<_>>>()?;
-        let mut left: Vec<usize> = (0..self.passes.len()).collect();
-        let mut order = Vec::new();
-        while !left.is_empty() {
-            let is_free = |pass: &usize| edges.iter().all(|(first, second)| second != pass || !left.contains(first));
-            let Some(next) = left.iter().position(is_free) else {
-                let names: Vec<_> = left.iter().map(|place| format!("`{}`", self.passes[*place].0)).collect();
-                let message = format!("the constraints on these passes contradict each other: {}", names.join(", "));
-                return Err(Error::new(ErrorKind::Argument, message));
-            };
-            order.push(left.remove(next));
-        }
-        Ok(order)
+        sorted(&self.passes.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), &self.order)
     }
 }
 

@@ -4,18 +4,20 @@
 //! throughout, as the output does to the end. State is counted apart. What a leaf module needs within itself, and what the
 //! plan saves by writing into operands that nobody else needs, is not counted.
 
-use std::collections::{HashMap, HashSet};
+mod schedule;
+
+use std::collections::HashMap;
 use std::fmt;
 
 use indexmap::IndexMap;
 
 use super::view::is_view;
-use crate::arg::Arg;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::text::{si, table};
 use crate::value::Meta;
+use schedule::check_order;
 
 /// The memory that a schedule needs, in bytes.
 ///
@@ -133,30 +135,7 @@ fn bytes_of(graph: &Graph, id: NodeId) -> Result<usize> {
         };
         bytes = bytes.zip(size).map(|(sum, size)| sum + size);
     });
-    bytes.ok_or_else(|| unknown(&shown(shape)))
-}
-
-fn shown(shape: &Arg<Meta>) -> String {
-    shape.as_value().map_or_else(|| format!("{shape:?}"), ToString::to_string)
-}
-
-fn check_order(graph: &Graph, order: &[NodeId]) -> Result<()> {
-    let wrong = |message: String| Err(Error::new(ErrorKind::Graph, message));
-    let mut seen = HashSet::new();
-    for id in order {
-        let Some(node) = graph.get(*id) else { return wrong(format!("node {id} is not in the graph")) };
-        if !seen.insert(id) {
-            return wrong(format!("%{} is in the schedule twice", node.name()));
-        }
-        if let Some(input) = node.inputs().iter().find(|input| !seen.contains(input)) {
-            let message = format!("%{} comes before its input %{} in the schedule", node.name(), graph[*input].name());
-            return wrong(message);
-        }
-    }
-    if order.len() != graph.len() {
-        return wrong(format!("the schedule has {} of {} nodes", order.len(), graph.len()));
-    }
-    Ok(())
+    bytes.ok_or_else(|| unknown(&shape.as_value().map_or_else(|| format!("{shape:?}"), ToString::to_string)))
 }
 
 impl fmt::Display for MemoryProfile {

@@ -4,6 +4,7 @@
 //! whose `forward` is running. It is the only interior mutability of the crate. Errors met while tracing are kept and
 //! come out together when the trace ends; what failed goes on as a stand-in.
 
+mod paths;
 mod proxy;
 mod rewrite;
 mod session;

@@ -114,7 +114,7 @@ def main():
     torch.set_num_threads(1)
     models = {
         "ResNet-50": torch.fx.symbolic_trace(torchvision.models.resnet50().eval()),
-        "10,000 nodes": torch.fx.symbolic_trace(Step(2000)),
+        "10000 nodes": torch.fx.symbolic_trace(Step(2000)),
     }
     rounds = []
     with torch.no_grad():

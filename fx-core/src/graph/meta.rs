@@ -64,8 +64,11 @@ impl Metadata {
 
     /// Sets the value of this type.
     pub fn insert<T: Any + Clone + fmt::Debug + Send + Sync>(&mut self, value: T) {
-        self.remove::<T>();
-        self.0.push((TypeId::of::<T>(), Arc::new(value)));
+        let entry: Arc<dyn Entry> = Arc::new(value);
+        match self.0.iter_mut().find(|(id, _)| *id == TypeId::of::<T>()) {
+            Some((_, old)) => *old = entry,
+            None => self.0.push((TypeId::of::<T>(), entry)),
+        }
     }
 
     /// Takes out the value of this type.

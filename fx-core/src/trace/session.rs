@@ -1,17 +1,17 @@
 //! The session of a trace: what is known while a `forward` runs on proxies.
 
-use std::any::TypeId;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::paths::Paths;
 use super::{InputForm, NodeRequest, Proxy, Tracer};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, Metadata, ModuleFrame, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation, Target};
 use crate::graph_module::{GraphModule, State};
-use crate::module::{Buffer, Entry, Module, Parameter, entries, join};
+use crate::module::{Buffer, Module, Parameter, join};
 use crate::ops;
 use crate::tensor::Tensor;
 use crate::value::{Call, Callee, Meta, unpack};
@@ -20,17 +20,13 @@ thread_local! {
     static CURRENT: RefCell<Vec<Rc<Session>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What identifies a module: its address and its type, for a struct and its first field share an address.
-type Identity = (usize, TypeId);
-
 /// One running trace.
 pub(super) struct Session {
     graph: RefCell<Graph>,
     tracer: Rc<dyn Tracer>,
     /// Whether a root owns the modules; else those that are met are installed.
     rooted: bool,
-    modules: RefCell<FxHashMap<Identity, String>>,
-    attrs: RefCell<FxHashMap<usize, String>>,
+    paths: RefCell<Paths>,
     state: RefCell<State>,
     /// The node that reads each parameter, buffer or constant.
     reads: RefCell<FxHashMap<String, NodeId>>,
@@ -70,49 +66,31 @@ impl Stack {
 
 impl Session {
     pub(super) fn new(tracer: Rc<dyn Tracer>, root: Option<&dyn Module>) -> Rc<Self> {
-        let (mut modules, mut attrs) = (FxHashMap::default(), FxHashMap::default());
+        let mut paths = Paths::default();
         if let Some(root) = root {
-            modules.insert(identity(root), String::new());
-            let entries = entries(root);
-            attrs.reserve(entries.len());
-            for (path, entry) in entries {
-                note_entry(&mut modules, &mut attrs, path, entry);
-            }
+            paths.add("", root);
         }
-        Self::of(tracer, root.is_some(), modules, attrs, Graph::new(), State::new())
+        Self::of(tracer, root.is_some(), paths, Graph::new(), State::new())
     }
 
     /// A session that goes on with a graph and its state. New modules, parameters and buffers may be used: they join
     /// the state.
     pub(super) fn on(tracer: Rc<dyn Tracer>, graph: Graph, state: State) -> Rc<Self> {
-        let (mut modules, mut attrs) = (FxHashMap::default(), FxHashMap::default());
+        let mut paths = Paths::default();
         let known = state.parameters.iter().map(|(path, parameter)| (parameter.id(), path));
         for (id, path) in known.chain(state.buffers.iter().map(|(path, buffer)| (buffer.id(), path))) {
-            attrs.entry(id).or_insert_with(|| path.clone());
+            paths.add_state(path, id);
         }
-        for (path, module) in &state.modules {
-            modules.entry(identity(&**module)).or_insert_with(|| path.clone());
-            for (below, entry) in entries(&**module) {
-                note_entry(&mut modules, &mut attrs, join(path, &below), entry);
-            }
-        }
-        Self::of(tracer, false, modules, attrs, graph, state)
+        state.modules.iter().for_each(|(path, module)| paths.add(path, &**module));
+        Self::of(tracer, false, paths, graph, state)
     }
 
-    fn of(
-        tracer: Rc<dyn Tracer>,
-        rooted: bool,
-        modules: FxHashMap<Identity, String>,
-        attrs: FxHashMap<usize, String>,
-        graph: Graph,
-        state: State,
-    ) -> Rc<Self> {
+    fn of(tracer: Rc<dyn Tracer>, rooted: bool, paths: Paths, graph: Graph, state: State) -> Rc<Self> {
         Rc::new(Self {
             graph: RefCell::new(graph),
             tracer,
             rooted,
-            modules: RefCell::new(modules),
-            attrs: RefCell::new(attrs),
+            paths: RefCell::new(paths),
             state: RefCell::new(state),
             reads: RefCell::default(),
             constants: RefCell::default(),
@@ -274,10 +252,14 @@ impl Session {
         kwargs: Kwargs<Proxy>,
         location: &'static std::panic::Location<'static>,
     ) -> Result<Arg<Proxy>> {
-        let args = args.into_iter().map(|arg| self.node_arg(arg)).collect::<Result<_>>()?;
-        let kwargs =
-            kwargs.into_iter().map(|(key, arg)| Ok((key, self.node_arg(arg)?))).collect::<Result<Kwargs<NodeId>>>()?;
-        let request = NodeRequest { op, target, args, kwargs, name: None };
+        let mut request =
+            NodeRequest { op, target, args: Vec::with_capacity(args.len()), kwargs: Kwargs::new(), name: None };
+        for arg in args {
+            request.args.push(self.node_arg(arg)?);
+        }
+        for (key, arg) in kwargs {
+            request.kwargs.insert(key, self.node_arg(arg)?);
+        }
         let mut graph = self.graph.borrow_mut();
         let id = self.tracer.create_node(&mut graph, request)?;
         if let Some(meta) = graph.meta_mut(id) {
@@ -301,21 +283,18 @@ impl Session {
     }
 
     fn path_of(&self, module: &dyn Module) -> Result<String> {
-        if let Some(path) = self.modules.borrow().get(&identity(module)) {
-            return Ok(path.clone());
+        if let Some(path) = self.paths.borrow().of_module(module) {
+            return Ok(path.to_owned());
         }
         if self.rooted {
             let message = format!("a {} is called that is no submodule of the traced model", module.type_name());
             return Err(Error::new(ErrorKind::Trace, message).help("make it a field of the model"));
         }
-        let mut modules = self.modules.borrow_mut();
+        let mut known = self.paths.borrow_mut();
         let base = module.type_name().to_lowercase();
         let paths = std::iter::once(base.clone()).chain((1..).map(|count| format!("{base}_{count}")));
-        let path = free(paths, |path| modules.values().any(|have| have == path));
-        modules.insert(identity(module), path.clone());
-        for (below, entry) in entries(module) {
-            note_entry(&mut modules, &mut self.attrs.borrow_mut(), join(&path, &below), entry);
-        }
+        let path = free(paths, |path| known.has_module(path));
+        known.add(&path, module);
         Ok(path)
     }
 
@@ -357,21 +336,18 @@ impl Session {
     }
 
     fn attr_path(&self, id: usize, what: &str, shape: &[usize]) -> Result<String> {
-        let found = self.attrs.borrow().get(&id).cloned();
-        match found {
-            Some(path) => Ok(path),
-            None if self.rooted => {
-                let message = format!("a {what} of shape {shape:?} is used that is no {what} of the traced model");
-                Err(Error::new(ErrorKind::Trace, message).help(format!("make the {what} a field of the model")))
-            }
-            None => {
-                let mut attrs = self.attrs.borrow_mut();
-                let names = (attrs.len()..).map(|count| format!("_{what}{count}"));
-                let path = free(names, |path| attrs.values().any(|have| have == path));
-                attrs.insert(id, path.clone());
-                Ok(path)
-            }
+        let mut known = self.paths.borrow_mut();
+        if let Some(path) = known.of_state(id) {
+            return Ok(path.to_owned());
         }
+        if self.rooted {
+            let message = format!("a {what} of shape {shape:?} is used that is no {what} of the traced model");
+            return Err(Error::new(ErrorKind::Trace, message).help(format!("make the {what} a field of the model")));
+        }
+        let names = (known.state_count()..).map(|count| format!("_{what}{count}"));
+        let path = free(names, |path| known.has_state(path));
+        known.add_state(&path, id);
+        Ok(path)
     }
 
     /// The node that reads `path`, made once.
@@ -473,32 +449,7 @@ impl Drop for Guard {
     }
 }
 
-/// Notes the path of an entry. What is shared is known by the first of its paths.
-fn note_entry(
-    modules: &mut FxHashMap<Identity, String>,
-    attrs: &mut FxHashMap<usize, String>,
-    path: String,
-    entry: Entry<'_>,
-) {
-    match entry {
-        Entry::Module(module) => {
-            modules.entry(identity(module)).or_insert(path);
-        }
-        Entry::Parameter(parameter) => {
-            attrs.entry(parameter.id()).or_insert(path);
-        }
-        Entry::Buffer(buffer) => {
-            attrs.entry(buffer.id()).or_insert(path);
-        }
-        Entry::Training(_) => {}
-    }
-}
-
 /// The first of these names that is not taken.
 fn free(mut names: impl Iterator<Item = String>, taken: impl Fn(&String) -> bool) -> String {
     names.find(|name| !taken(name)).unwrap_or_default()
-}
-
-fn identity(module: &dyn Module) -> Identity {
-    ((module as *const dyn Module).cast::<()>().addr(), std::any::Any::type_id(module))
 }

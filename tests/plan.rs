@@ -1,5 +1,7 @@
 //! The compiled plan: it gives what the interpreter gives, is made anew when it has to be, and shows what it does.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use fx::graph_module::State;
@@ -169,6 +171,38 @@ fn a_plan_follows_the_state() {
     let normalised = module.forward(&x).unwrap();
     train(&model, false);
     assert!(!module.forward(&x).unwrap().all_close(&normalised, 1e-6, 1e-6), "the batch's statistics were not used");
+}
+
+#[test]
+fn a_weight_that_is_made_when_read_is_packed_and_not_kept() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&made);
+    let weight = Parameter::lazy(&[4, 3, 3, 3], DType::F32, move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        Tensor::arange(108).reshape([4, 3, 3, 3]).to_dtype(DType::F32) / 108.0
+    });
+    let mut conv = nn::Conv2d::new(3, 4, 3);
+    conv.weight = weight.clone();
+    let module = traced(&nn::Sequential::new((conv, nn::BatchNorm2d::new(4))));
+    let (small, large) = (Tensor::rand([1, 3, 8, 8]), Tensor::rand([2, 3, 9, 7]));
+    let results = [module.forward(&small).unwrap(), module.forward(&large).unwrap()];
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+    check(&module, &small);
+    check(&module, &large);
+    assert_eq!(results, [module.forward(&small).unwrap(), module.forward(&large).unwrap()]);
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn parts_of_one_tensor_are_weights_of_their_own() {
+    let whole = Tensor::rand([8, 3, 1, 1]);
+    let halves = [whole.narrow(0, 0, 4), whole.narrow(0, 4, 4)];
+    let module = fx::trace_fn!(|x| {
+        let [a, b] = halves.each_ref().map(|half| fx::functional::conv2d(&x, fx::Proxy::constant(half), None));
+        a - b
+    })
+    .unwrap();
+    check(&module, &Tensor::rand([1, 3, 4, 4]));
 }
 
 #[test]

@@ -15,9 +15,9 @@ pub fn normal(size: &[usize], std: f64) -> Parameter {
 }
 
 /// A parameter from a generator of its own, which is made when it is first read: most are loaded before.
-fn random(size: &[usize], make: impl FnOnce(&mut Generator, &[usize]) -> Tensor + Send + Sync + 'static) -> Parameter {
-    let (mut generator, shape) = (with_default(Generator::fork), size.to_vec());
-    Parameter::lazy(size, DType::F32, move || make(&mut generator, &shape))
+fn random(size: &[usize], make: impl Fn(&mut Generator, &[usize]) -> Tensor + Send + Sync + 'static) -> Parameter {
+    let (generator, shape) = (with_default(Generator::fork), size.to_vec());
+    Parameter::lazy(size, DType::F32, move || make(&mut generator.clone(), &shape))
 }
 
 /// A parameter of ones.

@@ -98,6 +98,11 @@ impl Builder<'_> {
         match node.op() {
             Opcode::Placeholder => Ok(self.input(id, node)),
             Opcode::GetAttr => {
+                let parameter = self.module.state().parameters.get(name);
+                if let Some(parameter) = parameter.filter(|parameter| !parameter.is_made()) {
+                    let meta = Meta::tensor(parameter.shape(), parameter.dtype());
+                    return Ok(Held { place: Arg::Value(Known::Unread(parameter.clone())), meta: Arg::Value(meta) });
+                }
                 let tensor = self.module.state().tensor(name).ok_or_else(|| no_such(node.op(), name))?;
                 Ok(known(Arg::Value(tensor)))
             }
@@ -175,9 +180,8 @@ impl Builder<'_> {
         let example = from.example();
         let mut first = Some(example.clone());
         let mut data = |known: &Known| match known {
-            Known::Constant(tensor) => Ok(tensor.clone()),
             Known::Value(..) => first.take().ok_or(()),
-            Known::Opaque(_) => Err(()),
+            known => known.constant().ok_or(()),
         };
         let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
         let result = function.eval(&args, &kwargs.try_map(&mut |_| Err(())).ok()?).ok()?;
@@ -246,12 +250,11 @@ impl Builder<'_> {
         arg.try_flat_map(&mut |id_of| {
             let held = self.values.get(id_of).ok_or_else(|| unknown(self.module.graph(), *id_of))?;
             held.place.clone().try_map(&mut |known| match known {
-                Known::Constant(tensor) => Ok(Source::Constant(tensor.clone())),
                 Known::Value(layout, register) if layout.dtype == DType::F32 => {
                     let rows = Layout::row_major(layout.dtype, &layout.shape);
                     Ok(Source::Register(self.laid(id, &Wanted::new(*register, rows))))
                 }
-                Known::Value(_, register) | Known::Opaque(register) => Ok(Source::Register(*register)),
+                known => Ok(source(known)),
             })
         })
     }
@@ -306,10 +309,7 @@ fn fold(function: Function, args: &[Arg<Known>], kwargs: &Kwargs<Known>, meta: &
     if function.effect() != Effect::Pure || !(is_small || VIEWS.contains(&function)) {
         return None;
     }
-    let mut data = |known: &Known| match known {
-        Known::Constant(tensor) => Ok(tensor.clone()),
-        Known::Value(..) | Known::Opaque(_) => Err(()),
-    };
+    let mut data = |known: &Known| known.constant().ok_or(());
     let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
     // What fails, fails in a run, with the line of the call.
     let result = function.eval(&args, &kwargs.try_map(&mut data).ok()?).ok()?;
@@ -345,6 +345,7 @@ fn layouts(meta: &Arg<Meta>) -> Option<SmallVec<[Layout; 1]>> {
 fn source(known: &Known) -> Source {
     match known {
         Known::Constant(tensor) => Source::Constant(tensor.clone()),
+        Known::Unread(parameter) => Source::Constant(parameter.tensor()),
         Known::Value(_, register) | Known::Opaque(register) => Source::Register(*register),
     }
 }

@@ -21,9 +21,10 @@ use smallvec::SmallVec;
 
 use super::layout::Layout;
 use crate::arg::{Arg, Kwargs};
+use crate::module::Parameter;
 use crate::ops::kind::Kind;
 use crate::ops::{Function, functions as ops};
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Dims, Tensor};
 use crate::value::Meta;
 
 pub(super) use copy::Copy;
@@ -45,6 +46,8 @@ pub(super) trait Kernel: Send + Sync {
 pub(super) enum Known {
     /// All of it.
     Constant(Tensor),
+    /// All of it, when it is read: a weight that something is folded into. It need not be kept once it is packed.
+    Unread(Parameter),
     /// How it lies, and the register that it will be in.
     Value(Layout, usize),
     /// The register alone.
@@ -150,9 +153,20 @@ impl<'a> Site<'a> {
     /// An f32 argument that is known, contiguous.
     fn constant(&self, index: usize) -> Option<Tensor> {
         match self.arg(index) {
-            Arg::Value(Known::Constant(tensor)) if tensor.dtype() == DType::F32 => Some(tensor.contiguous()),
+            Arg::Value(known) => known.constant().filter(|tensor| tensor.dtype() == DType::F32).map(|x| x.contiguous()),
             _ => None,
         }
+    }
+
+    /// An f32 weight that is known, and its shape.
+    fn weight(&self, index: usize) -> Option<(&'a Known, Dims)> {
+        let Arg::Value(known) = self.arg(index) else { return None };
+        let (dtype, shape) = match known {
+            Known::Constant(tensor) => (tensor.dtype(), Dims::from_slice(tensor.shape())),
+            Known::Unread(parameter) => (parameter.dtype(), Dims::from_vec(parameter.shape())),
+            Known::Value(..) | Known::Opaque(_) => return None,
+        };
+        (dtype == DType::F32).then_some((known, shape))
     }
 
     /// An f32 argument that is known, or absent.
@@ -169,16 +183,27 @@ impl<'a> Site<'a> {
     }
 }
 
+impl Known {
+    /// The tensor, if it is known.
+    pub(super) fn constant(&self) -> Option<Tensor> {
+        match self {
+            Known::Constant(tensor) => Some(tensor.clone()),
+            Known::Unread(parameter) => Some(parameter.tensor()),
+            Known::Value(..) | Known::Opaque(_) => None,
+        }
+    }
+}
+
 /// Weights that were packed, by the tensor that they come from: plans for other shapes share them.
 #[derive(Default)]
 pub(super) struct Packs {
-    convs: Cache<(usize, ConvShape), PackedConv>,
+    convs: Cache<((usize, usize), ConvShape), PackedConv>,
     linears: Cache<(usize, usize, [usize; 2]), PackedLinear>,
     cells: Cache<(usize, usize), PackedCell>,
 }
 
-/// What was packed, with the tensor that a key names, so that no other gets its name.
-struct Cache<K, P>(Mutex<HashMap<K, (Tensor, Arc<P>)>>);
+/// What was packed, with what a key names, so that nothing else gets its name.
+struct Cache<K, P>(Mutex<HashMap<K, (Known, Arc<P>)>>);
 
 impl<K, P> Default for Cache<K, P> {
     fn default() -> Self {
@@ -187,9 +212,9 @@ impl<K, P> Default for Cache<K, P> {
 }
 
 impl<K: Eq + Hash, P> Cache<K, P> {
-    fn get(&self, key: K, weight: &Tensor, pack: impl FnOnce() -> P) -> Arc<P> {
+    fn get(&self, key: K, named: Known, pack: impl FnOnce() -> P) -> Arc<P> {
         let mut packs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&packs.entry(key).or_insert_with(|| (weight.clone(), Arc::new(pack()))).1)
+        Arc::clone(&packs.entry(key).or_insert_with(|| (named, Arc::new(pack()))).1)
     }
 
     fn bytes(&self, of: impl Fn(&P) -> usize) -> usize {
@@ -198,10 +223,19 @@ impl<K: Eq + Hash, P> Cache<K, P> {
 }
 
 impl Packs {
-    /// The weight of a convolution, contiguous.
-    fn conv(&self, weight: &Tensor, shape: ConvShape) -> Arc<PackedConv> {
-        let pack = || PackedConv::new(weight.as_slice().unwrap_or(&[]), shape);
-        self.convs.get((weight.storage_id(), shape), weight, pack)
+    /// The weight of a convolution in f32; None if it is not known.
+    fn conv(&self, weight: &Known, shape: ConvShape) -> Option<Arc<PackedConv>> {
+        let (place, named) = match weight {
+            Known::Constant(tensor) => {
+                let tensor = tensor.contiguous();
+                ((tensor.storage_id(), tensor.offset()), Known::Constant(tensor))
+            }
+            Known::Unread(parameter) => ((parameter.id(), 0), weight.clone()),
+            Known::Value(..) | Known::Opaque(_) => return None,
+        };
+        let tensor = || if let Known::Unread(parameter) = weight { Some(parameter.peek()) } else { named.constant() };
+        let pack = || PackedConv::new(tensor().as_ref().and_then(Tensor::as_slice).unwrap_or(&[]), shape);
+        Some(self.convs.get((place, shape), named.clone(), pack))
     }
 
     /// The right operand of a product, `[inputs, outputs]` with any strides.
@@ -209,13 +243,13 @@ impl Packs {
         let (shape, strides) = (right.shape(), right.strides());
         let matrix = || fx_kernels::Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
         let key = (right.storage_id(), right.offset(), [strides[0], strides[1]]);
-        self.linears.get(key, right, || PackedLinear::from_matrix(matrix()))
+        self.linears.get(key, Known::Constant(right.clone()), || PackedLinear::from_matrix(matrix()))
     }
 
     /// The weight of a recurrent layer's state, contiguous.
     fn cell(&self, cell: Cell, weight: &Tensor) -> Arc<PackedCell> {
         let pack = || PackedCell::new(cell, weight.as_slice().unwrap_or(&[]), weight.shape()[1]);
-        self.cells.get((weight.storage_id(), weight.offset()), weight, pack)
+        self.cells.get((weight.storage_id(), weight.offset()), Known::Constant(weight.clone()), pack)
     }
 
     /// The bytes of all packed weights.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::deep::handle;
 use crate::error::{Error, ErrorKind, Result};
@@ -35,30 +35,56 @@ impl StateEpoch {
     }
 }
 
-/// A tensor, made when it is first asked for.
-type Lazy = LazyLock<Tensor, Box<dyn FnOnce() -> Tensor + Send + Sync>>;
+/// A tensor, or how it is made when it is first asked for.
+enum Content {
+    Made(Tensor),
+    Lazy(OnceLock<Tensor>, Box<dyn Fn() -> Tensor + Send + Sync>),
+}
 
 /// A tensor that other handles of the same module share, and that can be replaced by one like it.
 struct Cell {
     shape: Dims,
     dtype: DType,
-    tensor: RwLock<Lazy>,
+    content: RwLock<Content>,
     version: AtomicU64,
 }
 
 impl Cell {
-    fn new(shape: &[usize], dtype: DType, make: impl FnOnce() -> Tensor + Send + Sync + 'static) -> Self {
+    fn new(shape: &[usize], dtype: DType, content: Content) -> Self {
         let shape = Dims::from_slice(shape);
-        Self { shape, dtype, tensor: RwLock::new(LazyLock::new(Box::new(make))), version: AtomicU64::new(0) }
+        Self { shape, dtype, content: RwLock::new(content), version: AtomicU64::new(0) }
     }
 
-    fn copy(&self) -> Self {
-        let tensor = self.get();
-        Self::new(&self.shape, self.dtype, || tensor)
+    fn of(tensor: Tensor) -> Self {
+        Self::new(tensor.shape(), tensor.dtype(), Content::Made(tensor.clone()))
     }
 
     fn get(&self) -> Tensor {
-        LazyLock::force(&self.tensor.read().unwrap_or_else(PoisonError::into_inner)).clone()
+        let made = match &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
+            Content::Made(tensor) => return tensor.clone(),
+            Content::Lazy(made, make) => made.get_or_init(make).clone(),
+        };
+        // What it was made from can go.
+        let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
+        match &*content {
+            Content::Made(tensor) => tensor.clone(),
+            Content::Lazy(..) => {
+                *content = Content::Made(made.clone());
+                made
+            }
+        }
+    }
+
+    /// The tensor, which is not kept if it was not made before.
+    fn peek(&self) -> Tensor {
+        match &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
+            Content::Made(tensor) => tensor.clone(),
+            Content::Lazy(made, make) => made.get().cloned().unwrap_or_else(make),
+        }
+    }
+
+    fn is_made(&self) -> bool {
+        matches!(&*self.content.read().unwrap_or_else(PoisonError::into_inner), Content::Made(_))
     }
 
     fn set(&self, tensor: Tensor) -> Result<()> {
@@ -67,7 +93,7 @@ impl Cell {
             return Err(Error::new(ErrorKind::State, message));
         }
         let tensor = tensor.to_dtype(self.dtype);
-        *self.tensor.write().unwrap_or_else(PoisonError::into_inner) = LazyLock::new(Box::new(|| tensor));
+        *self.content.write().unwrap_or_else(PoisonError::into_inner) = Content::Made(tensor);
         self.version.fetch_add(1, Ordering::Release);
         EPOCH.fetch_add(1, Ordering::Release);
         Ok(())
@@ -82,33 +108,34 @@ macro_rules! state {
         impl Clone for $State {
             #[doc = concat!("Another handle of the same ", $what, ".")]
             fn clone(&self) -> Self {
-                Self(handle(&self.0, Cell::copy))
+                Self(handle(&self.0, |cell| Cell::of(cell.get())))
             }
         }
 
         impl $State {
             #[doc = concat!("A ", $what, " that starts as `tensor`.")]
             pub fn new(tensor: Tensor) -> Self {
-                let (shape, dtype) = (Dims::from_slice(tensor.shape()), tensor.dtype());
-                Self(Arc::new(Cell::new(&shape, dtype, || tensor)))
+                Self(Arc::new(Cell::of(tensor)))
             }
 
             #[doc = concat!("A ", $what, " of this shape and element type, made when it is first read; one that is set ")]
-            /// before, as by loading a file, never is.
+            /// before, as by loading a file, never is. `make` may be called again where the tensor is not kept, and gives
+            /// the same each time.
             ///
             /// # Panics
             /// When it is read, if what is made has another shape.
             pub fn lazy(
                 shape: &[usize],
                 dtype: DType,
-                make: impl FnOnce() -> Tensor + Send + Sync + 'static,
+                make: impl Fn() -> Tensor + Send + Sync + 'static,
             ) -> Self {
                 let wanted = Dims::from_slice(shape);
-                Self(Arc::new(Cell::new(shape, dtype, move || {
+                let make = move || {
                     let made = make();
                     assert_eq!(made.shape(), &*wanted, "a tensor is made with the shape that it was said to have");
                     made.to_dtype(dtype)
-                })))
+                };
+                Self(Arc::new(Cell::new(shape, dtype, Content::Lazy(OnceLock::new(), Box::new(make)))))
             }
 
             #[doc = concat!("The ", $what, "'s tensor.")]
@@ -163,6 +190,18 @@ state! {
     /// A tensor that training changes: a weight, a bias.
     Parameter, Parameter, "parameter"
 }
+impl Parameter {
+    /// The tensor, which is not kept if it was not made before.
+    pub(crate) fn peek(&self) -> Tensor {
+        self.0.peek()
+    }
+
+    /// Whether the tensor was made, or was there from the start.
+    pub(crate) fn is_made(&self) -> bool {
+        self.0.is_made()
+    }
+}
+
 state! {
     /// A tensor of a module that is no parameter: running statistics, masks.
     Buffer, Buffer, "buffer"

@@ -48,12 +48,12 @@ pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
         sides.push(match site.arg(index) {
             Arg::Int(x) => Side::Number(*x as f32),
             Arg::Float(x) => Side::Number(*x as f32),
-            Arg::Value(Known::Constant(tensor)) => repeat(tensor, &output)?,
             Arg::Value(Known::Value(..)) => {
                 let (_, register) = full(index)?;
                 operands.push(Wanted::new(register, output.clone()));
                 Side::Value
             }
+            Arg::Value(known) => repeat(&known.constant()?, &output)?,
             _ => return None,
         });
     }

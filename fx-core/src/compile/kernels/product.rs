@@ -64,9 +64,9 @@ struct Conv {
 
 pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
-    let weight = site.constant(1)?;
+    let (weight, weight_shape) = site.weight(1)?;
     let [batch, inputs, height, width] = *input.shape.as_array()?;
-    let [outputs, _, kernel @ ..] = *weight.shape().as_array::<4>()?;
+    let [outputs, _, kernel @ ..] = *weight_shape.as_array::<4>()?;
     let stride = site.attribute::<kind::pair>("stride", [1; 2])?;
     let dilation = site.attribute::<kind::pair>("dilation", [1; 2])?;
     let around: [usize; 2] = match site.attribute::<kind::margin2>("padding", Padding::Explicit([0; 2]))? {
@@ -86,7 +86,7 @@ pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
     let wanted = Wanted::new(register, wanted);
     let kernel = Conv {
         planes,
-        packed: site.packs.conv(&weight, shape),
+        packed: site.packs.conv(weight, shape)?,
         batch,
         input: [height, width],
         follow: Follow::of(site)?,

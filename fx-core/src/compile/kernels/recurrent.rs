@@ -85,7 +85,7 @@ impl Part {
     /// From `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`.
     fn new(site: &Site<'_>, cell: Cell, weights: &[Arg<Known>]) -> Option<Self> {
         let constant = |arg: &Arg<Known>| match arg {
-            Arg::Value(Known::Constant(tensor)) if tensor.dtype() == DType::F32 => Some(tensor.contiguous()),
+            Arg::Value(known) => known.constant().filter(|tensor| tensor.dtype() == DType::F32).map(|x| x.contiguous()),
             _ => None,
         };
         let tensors = weights.iter().map(constant).collect::<Option<Vec<_>>>()?;

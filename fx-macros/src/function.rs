@@ -22,7 +22,8 @@ use crate::value;
 
 /// A free function; one that mentions no tensor stays as it is.
 pub(crate) fn expand_fn(context: &mut Context, mut item: ItemFn) -> TokenStream {
-    if !signature::is_traceable(&item.sig) {
+    // A node is traceable as it is.
+    if !signature::is_traceable(&item.sig) || signature::take_wrap(&mut item.attrs.clone()).is_some() {
         return item.into_token_stream();
     }
     let original = item.clone();
@@ -76,6 +77,11 @@ fn repair(context: &Context, faults: &mut Context, sig: &mut Signature, block: &
     let is_async = sig.asyncness.take().is_some();
     signature::repair(sig);
     let parameters = signature::parameters(&mut Context::new(), sig);
+    let fault = faults.take_as_type();
+    // A result that is no tensor may be what is refused: then the body has no fault for giving it.
+    if let (Some(fault), true) = (&fault, tensors::is_data(&signature::output(sig))) {
+        sig.output = parse_quote!(-> #fault);
+    }
     rewrite(context, sig, block, value, &parameters);
     if is_async {
         let (private, output, body) = (context.private(), signature::output(sig), refused_body());
@@ -84,7 +90,7 @@ fn repair(context: &Context, faults: &mut Context, sig: &mut Signature, block: &
             #body
         });
     }
-    if let Some(fault) = faults.take_as_type() {
+    if let Some(fault) = fault {
         sig.output = parse_quote!(-> #fault);
     }
 }
@@ -112,7 +118,14 @@ fn mention(signature: &Signature) -> TokenStream {
 pub(crate) fn expand_impl(context: &mut Context, mut item: ItemImpl) -> TokenStream {
     if let Some((_, path, _)) = &item.trait_ {
         context.refuse_tokens(path, &messages::TRAIT_IMPL);
-        return item.into_token_stream();
+        let is_forward = |part: &ImplItem| matches!(part, ImplItem::Fn(function) if function.sig.ident == "forward");
+        let value = value::type_parameter(&[&item.generics]);
+        let capture = item
+            .items
+            .iter()
+            .any(is_forward)
+            .then(|| implement::capture_refused(context, &item.generics, &item.self_ty, &value));
+        return quote!(#item #capture);
     }
     let mut extra = TokenStream::new();
     let mut mentioned = None;

@@ -272,6 +272,10 @@ messages! {
         FIELD by FieldType: "`{Self}` cannot be a field of a module",
             "a module is cloned to be shared with its captures",
             "derive `Clone` for it, or hold it in an `Arc`";
+        GENERIC_FIELD: "a type parameter of a module has bounds",
+            "whether it is a module cannot be told without",
+            "write `M: fx::Layer + Clone` for a layer, `M: Module + Clone` for another module, \
+             `T: Clone + Send + Sync + 'static` for plain Rust";
         FIELD_ARGUMENT: "unknown argument of the attribute on a field",
             "a field has only a name",
             "write `#[traceable(name = \"..\")]`: the field's name in paths and state dicts";

@@ -213,6 +213,9 @@ impl Rewrite<'_> {
             "collect" if call.turbofish.iter().flat_map(|types| &types.args).any(|ty| self.is_map_argument(ty)) => {
                 self.collected(&mut call.receiver);
             }
+            "contains" if matches!(&*call.receiver, Expr::Paren(range) if matches!(&*range.expr, Expr::Range(_))) => {
+                call.args.iter_mut().for_each(|arg| self.guard_typed(arg, "condition"));
+            }
             "map_or" if matches!(call.args.first(), Some(Expr::Lit(literal)) if matches!(literal.lit, Lit::Bool(_))) => {
                 self.closure(&mut call.args, Self::condition);
             }
@@ -411,6 +414,11 @@ impl Rewrite<'_> {
             Expr::Cast(cast) if is_number(&cast.ty) => self.guard(&mut cast.expr, "number"),
             Expr::Index(index) => self.subscript(&mut index.index),
             Expr::Macro(expr) => macros::rewrite(self, &mut expr.mac),
+            Expr::Closure(closure) => {
+                if let ReturnType::Type(_, ty) = closure.output.clone() {
+                    self.result(closure, |rewrite, result| rewrite.declared(&ty, result));
+                }
+            }
             _ => {}
         }
     }

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{TokenStream, TokenTree};
+use quote::quote;
 use syn::visit::Visit;
 use syn::{BinOp, Expr, ExprClosure, ExprForLoop, ExprLet, ExprMatch, Ident, Local, Macro, Pat, PatIdent, UnOp};
 
@@ -102,6 +103,12 @@ impl Taint {
             Expr::Binary(binary) if is_logic(&binary.op) => Kind::Plain,
             Expr::Binary(binary) => self.kind(&binary.left).max(self.kind(&binary.right)),
             Expr::MethodCall(call) if PLAIN_RESULTS.iter().any(|name| call.method == name) => Kind::Plain,
+            // `self.weight.value::<Tensor>()`
+            Expr::MethodCall(call)
+                if call.turbofish.as_ref().is_some_and(|types| self.is_in_tokens(quote!(#types))) =>
+            {
+                Kind::Unknown
+            }
             Expr::MethodCall(call) if call.method == "clone" => self.kind(&call.receiver),
             Expr::MethodCall(call) => {
                 let args = call.args.iter().map(|arg| self.kind(arg)).max().unwrap_or(Kind::Plain);

@@ -159,6 +159,9 @@ impl VisitMut for Replace<'_> {
         syn::visit_mut::visit_path_mut(self, path);
     }
 
+    // Items in a body are functions of their own.
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+
     fn visit_macro_mut(&mut self, mac: &mut Macro) {
         mac.tokens = self.tokens(std::mem::take(&mut mac.tokens));
     }

@@ -185,9 +185,10 @@ fn traits_say_what_the_table_says() {
     }
     let expected: BTreeMap<String, BTreeMap<String, String>> = ALL
         .iter()
-        .filter_map(|message| {
+        .flat_map(|message| {
             let texts = [("message", message.text), ("label", message.label), ("note", message.help)];
-            Some((message.by?.to_owned(), texts.map(|(key, text)| (key.to_owned(), text.to_owned())).into()))
+            let texts = texts.map(|(key, text)| (key.to_owned(), text.to_owned()));
+            message.by.iter().map(move |name| ((*name).to_owned(), texts.clone().into()))
         })
         .collect();
     let names = |map: &BTreeMap<String, _>| map.keys().cloned().collect::<Vec<_>>();

@@ -25,7 +25,7 @@ pub use graph::{Graph, NodeId, Opcode};
 pub use graph_module::GraphModule;
 pub use interpreter::Interpreter;
 pub use module::{Buffer, Module, Parameter, Training};
-pub use module::{Layer, StateDict, StateDictExt, Traceable, TraceableFn};
+pub use module::{Capture, Layer, StateDict, StateDictExt, Traceable, TraceableFn};
 pub use ops::{Function, functional};
 pub use tensor::{DType, Scalar, Tensor};
 pub use trace::{Proxy, Tracer, trace, trace_by, trace_fn, trace_with};
@@ -39,15 +39,16 @@ pub mod __private {
     pub use crate::module::immediate;
     pub use crate::module::{Buffer, Parameter};
     pub use crate::module::{
-        DefaultDescription, Field, FieldType, Forward, HyperField, Layer, Module, ModuleCall, NoForward, NoStructure,
-        RefusedStatics, Signature, Statics, Structure, Traceable, TraceableFn, Visit, Visitor, leaf,
+        Capture, DefaultDescription, Field, FieldType, Forward, HyperField, Layer, Module, ModuleCall, NoForward,
+        NoStructure, RefusedStatics, Signature, Statics, Structure, TraceableFn, Visit, Visitor, leaf, unawaited,
     };
     pub use crate::ops::fallible;
     pub use crate::ops::function::{Attribute, Definition, Effect, Function, Operand, OperandKind, Source, Tolerance};
     pub use crate::tensor::Tensor;
     pub use crate::trace::Proxy;
     pub use crate::value::guard::{
-        PlainCompare, PlainGuard, TracedCompare, TracedGuard, Untraceable, UntraceableSize, compare, plain,
+        PlainCompare, PlainGuard, PlainItems, TracedCompare, TracedGuard, TracedItems, Untraceable, UntraceableList,
+        UntraceableSize, compare, plain,
     };
     pub use crate::value::unpack;
     pub use crate::value::{Call, Dim, Input, Meta, RefOps, ScalarOps, StaticArg, Tree, Value};

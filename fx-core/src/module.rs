@@ -11,13 +11,13 @@ mod state;
 mod state_dict;
 mod visit;
 
+pub use call::{Capture, Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
 #[doc(hidden)]
 pub use call::{Forward, NoForward, immediate};
-pub use call::{Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
 pub use deep::deep_copy;
 pub(crate) use deep::is_copying;
 #[doc(hidden)]
-pub use demand::{FieldType, LeafForward, NoStructure, RefusedStatics, StaticsFrom, Structure, leaf};
+pub use demand::{FieldType, LeafForward, NoStructure, RefusedStatics, StaticsFrom, Structure, leaf, unawaited};
 pub use state::{Buffer, Parameter, Training};
 pub(crate) use state::{StateEpoch, state_epoch};
 pub use state_dict::{StateDict, StateDictExt};

@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{NodeArg, Opcode};
 use crate::graph_module::GraphModule;
 use crate::interpreter::{Hooks, Interpreter};
-use crate::module::{Module, StaticsFrom, Traceable, TraceableFn};
+use crate::module::{Capture, Module, StaticsFrom, TraceableFn};
 use crate::value::Tree;
 pub(crate) use session::run_for;
 use session::{Session, input};
@@ -30,7 +30,7 @@ use session::{Session, input};
 ///
 /// # Errors
 /// If something in `forward` cannot be captured; all faults are in one error.
-pub fn trace<M: Traceable>(module: &M) -> Result<GraphModule>
+pub fn trace<M: Capture>(module: &M) -> Result<GraphModule>
 where
     M::Static: StaticsFrom<()>,
 {
@@ -41,7 +41,7 @@ where
 ///
 /// # Errors
 /// As [`trace`].
-pub fn trace_with<M: Traceable, S>(module: &M, statics: S) -> Result<GraphModule>
+pub fn trace_with<M: Capture, S>(module: &M, statics: S) -> Result<GraphModule>
 where
     M::Static: StaticsFrom<S>,
 {
@@ -52,15 +52,16 @@ where
 ///
 /// # Errors
 /// As [`trace`].
-pub fn trace_by<M: Traceable, S>(tracer: impl Tracer + 'static, module: &M, statics: S) -> Result<GraphModule>
+pub fn trace_by<M: Capture, S>(tracer: impl Tracer + 'static, module: &M, statics: S) -> Result<GraphModule>
 where
     M::Static: StaticsFrom<S>,
 {
     let statics = M::Static::from_given(statics);
-    let session = Session::new(Rc::new(tracer), Some(module));
-    session.enter_root(module);
+    let root = module.as_module();
+    let session = Session::new(Rc::new(tracer), Some(root));
+    session.enter_root(root);
     let inputs = M::SIGNATURE.inputs;
-    session.run(inputs.iter().map(|name| input(name)), module.type_name(), |args| module.invoke::<Proxy>(args, statics))
+    session.run(inputs.iter().map(|name| input(name)), root.type_name(), |args| module.invoke::<Proxy>(args, statics))
 }
 
 /// Captures a free function marked `#[traceable]`, with its static arguments as a tuple; `fx::trace_fn!(f)` is the

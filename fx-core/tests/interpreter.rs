@@ -10,8 +10,8 @@ use fx_core::ops::{self, Function};
 use fx_core::trace::transform;
 use fx_core::value::{Call, RefOps, ScalarOps, Tree};
 use fx_core::{
-    Arg, DType, Error, ErrorKind, GraphModule, Interpreter, Kwargs, Meta, Module, Parameter, Proxy, Result, Tensor,
-    Traceable, Value,
+    Arg, Capture, DType, Error, ErrorKind, GraphModule, Interpreter, Kwargs, Meta, Module, Parameter, Proxy, Result,
+    Tensor, Value,
 };
 
 #[track_caller]
@@ -33,11 +33,15 @@ impl Visit for Scale {
     }
 }
 
-impl Traceable for Scale {
+impl Capture for Scale {
     type Static = ();
 
     const SIGNATURE: Signature =
         Signature { name: "Scale::forward", inputs: &["x"], types: &["&Tensor"], statics: &[] };
+
+    fn as_module(&self) -> &dyn Module {
+        self
+    }
 
     fn invoke<V: Value>(&self, args: Vec<Arg<V>>, (): ()) -> Result<Arg<V>>
     where

@@ -30,6 +30,8 @@ mod signature;
 mod taint;
 #[path = "../src/tensors.rs"]
 mod tensors;
+#[path = "../src/typed.rs"]
+mod typed;
 #[path = "../src/value.rs"]
 mod value;
 #[path = "../src/wrap.rs"]

@@ -4,16 +4,16 @@ use proc_macro2::Ident;
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    BinOp, Block, Expr, ExprAssign, ExprCall, ExprMatch, ExprMethodCall, Local, Pat, ReturnType, Stmt, Token, Type,
-    UnOp,
+    BinOp, Block, Expr, ExprAssign, ExprCall, ExprClosure, ExprMatch, ExprMethodCall, GenericArgument, Lit, Local, Pat,
+    ReturnType, Stmt, Token, Type, UnOp,
 };
 
 use crate::context::Context;
 use crate::guards::{self, Guards};
 use crate::macros;
 use crate::messages;
-use crate::taint::{Kind, Taint, is_iterator};
-use crate::tensors;
+use crate::taint::{Kind, Taint};
+use crate::{tensors, typed};
 
 /// Rewrites the body of a function.
 pub(crate) fn rewrite(context: &Context, taint: &Taint, borrowed: &[Ident], output: &ReturnType, body: &mut Block) {
@@ -58,7 +58,36 @@ const UNTRACEABLE: &[&str] = &[
     "cmp",
     "partial_cmp",
     "total_cmp",
+    "then",
+    "then_some",
 ];
+
+/// Methods of numbers that a symbolic size has not; `UntraceableSize` refuses them.
+const OF_NUMBERS: &[&str] =
+    &["sqrt", "ln", "log2", "exp", "abs", "pow", "powi", "powf", "div_ceil", "div_euclid", "rem_euclid", "to_f64"];
+
+/// Methods of lists that compare their items; `UntraceableList` refuses them.
+const OF_LISTS: &[&str] = &["sort", "sort_unstable", "is_sorted", "binary_search", "contains", "dedup"];
+
+/// Methods that take a closure which decides.
+const PREDICATES: &[&str] = &[
+    "filter",
+    "any",
+    "all",
+    "find",
+    "position",
+    "rposition",
+    "take_while",
+    "skip_while",
+    "retain",
+    "partition",
+    "is_some_and",
+    "is_none_or",
+];
+
+/// Methods that take a closure whose results are put in order.
+const BY_KEY: &[&str] =
+    &["sort_by_key", "sort_unstable_by_key", "sort_by_cached_key", "min_by_key", "max_by_key", "is_sorted_by_key"];
 
 /// Methods of maps and sets that take a key.
 const KEYED: &[&str] = &["insert", "get", "get_mut", "contains_key", "contains", "entry", "remove"];
@@ -75,7 +104,7 @@ impl Rewrite<'_> {
             Expr::Binary(binary) if matches!(binary.op, BinOp::And(_) | BinOp::Or(_)) => {}
             Expr::Paren(paren) => self.condition(&mut paren.expr),
             Expr::Unary(unary) if matches!(unary.op, UnOp::Not(_)) => self.condition(&mut unary.expr),
-            expr => self.guard(expr, "condition"),
+            expr => self.guard_typed(expr, "condition"),
         }
     }
 
@@ -89,9 +118,36 @@ impl Rewrite<'_> {
     /// An expression of a declared type.
     fn declared(&self, ty: &Type, expr: &mut Expr) {
         match ty {
-            Type::Path(path) if path.path.is_ident("bool") => self.guard(expr, "truth"),
-            ty if is_number(ty) => self.guard(expr, "number"),
+            Type::Path(path) if path.path.is_ident("bool") => self.become_(expr, "truth"),
+            ty if is_number(ty) => self.become_(expr, "number"),
             _ => {}
+        }
+    }
+
+    /// What becomes a number or a bool, perhaps by `.into()`.
+    fn become_(&self, expr: &mut Expr, method: &str) {
+        match expr {
+            Expr::Paren(paren) => self.become_(&mut paren.expr, method),
+            expr if self.taint.has_type(expr) => self.guard(expr, method),
+            Expr::MethodCall(call) if call.method == "into" || call.method == "try_into" => {
+                self.become_(&mut call.receiver, method);
+            }
+            Expr::MethodCall(call) if call.method == "unwrap" || call.method == "expect" => {
+                self.become_(&mut call.receiver, method);
+            }
+            _ => {}
+        }
+    }
+
+    /// What a closure gives.
+    fn result(&self, closure: &mut ExprClosure, guard: impl Fn(&Self, &mut Expr)) {
+        match &mut *closure.body {
+            Expr::Block(body) => {
+                if let Some(Stmt::Expr(result, None)) = body.block.stmts.last_mut() {
+                    guard(self, result);
+                }
+            }
+            result => guard(self, result),
         }
     }
 
@@ -99,7 +155,7 @@ impl Rewrite<'_> {
     fn iterable(&self, expr: &mut Expr) {
         match expr {
             Expr::Range(_) => self.range(expr),
-            expr if !is_iterator(expr) => self.guard(expr, "iterable"),
+            expr if !self.taint.is_iterator(expr) => self.guard(expr, "iterable"),
             _ => {}
         }
     }
@@ -115,13 +171,18 @@ impl Rewrite<'_> {
         }
     }
 
-    pub(crate) fn scrutinee(&self, expr: &mut Expr, patterns: &mut dyn Iterator<Item = &Pat>) {
-        let mut literal = false;
-        let mut spreads = false;
-        for pattern in patterns {
-            literal |= is_literal(pattern);
-            spreads |= matches!(pattern, Pat::Slice(_) | Pat::Tuple(_));
+    pub(crate) fn scrutinee(&self, expr: &mut Expr, patterns: &[&Pat]) {
+        if let Expr::Tuple(parts) = expr {
+            for (i, part) in parts.elems.iter_mut().enumerate() {
+                let patterns: Vec<&Pat> = patterns.iter().filter_map(|pattern| part_of(pattern, i)).collect();
+                self.scrutinee(part, &patterns);
+            }
+            return;
         }
+        // What is within a place is not taken out of it.
+        let made = matches!(expr, Expr::MethodCall(_) | Expr::Call(_));
+        let literal = patterns.iter().any(|pattern| is_literal(pattern, made));
+        let spreads = patterns.iter().any(|pattern| matches!(pattern, Pat::Slice(_) | Pat::Tuple(_)));
         if spreads && self.taint.kind(expr) == Kind::Traced {
             let at = expr.clone();
             guards::refuse(expr, at, &messages::SPREAD);
@@ -136,20 +197,43 @@ impl Rewrite<'_> {
         if receiver != Kind::Plain && (UNTRACEABLE.contains(&&*name) || name.ends_with('_')) {
             self.guards.needs_methods();
         }
-        // A tensor's have no argument.
-        if receiver != Kind::Plain && matches!(&*name, "max" | "min") && call.args.len() == 1 {
+        // A tensor's `max` has no argument.
+        let ordered = matches!(&*name, "max" | "min");
+        if receiver != Kind::Plain && (OF_NUMBERS.contains(&&*name) || (ordered && call.args.len() == 1)) {
             self.guards.needs_size_methods();
         }
+        if receiver != Kind::Plain && OF_LISTS.contains(&&*name) {
+            self.guards.needs_list_methods();
+        }
+        let is_iterator = self.taint.is_iterator(&call.receiver);
         match &*name {
+            "max" | "min" if call.args.is_empty() && is_iterator && !typed::is_vague(&call.receiver) => {
+                self.guards.guard_items(&mut call.receiver, "sorted");
+            }
+            "collect" if call.turbofish.iter().flat_map(|types| &types.args).any(|ty| self.is_map_argument(ty)) => {
+                self.collected(&mut call.receiver);
+            }
+            "contains" if matches!(&*call.receiver, Expr::Paren(range) if matches!(&*range.expr, Expr::Range(_))) => {
+                call.args.iter_mut().for_each(|arg| self.guard_typed(arg, "condition"));
+            }
+            "map_or" if matches!(call.args.first(), Some(Expr::Lit(literal)) if matches!(literal.lit, Lit::Bool(_))) => {
+                self.closure(&mut call.args, Self::condition);
+            }
+            name if PREDICATES.contains(&name) => self.closure(&mut call.args, Self::condition),
+            name if BY_KEY.contains(&name) => self.closure(&mut call.args, |rewrite, key| {
+                if rewrite.taint.has_type(key) {
+                    rewrite.guard(key, "order");
+                }
+            }),
             "to_string" if receiver != Kind::Plain => self.guards.guard_reference(&mut call.receiver, "printable"),
             "zip" | "chain" | "extend" if receiver != Kind::Traced => {
                 call.args.iter_mut().for_each(|arg| self.iterable(arg));
             }
-            "take" | "skip" | "step_by" | "nth" if is_iterator(&call.receiver) => {
+            "take" | "skip" | "step_by" | "nth" if is_iterator => {
                 call.args.iter_mut().for_each(|arg| self.guard(arg, "count"));
             }
             name if KEYED.contains(&name) && self.taint.is_map(&call.receiver) => {
-                call.args.first_mut().filter(|key| has_type(key)).into_iter().for_each(|key| self.guard(key, "key"));
+                call.args.first_mut().filter(|key| self.is_key(key)).into_iter().for_each(|key| self.guard(key, "key"));
             }
             _ => {}
         }
@@ -157,6 +241,34 @@ impl Rewrite<'_> {
             self.helper(&call.method, &mut call.args);
         }
         self.range(&mut call.receiver);
+    }
+
+    /// The closure among some arguments: what it gives.
+    fn closure(&self, args: &mut Arguments, guard: impl Fn(&Self, &mut Expr)) {
+        if let Some(Expr::Closure(closure)) = args.last_mut() {
+            self.result(closure, guard);
+        }
+    }
+
+    /// Whether a type is a map whose keys are not refused at the type itself.
+    fn is_map(&self, ty: &Type) -> bool {
+        let Type::Path(ty) = ty else { return false };
+        let tensor = |key: &Type| tensors::is_plain_or(key, self.taint.value());
+        ty.path
+            .segments
+            .iter()
+            .any(|segment| tensors::is_map(&segment.ident.to_string()) && !tensors::key(segment).is_some_and(tensor))
+    }
+
+    fn is_map_argument(&self, argument: &GenericArgument) -> bool {
+        matches!(argument, GenericArgument::Type(ty) if self.is_map(ty))
+    }
+
+    /// What is collected into a map.
+    fn collected(&self, entries: &mut Expr) {
+        if self.taint.kind(entries) != Kind::Plain && self.taint.is_list(entries) {
+            self.guards.guard_items(entries, "keys");
+        }
     }
 
     fn call(&self, call: &mut ExprCall) {
@@ -168,13 +280,22 @@ impl Rewrite<'_> {
             [number, "from" | "try_from"] if NUMBERS.contains(&number) => {
                 call.args.iter_mut().for_each(|arg| self.guard(arg, "number"));
             }
+            ["bool", "from"] => call.args.iter_mut().for_each(|arg| self.guard(arg, "truth")),
+            [.., "String", "from"] => call.args.iter_mut().for_each(|arg| self.guard_typed(arg, "printable")),
+            [.., "Vec", "from"] => call.args.iter_mut().for_each(|arg| self.guard_typed(arg, "data")),
+            [.., "Vec", "from_iter"] => call.args.iter_mut().for_each(|arg| self.iterable(arg)),
+            [.., "Vec" | "String", "with_capacity"] => {
+                call.args.iter_mut().for_each(|arg| self.guard_typed(arg, "count"))
+            }
+            [.., "repeat_n"] => call.args.iter_mut().skip(1).for_each(|arg| self.guard_typed(arg, "count")),
             [.., map, "from" | "from_iter"] if tensors::is_map(map) => {
-                call.args.iter_mut().for_each(|entries| self.keys(entries));
+                let tensors = |key: &Type| tensors::is_plain_or(key, self.taint.value());
+                // A key that is a tensor by its type is refused there.
+                if !path.path.segments.iter().filter_map(tensors::key).any(tensors) {
+                    call.args.iter_mut().for_each(|entries| self.keys(entries));
+                }
             }
-            [.., "cmp", "max" | "min"] => {
-                // One guard is enough: both have the same type.
-                call.args.iter_mut().take(1).for_each(|arg| self.guard(arg, "order"));
-            }
+            _ if is_order(&call.func) => self.all(&mut call.args, "order"),
             ["Self", _] => self.helper(&path.path.segments[1].ident, &mut call.args),
             _ => {}
         }
@@ -182,15 +303,43 @@ impl Rewrite<'_> {
 
     /// The keys of `[(key, value), ..]` and the elements of `[key, ..]`.
     fn keys(&self, entries: &mut Expr) {
-        let Expr::Array(entries) = entries else { return };
-        for entry in &mut entries.elems {
-            let key = match entry {
-                Expr::Tuple(pair) => pair.elems.first_mut(),
-                key => Some(key),
-            };
-            if let Some(key) = key.filter(|key| has_type(key)) {
-                self.guard(key, "key");
-            }
+        let Expr::Array(entries) = entries else { return self.collected(entries) };
+        let keys = entries.elems.iter_mut().filter_map(|entry| match entry {
+            Expr::Tuple(pair) => pair.elems.first_mut(),
+            key => Some(key),
+        });
+        let keys: Vec<_> = keys.filter(|key| self.is_key(key)).collect();
+        self.all(keys, "key");
+    }
+
+    /// Whether something may be guarded as a key.
+    fn is_key(&self, key: &Expr) -> bool {
+        self.taint.has_type(key)
+            && matches!(
+                key,
+                Expr::Path(_) | Expr::Field(_) | Expr::Reference(_) | Expr::MethodCall(_) | Expr::Binary(_)
+            )
+    }
+
+    /// A guard, where the expression may be traced and its type does not follow from its place.
+    fn guard_typed(&self, expr: &mut Expr, method: &str) {
+        if self.taint.has_type(expr) {
+            self.guard(expr, method);
+        }
+    }
+
+    /// The first argument that is certainly traced.
+    fn traced<'e>(&self, args: &'e Arguments) -> Option<&'e Expr> {
+        args.iter().find(|arg| self.taint.kind(arg) == Kind::Traced)
+    }
+
+    /// Guards what has one type: what is said of the others is what is said of the first, at the same place, and the
+    /// compiler says it once.
+    fn all<'e>(&self, exprs: impl IntoIterator<Item = &'e mut Expr>, method: &str) {
+        let mut at = None;
+        for expr in exprs.into_iter().filter(|expr| self.taint.kind(expr) != Kind::Plain) {
+            let at = *at.get_or_insert_with(|| guards::guilty(expr));
+            self.guards.guard_at(expr, at, method);
         }
     }
 
@@ -226,11 +375,22 @@ impl Rewrite<'_> {
     }
 
     fn match_(&self, expr: &mut ExprMatch) {
-        self.scrutinee(&mut expr.expr, &mut expr.arms.iter().map(|arm| &arm.pat));
+        self.scrutinee(&mut expr.expr, &expr.arms.iter().map(|arm| &arm.pat).collect::<Vec<_>>());
         for arm in &mut expr.arms {
             if let Some((_, guard)) = &mut arm.guard {
                 self.condition(guard);
             }
+        }
+    }
+
+    /// The index of a Rust collection, or the bounds of a part of it.
+    fn subscript(&self, index: &mut Expr) {
+        match index {
+            Expr::Paren(paren) => self.subscript(&mut paren.expr),
+            Expr::Range(range) => {
+                [&mut range.start, &mut range.end].into_iter().flatten().for_each(|bound| self.guard(bound, "index"));
+            }
+            index => self.guard(index, "index"),
         }
     }
 
@@ -243,7 +403,7 @@ impl Rewrite<'_> {
             Expr::ForLoop(expr) => self.iterable(&mut expr.expr),
             Expr::Let(expr) => {
                 let pattern = &*expr.pat;
-                self.scrutinee(&mut expr.expr, &mut std::iter::once(pattern));
+                self.scrutinee(&mut expr.expr, &[pattern]);
             }
             Expr::Binary(binary) if matches!(binary.op, BinOp::And(_) | BinOp::Or(_)) => {
                 self.condition(&mut binary.left);
@@ -252,8 +412,13 @@ impl Rewrite<'_> {
             Expr::MethodCall(call) => self.method_call(call),
             Expr::Call(call) => self.call(call),
             Expr::Cast(cast) if is_number(&cast.ty) => self.guard(&mut cast.expr, "number"),
-            Expr::Index(index) if !matches!(&*index.index, Expr::Range(_)) => self.guard(&mut index.index, "index"),
+            Expr::Index(index) => self.subscript(&mut index.index),
             Expr::Macro(expr) => macros::rewrite(self, &mut expr.mac),
+            Expr::Closure(closure) => {
+                if let ReturnType::Type(_, ty) = closure.output.clone() {
+                    self.result(closure, |rewrite, result| rewrite.declared(&ty, result));
+                }
+            }
             _ => {}
         }
     }
@@ -265,12 +430,14 @@ impl VisitMut for Rewrite<'_> {
             Expr::Assign(ExprAssign { left, .. }) => self.refuse_assignment(left, false),
             Expr::Binary(binary) if is_compound(&binary.op) => self.refuse_assignment(&binary.left, true),
             Expr::Index(index) if self.taint.kind(&index.expr) == Kind::Traced => Some(&messages::SUBSCRIPT),
+            Expr::Call(call) if is_order(&call.func) && self.traced(&call.args).is_some() => Some(&messages::ORDER),
             _ => None,
         };
         if let Some(message) = fault {
             let at = match &*expr {
                 Expr::Assign(ExprAssign { left, .. }) => (**left).clone(),
                 Expr::Binary(binary) => (*binary.left).clone(),
+                Expr::Call(call) => self.traced(&call.args).unwrap_or(&call.func).clone(),
                 other => other.clone(),
             };
             return guards::refuse(expr, at, message);
@@ -286,11 +453,33 @@ impl VisitMut for Rewrite<'_> {
         }
     }
 
+    fn visit_stmt_mut(&mut self, statement: &mut Stmt) {
+        if let Stmt::Expr(expr @ Expr::MethodCall(_), Some(_)) = statement
+            && let Expr::MethodCall(call) = &*expr
+            && call.method == "set"
+            && matches!(&*call.receiver, Expr::Field(_))
+            && is_of_self(&call.receiver)
+            && call.args.iter().any(|arg| self.taint.kind(arg) != Kind::Plain)
+        {
+            let at = call.method.clone();
+            return guards::refuse(expr, at, &messages::FIELD_ASSIGNMENT);
+        }
+        visit_mut::visit_stmt_mut(self, statement);
+    }
+
     fn visit_local_mut(&mut self, local: &mut Local) {
         if let Some(init) = &mut local.init {
             match &local.pat {
-                Pat::Type(typed) => self.declared(&typed.ty, &mut init.expr),
-                pattern => self.scrutinee(&mut init.expr, &mut std::iter::once(pattern)),
+                Pat::Type(typed) => {
+                    self.declared(&typed.ty, &mut init.expr);
+                    match &mut *init.expr {
+                        Expr::MethodCall(call) if call.method == "collect" && self.is_map(&typed.ty) => {
+                            self.collected(&mut call.receiver);
+                        }
+                        _ => {}
+                    }
+                }
+                pattern => self.scrutinee(&mut init.expr, &[pattern]),
             }
         }
         visit_mut::visit_local_mut(self, local);
@@ -312,6 +501,13 @@ impl VisitMut for Rewrite<'_> {
 /// The arguments of a call or a macro.
 pub(crate) type Arguments = Punctuated<Expr, Token![,]>;
 
+/// `std::cmp::max`, `cmp::min`
+fn is_order(function: &Expr) -> bool {
+    let Expr::Path(path) = function else { return false };
+    let mut names = path.path.segments.iter().rev().map(|segment| &segment.ident);
+    names.next().is_some_and(|name| name == "max" || name == "min") && names.next().is_some_and(|name| name == "cmp")
+}
+
 fn is_compound(op: &BinOp) -> bool {
     matches!(
         op,
@@ -332,12 +528,12 @@ fn is_concrete(ty: &Type) -> bool {
     }
 }
 
-/// Whether an expression has a type of its own, not one that its place gives it as to `name.into()`.
-fn has_type(expr: &Expr) -> bool {
-    match expr {
-        Expr::Reference(reference) => has_type(&reference.expr),
-        Expr::MethodCall(call) => call.method == "clone" && has_type(&call.receiver),
-        expr => matches!(expr, Expr::Path(_) | Expr::Field(_)),
+/// The pattern of a part of a tuple.
+fn part_of(pattern: &Pat, i: usize) -> Option<&Pat> {
+    match pattern {
+        Pat::Tuple(tuple) if !tuple.elems.iter().any(|part| matches!(part, Pat::Rest(_))) => tuple.elems.get(i),
+        Pat::Paren(paren) => part_of(&paren.pat, i),
+        _ => None,
     }
 }
 
@@ -354,12 +550,15 @@ fn is_of_self(expr: &Expr) -> bool {
     }
 }
 
-fn is_literal(pattern: &Pat) -> bool {
+/// Whether a pattern is a literal, or has one within.
+fn is_literal(pattern: &Pat, within: bool) -> bool {
     match pattern {
         Pat::Lit(_) | Pat::Range(_) => true,
-        Pat::Or(or) => or.cases.iter().any(is_literal),
-        Pat::Paren(paren) => is_literal(&paren.pat),
-        Pat::Reference(reference) => is_literal(&reference.pat),
+        Pat::Or(or) => or.cases.iter().any(|pattern| is_literal(pattern, within)),
+        Pat::Paren(paren) => is_literal(&paren.pat, within),
+        Pat::Reference(reference) => is_literal(&reference.pat, within),
+        Pat::Slice(slice) if within => slice.elems.iter().any(|pattern| is_literal(pattern, within)),
+        Pat::TupleStruct(parts) if within => parts.elems.iter().any(|pattern| is_literal(pattern, within)),
         _ => false,
     }
 }

@@ -63,6 +63,13 @@ impl Context {
         self.errors.append(&mut other.errors);
     }
 
+    /// Takes out the last fault, as a type: what an operator gives that an array has not whose length is the error. The
+    /// compiler takes that for a type that fits all uses, as it does not take an error in the place of the type itself.
+    pub(crate) fn take_as_type(&mut self) -> Option<Type> {
+        let error = self.errors.pop()?.to_compile_error();
+        Some(syn::parse_quote!(<[(); #error] as ::core::ops::Not>::Output))
+    }
+
     /// The value, or nothing and its fault noted.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.errors.push(error)).ok()

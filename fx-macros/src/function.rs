@@ -1,6 +1,6 @@
 //! Expanding functions: every function that mentions `Tensor` in its signature takes any value.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
@@ -22,7 +22,8 @@ use crate::value;
 
 /// A free function; one that mentions no tensor stays as it is.
 pub(crate) fn expand_fn(context: &mut Context, mut item: ItemFn) -> TokenStream {
-    if !signature::is_traceable(&item.sig) {
+    // A node is traceable as it is.
+    if !signature::is_traceable(&item.sig) || signature::take_wrap(&mut item.attrs.clone()).is_some() {
         return item.into_token_stream();
     }
     let original = item.clone();
@@ -30,8 +31,12 @@ pub(crate) fn expand_fn(context: &mut Context, mut item: ItemFn) -> TokenStream 
     let mut faults = Context::new();
     let parameters = signature::parameters(&mut faults, &item.sig);
     if faults.failed() {
+        let stand_in = match signature::suits_body(&item.sig) {
+            true => uncaptured_fn(context, &mut faults, item),
+            false => refused_fn(context, &mut faults, item),
+        };
         context.append(faults);
-        return if signature::suits_body(&item.sig) { uncaptured_fn(context, item) } else { refused_fn(context, item) };
+        return stand_in;
     }
     rewrite(context, &mut item.sig, &mut item.block, &value, &parameters);
     let handle = signature::can_be_captured(&original.sig, &parameters).then(|| {
@@ -43,34 +48,51 @@ pub(crate) fn expand_fn(context: &mut Context, mut item: ItemFn) -> TokenStream 
 
 /// A function that was refused, for its signature or its place: it can be called and captured, so that its uses stay
 /// right.
-pub(crate) fn refused_fn(context: &Context, mut item: ItemFn) -> TokenStream {
+pub(crate) fn refused_fn(context: &Context, faults: &mut Context, mut item: ItemFn) -> TokenStream {
     if !signature::is_traceable(&item.sig) {
         return item.into_token_stream();
     }
     refuse_body(&mut item.attrs, &mut item.block);
     if item.sig.receiver().is_some() {
         let value = value::type_parameter(&[&item.sig.generics]);
-        repair(context, &mut item.sig, &mut item.block, &value);
+        repair(context, faults, &mut item.sig, &mut item.block, &value);
         return item.into_token_stream();
     }
-    uncaptured_fn(context, item)
+    uncaptured_fn(context, faults, item)
 }
 
 /// A function that was refused for what its body does not see: the faults of the body are reported too.
-fn uncaptured_fn(context: &Context, mut item: ItemFn) -> TokenStream {
+fn uncaptured_fn(context: &Context, faults: &mut Context, mut item: ItemFn) -> TokenStream {
     let original = item.clone();
     let value = value::type_parameter(&[&item.sig.generics]);
-    repair(context, &mut item.sig, &mut item.block, &value);
+    repair(context, faults, &mut item.sig, &mut item.block, &value);
     let handle = implement::traceable_fn(context, &original, &implement::refused(context, &value, &quote!()));
     let mention = mention(&original.sig);
     quote!(#item #handle #mention)
 }
 
-/// Rewrites a function whose signature was refused, so that it can be called.
-fn repair(context: &Context, sig: &mut Signature, block: &mut Block, value: &Ident) {
+/// Rewrites a function whose signature was refused, so that it can be called. One of its faults becomes its result: to
+/// the compiler, what uses that is right, however it does so.
+fn repair(context: &Context, faults: &mut Context, sig: &mut Signature, block: &mut Block, value: &Ident) {
+    let is_async = sig.asyncness.take().is_some();
     signature::repair(sig);
     let parameters = signature::parameters(&mut Context::new(), sig);
+    let fault = faults.take_as_type();
+    // A result that is no tensor may be what is refused: then the body has no fault for giving it.
+    if let (Some(fault), true) = (&fault, tensors::is_data(&signature::output(sig))) {
+        sig.output = parse_quote!(-> #fault);
+    }
     rewrite(context, sig, block, value, &parameters);
+    if is_async {
+        let (private, output, body) = (context.private(), signature::output(sig), refused_body());
+        *block = parse_quote!({
+            #private::unawaited::<#output>(async move #block);
+            #body
+        });
+    }
+    if let Some(fault) = fault {
+        sig.output = parse_quote!(-> #fault);
+    }
 }
 
 /// Drops a body that is written for what was refused.
@@ -96,7 +118,14 @@ fn mention(signature: &Signature) -> TokenStream {
 pub(crate) fn expand_impl(context: &mut Context, mut item: ItemImpl) -> TokenStream {
     if let Some((_, path, _)) = &item.trait_ {
         context.refuse_tokens(path, &messages::TRAIT_IMPL);
-        return item.into_token_stream();
+        let is_forward = |part: &ImplItem| matches!(part, ImplItem::Fn(function) if function.sig.ident == "forward");
+        let value = value::type_parameter(&[&item.generics]);
+        let capture = item
+            .items
+            .iter()
+            .any(is_forward)
+            .then(|| implement::capture_refused(context, &item.generics, &item.self_ty, &value));
+        return quote!(#item #capture);
     }
     let mut extra = TokenStream::new();
     let mut mentioned = None;
@@ -168,29 +197,27 @@ fn expand_method(
             refuse_body(&mut function.attrs, &mut function.block);
         }
         if signature::is_traceable(&function.sig) {
-            repair(context, &mut function.sig, &mut function.block, &value);
+            repair(context, &mut faults, &mut function.sig, &mut function.block, &value);
         }
         context.append(faults);
         // The module can be traced and be a layer, so that nothing else is refused.
         let refused = || {
-            let invocation = implement::refused(context, &value, &quote!(&self,));
-            let body = refused_body();
-            [
-                implement::traceable(context, generics, self_ty, &invocation),
-                implement::layer(context, generics, self_ty, &value, &body),
-            ]
+            let layer = || implement::layer(context, generics, self_ty, &value, &refused_body());
+            let mut implementations = vec![implement::capture_refused(context, generics, self_ty, &value)];
+            implementations.extend((!borrows).then(layer));
+            implementations
         };
-        return (is_forward && !borrows).then(refused).into_iter().flatten().collect();
+        return is_forward.then(refused).unwrap_or_default();
     }
     let original = function.sig.clone();
     rewrite(context, &mut function.sig, &mut function.block, &value, &parameters);
     if !is_forward {
         return Vec::new();
     }
-    through_call(context, self_ty, function, &value, &parameters);
+    through_call(context, function, &value, &parameters);
     let invocation = implement::forward(context, &value, &parameters);
     let layer = || implement::layer(context, generics, self_ty, &value, &quote!(self.forward(input)));
-    let mut implementations = vec![implement::traceable(context, generics, self_ty, &invocation)];
+    let mut implementations = vec![implement::capture(context, generics, self_ty, &invocation)];
     implementations.extend(signature::is_layer(&original, &parameters).then(layer));
     implementations
 }
@@ -239,7 +266,7 @@ fn rewrite(context: &Context, sig: &mut Signature, block: &mut Block, value: &Id
 }
 
 /// The body of `forward` runs through the one place that all module calls pass.
-fn through_call(context: &Context, self_ty: &Type, function: &mut ImplItemFn, value: &Ident, parameters: &[Parameter]) {
+fn through_call(context: &Context, function: &mut ImplItemFn, value: &Ident, parameters: &[Parameter]) {
     let private = context.private();
     let mut replace = Replace(value);
     let steps = parameters.iter().map(|parameter| {
@@ -267,14 +294,13 @@ fn through_call(context: &Context, self_ty: &Type, function: &mut ImplItemFn, va
     let count = parameters.iter().filter(|parameter| matches!(parameter.form, Form::Owned | Form::Borrowed)).count();
     let (prologue, statements) = function.block.stmts.split_at(count);
     let output = signature::output(&function.sig);
-    // A result that is no value is refused at its type, and a type that is no module at its name.
+    // A result that is no value is refused at its type.
     let run = quote_spanned!(output.span()=> .run::<#output>);
-    let module = quote_spanned!(Span::call_site().located_at(self_ty.span())=> self);
     function.block = parse_quote!({
         #(#prologue)*
         #private::ModuleCall::<#value>::new()
             #(#steps)*
-            #run(#module, move || { #(#statements)* })
+            #run(self, move || { #(#statements)* })
     });
     if !function.attrs.iter().any(|attr| attr.path().is_ident("track_caller")) {
         function.attrs.push(parse_quote!(#[track_caller]));

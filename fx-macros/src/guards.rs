@@ -15,12 +15,14 @@ pub(crate) struct Guards {
     guards: Cell<bool>,
     methods: Cell<bool>,
     size_methods: Cell<bool>,
+    list_methods: Cell<bool>,
+    items: Cell<bool>,
 }
 
 impl Guards {
     pub(crate) fn new(private: TokenStream) -> Self {
-        let [compares, guards, methods, size_methods] = Default::default();
-        Self { private, compares, guards, methods, size_methods }
+        let [compares, guards, methods, size_methods, list_methods, items] = Default::default();
+        Self { private, compares, guards, methods, size_methods, list_methods, items }
     }
 
     /// `plain(expr).condition()`, with errors on the guilty token of the expression.
@@ -29,11 +31,17 @@ impl Guards {
         *expr = self.guarded(&taken, guilty(&taken), method, &quote!(#taken));
     }
 
+    /// The same, with errors at another place.
+    pub(crate) fn guard_at(&self, expr: &mut Expr, span: Span, method: &str) {
+        let taken = std::mem::replace(expr, Expr::PLACEHOLDER);
+        *expr = self.guarded(&taken, span, method, &quote!(#taken));
+    }
+
     /// `*plain(&expr).condition()`: a place, for macros that take references.
     pub(crate) fn guard_place(&self, expr: &mut Expr, method: &str) {
         let taken = std::mem::replace(expr, Expr::PLACEHOLDER);
         let guarded = self.guarded(&taken, guilty(&taken), method, &quote!(&#taken));
-        *expr = Expr::Verbatim(quote!((*#guarded)));
+        *expr = syn::parse_quote!((*#guarded));
     }
 
     /// `plain(&expr).condition()`.
@@ -71,6 +79,17 @@ impl Guards {
         self.size_methods.set(true);
     }
 
+    /// A method that lists of traced values do not have is called.
+    pub(crate) fn needs_list_methods(&self) {
+        self.list_methods.set(true);
+    }
+
+    /// What collections of traced values are guarded against.
+    pub(crate) fn guard_items(&self, expr: &mut Expr, method: &str) {
+        self.items.set(true);
+        self.guard(expr, method);
+    }
+
     /// Brings the traits that guards need into scope.
     pub(crate) fn imports(&self, block: &mut Block) {
         let private = &self.private;
@@ -88,6 +107,13 @@ impl Guards {
         }
         if self.size_methods.get() {
             names.push(quote!(UntraceableSize as _));
+        }
+        if self.list_methods.get() {
+            names.push(quote!(UntraceableList as _));
+        }
+        if self.items.get() {
+            names.push(quote!(PlainItems as _));
+            names.push(quote!(TracedItems as _));
         }
         if !names.is_empty() {
             let import = syn::parse_quote! {
@@ -122,7 +148,7 @@ fn reference(expr: &Expr) -> TokenStream {
 }
 
 /// The first and the last token of some tokens.
-fn ends(tokens: &impl ToTokens) -> (Span, Span) {
+pub(crate) fn ends(tokens: &impl ToTokens) -> (Span, Span) {
     let tokens: Vec<_> = tokens.to_token_stream().into_iter().collect();
     let span = |token: Option<&proc_macro2::TokenTree>, last: bool| match token {
         Some(proc_macro2::TokenTree::Group(group)) if last => group.span_close(),
@@ -132,7 +158,8 @@ fn ends(tokens: &impl ToTokens) -> (Span, Span) {
     (span(tokens.first(), false), span(tokens.last(), true))
 }
 
-fn respan(tokens: &TokenStream, span: Span) -> TokenStream {
+/// Tokens at a place.
+pub(crate) fn respan(tokens: &TokenStream, span: Span) -> TokenStream {
     let respan = |mut token: proc_macro2::TokenTree| {
         token.set_span(span);
         token
@@ -144,7 +171,7 @@ fn respan(tokens: &TokenStream, span: Span) -> TokenStream {
 ///
 /// The compiler reports what a method call demands at the method's name, in two notes. A function in its place would
 /// have the whole expression underlined, with notes on the function that no user has written.
-fn guilty(expr: &Expr) -> Span {
+pub(crate) fn guilty(expr: &Expr) -> Span {
     match expr {
         Expr::MethodCall(call) => call.method.span(),
         Expr::Binary(binary) => operator_span(&binary.op),

@@ -1,7 +1,8 @@
-//! The implementations that captures need beside a rewritten function: `Traceable`, `TraceableFn`, `Layer`.
+//! The implementations that captures need beside a rewritten function: `Capture`, `TraceableFn`, `Layer`.
 
-use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, format_ident, quote};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Generics, ItemFn, Lifetime, Type, parse_quote};
 
@@ -12,7 +13,7 @@ use crate::tensors::Replace;
 use crate::value;
 
 /// The generics of an implementation for a module. That the type is one is demanded for every lifetime, which the
-/// compiler checks where the implementation is used: `forward` itself says it, once, where the attribute is missing.
+/// compiler checks where the implementation is used: `Capture` says it, once, where the attribute is missing.
 fn of_module(context: &Context, generics: &Generics, self_ty: &Type) -> Generics {
     let private = context.private();
     let mut generics = generics.clone();
@@ -20,20 +21,35 @@ fn of_module(context: &Context, generics: &Generics, self_ty: &Type) -> Generics
     generics
 }
 
-/// `impl Traceable for T`.
-pub(crate) fn traceable(
+/// `impl Capture for T`. What is no module is refused here, at its name, and nowhere else.
+pub(crate) fn capture(context: &Context, generics: &Generics, self_ty: &Type, invocation: &TokenStream) -> TokenStream {
+    let module = quote_spanned!(Span::call_site().located_at(self_ty.span())=> self);
+    capture_as(context, generics, self_ty, &module, invocation)
+}
+
+/// `impl Capture for T` of what was refused.
+pub(crate) fn capture_refused(context: &Context, generics: &Generics, self_ty: &Type, value: &Ident) -> TokenStream {
+    let invocation = refused(context, value, &quote!(&self,));
+    capture_as(context, generics, self_ty, &function::refused_body(), &invocation)
+}
+
+fn capture_as(
     context: &Context,
     generics: &Generics,
     self_ty: &Type,
+    module: &TokenStream,
     invocation: &TokenStream,
 ) -> TokenStream {
     let private = context.private();
-    let generics = of_module(context, generics, self_ty);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        impl #impl_generics #private::Traceable for #self_ty #where_clause {
+        impl #impl_generics #private::Capture for #self_ty #where_clause {
             #invocation
+
+            fn as_module(&self) -> &dyn #private::Module {
+                #module
+            }
         }
     }
 }
@@ -80,7 +96,7 @@ pub(crate) fn traceable_fn(context: &Context, item: &ItemFn, invocation: &TokenS
     }
 }
 
-/// The items of `Traceable` for a `forward`.
+/// The items of `Capture` for a `forward`.
 pub(crate) fn forward(context: &Context, value: &Ident, parameters: &[Parameter]) -> TokenStream {
     let private = context.private();
     let passes = passes(parameters);
@@ -114,7 +130,7 @@ pub(crate) fn function(context: &Context, value: &Ident, parameters: &[Parameter
     invocation(context, value, parameters, &quote!(), &name.to_string(), &result)
 }
 
-/// The items of `Traceable` or `TraceableFn` for what was refused: all static arguments fit.
+/// The items of `Capture` or `TraceableFn` for what was refused: all static arguments fit.
 pub(crate) fn refused(context: &Context, value: &Ident, receiver: &TokenStream) -> TokenStream {
     let private = context.private();
     let body = function::refused_body();
@@ -128,7 +144,7 @@ pub(crate) fn refused(context: &Context, value: &Ident, receiver: &TokenStream) 
     }
 }
 
-/// The items of `Traceable` and `TraceableFn`: static arguments, signature, and a call with arguments of any form.
+/// The items of `Capture` and `TraceableFn`: static arguments, signature, and a call with arguments of any form.
 fn invocation(
     context: &Context,
     value: &Ident,

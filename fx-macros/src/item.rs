@@ -15,8 +15,11 @@ pub(crate) fn traceable(attr: TokenStream, item: Item) -> TokenStream {
         Item::Struct(item) => module::expand(&mut context, &args, item),
         Item::Impl(item) => function::expand_impl(&mut context, item),
         Item::Fn(item) if item.sig.receiver().is_some() => {
-            context.refuse_tokens(&item.sig.ident, &messages::METHOD);
-            function::refused_fn(&context, item)
+            let mut faults = Context::new();
+            faults.refuse_tokens(&item.sig.ident, &messages::METHOD);
+            let stand_in = function::refused_fn(&context, &mut faults, item);
+            context.append(faults);
+            stand_in
         }
         Item::Fn(item) => function::expand_fn(&mut context, item),
         other => {

@@ -20,6 +20,7 @@ mod taint;
 mod tensors;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod value;
 mod wrap;
 

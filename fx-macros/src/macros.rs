@@ -136,7 +136,7 @@ fn matches(rewrite: &mut Rewrite, tokens: &TokenStream) -> Option<TokenStream> {
         Ok((expr, pattern, guard))
     };
     let (mut expr, pattern, mut guard) = parse.parse2(tokens.clone()).ok()?;
-    rewrite.scrutinee(&mut expr, &mut std::iter::once(&pattern));
+    rewrite.scrutinee(&mut expr, &[&pattern]);
     rewrite.visit_expr_mut(&mut expr);
     if let Some(guard) = &mut guard {
         rewrite.condition(guard);

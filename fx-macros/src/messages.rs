@@ -11,8 +11,8 @@ pub(crate) struct Message {
     pub(crate) name: &'static str,
     /// The heading it stands under in the documentation.
     pub(crate) topic: &'static str,
-    /// The trait of fx-core that says it; none if the macros do.
-    pub(crate) by: Option<&'static str>,
+    /// The traits of fx-core that say it; none if the macros do.
+    pub(crate) by: &'static [&'static str],
     /// The first line.
     pub(crate) text: &'static str,
     /// Why; the compiler writes it beside the guilty token where it can.
@@ -30,13 +30,13 @@ impl Message {
 }
 
 macro_rules! messages {
-    ($($topic:literal { $($name:ident $(by $Trait:ident)?: $text:literal, $label:literal, $help:literal;)+ })+) => {
+    ($($topic:literal { $($name:ident $(by $($Trait:ident)+)?: $text:literal, $label:literal, $help:literal;)+ })+) => {
         $($(
             #[allow(dead_code, reason = "as above")]
             pub(crate) const $name: Message = Message {
                 name: stringify!($name),
                 topic: $topic,
-                by: [$(Some(stringify!($Trait)),)? None][0],
+                by: &[$($(stringify!($Trait)),+)?],
                 text: $text,
                 label: $label,
                 help: $help,
@@ -272,6 +272,10 @@ messages! {
         FIELD by FieldType: "`{Self}` cannot be a field of a module",
             "a module is cloned to be shared with its captures",
             "derive `Clone` for it, or hold it in an `Arc`";
+        GENERIC_FIELD: "a type parameter of a module has bounds",
+            "whether it is a module cannot be told without",
+            "write `M: fx::Layer + Clone` for a layer, `M: Module + Clone` for another module, \
+             `T: Clone + Send + Sync + 'static` for plain Rust";
         FIELD_ARGUMENT: "unknown argument of the attribute on a field",
             "a field has only a name",
             "write `#[traceable(name = \"..\")]`: the field's name in paths and state dicts";
@@ -290,7 +294,7 @@ messages! {
         NOT_LAYERS by Layers: "`{Self}` is no sequence of layers",
             "neither layers nor a collection of them",
             "tuples of up to 12 layers, arrays and vectors of layers, and vectors of `AnyLayer` are";
-        NOT_TRACEABLE by Traceable: "`{Self}` cannot be traced",
+        NOT_TRACEABLE by Capture Traceable: "`{Self}` cannot be traced",
             "has no traceable `forward`",
             "mark the struct and the `impl` block that has its `forward` with `#[traceable]`";
         NOT_A_MODULE by Module: "`{Self}` is not a module",

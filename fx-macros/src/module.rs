@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Attribute, Fields, Generics, Item, ItemStruct, Member, Type, parse_quote};
+use syn::{Attribute, Fields, Generics, Item, ItemStruct, Member, Type, TypeParam, WherePredicate, parse_quote};
 
 use crate::args::Args;
 use crate::context::Context;
@@ -14,6 +14,9 @@ use crate::messages;
 use crate::tensors::{self, Replace};
 use crate::value;
 
+/// What shares or changes its content, as no structure of tensors does.
+const OF_MODULES: &[&str] = &["Arc", "Rc", "Cell", "RefCell", "Mutex", "RwLock", "OnceCell", "OnceLock"];
+
 /// A struct: a structure of tensors if a field mentions `Tensor`, else a module.
 pub(crate) fn expand(context: &mut Context, args: &Args, mut item: ItemStruct) -> TokenStream {
     if let Some(span) = args.skip {
@@ -22,7 +25,7 @@ pub(crate) fn expand(context: &mut Context, args: &Args, mut item: ItemStruct) -
     let renamed: Vec<Option<String>> =
         item.fields.iter_mut().map(|field| context.take(Args::take_name(field)).flatten()).collect();
     if item.fields.iter().any(|field| tensors::mentions(&field.ty))
-        && !item.fields.iter().any(|field| mentions(&field.ty, &["Parameter", "Buffer"]))
+        && item.fields.iter().all(|field| is_of_structure(&field.ty))
     {
         return structure(context, item);
     }
@@ -33,13 +36,49 @@ pub(crate) fn expand(context: &mut Context, args: &Args, mut item: ItemStruct) -
         context.refuse_tokens(lifetime, &messages::BORROWED_FIELD);
         return item.into_token_stream();
     }
-    item.fields.iter_mut().for_each(refuse_field);
-    module(context, args, &item, &renamed)
+    let refused: Vec<Type> = item.fields.iter_mut().filter_map(refuse_field).collect();
+    // Else their imports would be unused.
+    let mentions = refused
+        .iter()
+        .filter(|_| item.generics.params.is_empty())
+        .map(|ty| quote!(const _: ::core::option::Option<#ty> = ::core::option::Option::None;));
+    let mentions = quote!(#(#mentions)*);
+    let free: Vec<Ident> = unbounded(&item.generics).map(|param| param.ident.clone()).collect();
+    if free.is_empty() {
+        let module = module(context, args, &item, &renamed);
+        return quote!(#module #mentions);
+    }
+    unbounded(&item.generics).for_each(|param| context.refuse_tokens(&param.ident, &messages::GENERIC_FIELD));
+    let mut generics = item.generics.clone();
+    let shared = free
+        .iter()
+        .map(|name| -> WherePredicate { parse_quote!(#name: ::core::marker::Send + ::core::marker::Sync + 'static) });
+    generics.make_where_clause().predicates.extend(shared);
+    let share = function::refused_body();
+    let stand_in = implementations(context, &item.ident, &generics, &quote!(false), &TokenStream::new(), &share);
+    quote!(#item #stand_in #mentions)
 }
 
-/// Refuses a field that no module can have. Its type becomes an array whose length is the error: the compiler takes
+/// The type parameters of which nothing is said: what visits the fields cannot know whether such a one is a module.
+fn unbounded(generics: &Generics) -> impl Iterator<Item = &TypeParam> {
+    let bound = |param: &TypeParam| {
+        generics.where_clause.iter().flat_map(|clause| &clause.predicates).any(|predicate| {
+            matches!(predicate, WherePredicate::Type(predicate)
+                if matches!(&predicate.bounded_ty, Type::Path(path) if path.path.is_ident(&param.ident)))
+        })
+    };
+    generics.type_params().filter(move |param| param.bounds.is_empty() && !bound(param))
+}
+
+/// Whether a field may be meant for a structure of tensors: it has tensors, or plain data, which is refused there.
+fn is_of_structure(ty: &Type) -> bool {
+    let holds = if tensors::mentions(ty) { !mentions(ty, OF_MODULES) } else { tensors::is_data(ty) };
+    holds && !mentions(ty, &["Parameter", "Buffer"])
+}
+
+/// Refuses a field that no module can have, and gives its type. That becomes an array whose length is the error: the compiler takes
 /// that for a type that fits all uses of the field, as it does not take an error in the place of the type itself.
-fn refuse_field(field: &mut syn::Field) {
+fn refuse_field(field: &mut syn::Field) -> Option<Type> {
     let message = match &field.ty {
         ty if tensors::mentions(ty) => &messages::MIXED_STRUCT,
         ty if mentions(ty, &["Proxy", "SymInt"]) => &messages::TRACED_FIELD,
@@ -48,10 +87,10 @@ fn refuse_field(field: &mut syn::Field) {
         }
         Type::Ptr(_) => &messages::UNSHARED_FIELD,
         ty if mentions(ty, &["Rc", "RefCell", "Cell"]) && !mentions(ty, &["Mutex"]) => &messages::UNSHARED_FIELD,
-        _ => return,
+        _ => return None,
     };
     let error = guards::compile_error(&field.ty, message);
-    field.ty = parse_quote!([(); #error]);
+    Some(std::mem::replace(&mut field.ty, parse_quote!([(); #error])))
 }
 
 /// Whether a type mentions one of some names.
@@ -202,24 +241,33 @@ fn structure(context: &Context, mut item: ItemStruct) -> TokenStream {
     let (_, type_generics, _) = item.generics.split_for_impl();
     let members: Vec<_> = item.fields.members().collect();
     let count = members.len();
+    // A field that is no structure is refused at its type.
+    let fields: Vec<_> = item
+        .fields
+        .iter()
+        .map(|field| {
+            let ty = &field.ty;
+            quote_spanned!(ty.span()=> <#ty as #private::Tree<#value>>)
+        })
+        .collect();
     quote! {
         #item
 
         #[automatically_derived]
         impl #impl_generics #private::Tree<#value> for #name #type_generics #where_clause {
             fn to_arg(&self) -> #private::Arg<#value> {
-                #private::Arg::Tuple(::std::vec![#(#private::Tree::to_arg(&self.#members)),*])
+                #private::Arg::Tuple(::std::vec![#(#fields::to_arg(&self.#members)),*])
             }
 
             fn from_arg(arg: #private::Arg<#value>) -> #private::Result<Self> {
                 let mut __items = ::core::iter::IntoIterator::into_iter(#private::unpack(arg, #count)?);
                 ::core::result::Result::Ok(Self {
-                    #(#members: #private::Tree::from_arg(__items.next().unwrap_or(#private::Arg::None))?,)*
+                    #(#members: #fields::from_arg(__items.next().unwrap_or(#private::Arg::None))?,)*
                 })
             }
 
             fn fill(value: &#value) -> Self {
-                Self { #(#members: #private::Tree::fill(value),)* }
+                Self { #(#members: #fields::fill(value),)* }
             }
         }
     }

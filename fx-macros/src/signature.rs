@@ -1,14 +1,18 @@
 //! The model of a traceable function: its parameters, which of them hold tensors, and how each passes.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
+use syn::visit_mut::VisitMut;
 use syn::{
-    Attribute, FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeParamBound, TypeReference,
+    Attribute, FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Token, Type, TypeParamBound,
+    TypeReference,
 };
 
 use crate::context::Context;
+use crate::guards;
 use crate::messages::{self, Message};
 use crate::tensors;
 
@@ -133,6 +137,10 @@ pub(crate) fn check_forward(context: &mut Context, signature: &Signature, parame
     };
     if nothing {
         context.refuse_tokens(&signature.ident, &messages::NO_RESULT);
+    } else if let ReturnType::Type(_, ty) = &signature.output
+        && (tensors::is_data(ty) || is_opaque(ty))
+    {
+        context.refuse_tokens(ty, &messages::NO_RESULT);
     }
     check_held(context, signature, parameters, &messages::GENERIC_FORWARD);
 }
@@ -145,8 +153,8 @@ pub(crate) fn check_held(context: &mut Context, signature: &Signature, parameter
     }
     for parameter in parameters.iter().filter(|parameter| is_only_for_calls(parameter)) {
         let message = match (parameter.form, &parameter.ty) {
-            (Form::Static, Type::Reference(_)) => &messages::STATIC_REFERENCE,
-            (Form::Static, _) => &messages::IMPL_STATIC,
+            (Form::Static, ty) if is_opaque(ty) => &messages::IMPL_STATIC,
+            (Form::Static, _) => &messages::STATIC_REFERENCE,
             (_, Type::Reference(_)) => &messages::MUT_TENSOR,
             _ => &messages::IMPL_TENSOR,
         };
@@ -156,7 +164,7 @@ pub(crate) fn check_held(context: &mut Context, signature: &Signature, parameter
 
 /// Whether a function can be captured by itself: it gives tensors, and a graph can hold its arguments.
 pub(crate) fn can_be_captured(signature: &Signature, parameters: &[Parameter]) -> bool {
-    let gives_tensors = matches!(&signature.output, ReturnType::Type(_, ty) if tensors::mentions(ty));
+    let gives_tensors = matches!(&signature.output, ReturnType::Type(_, ty) if tensors::mentions(ty) && !is_opaque(ty));
     let generic = signature.generics.params.iter().any(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
     gives_tensors && !generic && !parameters.iter().any(is_only_for_calls)
 }
@@ -170,6 +178,28 @@ pub(crate) fn is_layer(signature: &Signature, parameters: &[Parameter]) -> bool 
 /// Whether a parameter can be given by a caller and not by a graph: it is borrowed plain Rust, changed in place, or a
 /// closure.
 fn is_only_for_calls(parameter: &Parameter) -> bool {
+    struct Borrowed(bool);
+
+    impl Visit<'_> for Borrowed {
+        fn visit_type_reference(&mut self, _: &TypeReference) {
+            self.0 = true;
+        }
+    }
+
+    let borrowed = match &parameter.ty {
+        ty if parameter.form == Form::Static => {
+            let mut find = Borrowed(false);
+            find.visit_type(ty);
+            find.0
+        }
+        Type::Reference(reference) => reference.mutability.is_some(),
+        _ => false,
+    };
+    borrowed || is_opaque(&parameter.ty)
+}
+
+/// Whether a type is not named in full: `impl Fn`, `dyn Fn`, `fn`.
+fn is_opaque(ty: &Type) -> bool {
     struct Find(bool);
 
     impl Visit<'_> for Find {
@@ -186,12 +216,8 @@ fn is_only_for_calls(parameter: &Parameter) -> bool {
         }
     }
 
-    let borrowed = match &parameter.ty {
-        Type::Reference(reference) => parameter.form == Form::Static || reference.mutability.is_some(),
-        _ => false,
-    };
-    let mut find = Find(borrowed);
-    find.visit_type(&parameter.ty);
+    let mut find = Find(false);
+    find.visit_type(ty);
     find.0
 }
 
@@ -224,10 +250,22 @@ pub(crate) fn repair(signature: &mut Signature) {
             FnArg::Typed(_) => {}
         }
     }
-    if let ReturnType::Type(_, ty) = &mut signature.output
-        && let Some(reference) = tensors::reference(ty).cloned()
-    {
-        **ty = *reference.elem;
+    if let ReturnType::Type(_, ty) = &mut signature.output {
+        Owning.visit_type_mut(ty);
+    }
+}
+
+/// Makes `Tensor` of `&Tensor`.
+struct Owning;
+
+impl VisitMut for Owning {
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        if let Type::Reference(reference) = ty
+            && tensors::is_plain(&reference.elem)
+        {
+            *ty = (*reference.elem).clone();
+        }
+        syn::visit_mut::visit_type_mut(self, ty);
     }
 }
 
@@ -249,11 +287,21 @@ fn form(context: &mut Context, ty: &Type) -> Form {
         }
         Type::Reference(reference) if tensors::is_plain(&reference.elem) => Form::Borrowed,
         // A closure or an iterator of tensors is no tensor.
-        Type::ImplTrait(bounds) if bounds.bounds.iter().any(is_conversion) => {
+        ty if bounds(ty).is_some_and(|bounds| bounds.iter().any(is_conversion)) => {
             context.refuse_tokens(ty, &messages::IMPL_TENSOR);
             Form::Structure
         }
         _ => Form::Structure,
+    }
+}
+
+/// The bounds of `impl Trait`, `dyn Trait` and a reference to these.
+fn bounds(ty: &Type) -> Option<&Punctuated<TypeParamBound, Token![+]>> {
+    match ty {
+        Type::ImplTrait(ty) => Some(&ty.bounds),
+        Type::TraitObject(ty) => Some(&ty.bounds),
+        Type::Reference(reference) => bounds(&reference.elem),
+        _ => None,
     }
 }
 
@@ -278,27 +326,32 @@ pub(crate) struct Owned {
 pub(crate) fn owned(ty: &Type, value: &Ident) -> Owned {
     match ty {
         Type::Reference(reference) => match &*reference.elem {
-            Type::Slice(slice) => {
-                let element = &slice.elem;
-                Owned {
-                    ty: syn::parse_quote!(::std::vec::Vec<#element>),
-                    pass: quote!(&#value),
-                    own: quote!(#value.to_vec()),
-                }
-            }
+            Type::Slice(slice) => Owned {
+                ty: of(ty, &quote!(::std::vec::Vec), &slice.elem),
+                pass: quote!(&#value),
+                own: quote!(#value.to_vec()),
+            },
             inner => {
                 Owned { ty: inner.clone(), pass: quote!(&#value), own: quote!(::core::clone::Clone::clone(#value)) }
             }
         },
         ty => match optional_reference(ty) {
             Some(inner) => Owned {
-                ty: syn::parse_quote!(::core::option::Option<#inner>),
+                ty: of(ty, &quote!(::core::option::Option), inner),
                 pass: quote!(#value.as_ref()),
                 own: quote!(#value.cloned()),
             },
             None => Owned { ty: ty.clone(), pass: quote!(#value), own: quote!(::core::clone::Clone::clone(&#value)) },
         },
     }
+}
+
+/// `Vec<T>` in the place of `&[T]`, where a fault is reported.
+fn of(place: &Type, name: &TokenStream, element: &Type) -> Type {
+    let (start, end) = guards::ends(place);
+    let (open, close) = (quote_spanned!(start=> <), quote_spanned!(end=> >));
+    let name = guards::respan(name, start);
+    syn::parse_quote!(#name #open #element #close)
 }
 
 /// `T` of `Option<&T>`.

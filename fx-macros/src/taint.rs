@@ -6,10 +6,11 @@
 use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{TokenStream, TokenTree};
+use quote::quote;
 use syn::visit::Visit;
 use syn::{BinOp, Expr, ExprClosure, ExprForLoop, ExprLet, ExprMatch, Ident, Local, Macro, Pat, PatIdent, UnOp};
 
-use crate::tensors;
+use crate::{tensors, typed};
 
 /// What the text tells of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +43,12 @@ pub(crate) struct Taint {
     traced: HashSet<String>,
     /// Variables that are maps or sets by their look.
     maps: HashSet<String>,
+    /// Variables that are iterators by their look.
+    iterators: HashSet<String>,
+    /// Variables that are collections whose type does not depend on what follows.
+    lists: HashSet<String>,
+    /// The other variables of `let`.
+    loose: HashSet<String>,
     value: Ident,
 }
 
@@ -60,7 +67,8 @@ impl Taint {
         unknown.extend(traced.iter().cloned());
         // A name that is bound again may mean something else.
         let traced = traced.into_iter().filter(|name| !bindings.0.contains_key(name)).collect();
-        let mut taint = Taint { unknown, traced, maps: HashSet::new(), value: value.clone() };
+        let [maps, iterators, lists, loose] = Default::default();
+        let mut taint = Taint { unknown, traced, maps, iterators, lists, loose, value: value.clone() };
         loop {
             let before = taint.unknown.len() + taint.traced.len();
             Spread { taint: &mut taint, bindings: &bindings.0 }.visit_block(body);
@@ -95,6 +103,12 @@ impl Taint {
             Expr::Binary(binary) if is_logic(&binary.op) => Kind::Plain,
             Expr::Binary(binary) => self.kind(&binary.left).max(self.kind(&binary.right)),
             Expr::MethodCall(call) if PLAIN_RESULTS.iter().any(|name| call.method == name) => Kind::Plain,
+            // `self.weight.value::<Tensor>()`
+            Expr::MethodCall(call)
+                if call.turbofish.as_ref().is_some_and(|types| self.is_in_tokens(quote!(#types))) =>
+            {
+                Kind::Unknown
+            }
             Expr::MethodCall(call) if call.method == "clone" => self.kind(&call.receiver),
             Expr::MethodCall(call) => {
                 let args = call.args.iter().map(|arg| self.kind(arg)).max().unwrap_or(Kind::Plain);
@@ -170,6 +184,36 @@ impl Taint {
         matches!(expr, Expr::Path(path) if path.path.get_ident().is_some_and(|name| self.maps.contains(&name.to_string())))
     }
 
+    /// Whether an expression is an iterator by its look: a range, what a method of iterators gives, or a variable of it.
+    pub(crate) fn is_iterator(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Range(_) => true,
+            Expr::Paren(paren) => self.is_iterator(&paren.expr),
+            Expr::MethodCall(call) => ITERATORS.iter().any(|name| call.method == name),
+            Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if is_iterator_function(&path.path)),
+            Expr::Path(path) => path.path.get_ident().is_some_and(|name| self.iterators.contains(&name.to_string())),
+            _ => false,
+        }
+    }
+
+    /// Whether an expression is a collection or an iterator of a type that does not depend on its place.
+    pub(crate) fn is_list(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Path(path) => path.path.get_ident().is_some_and(|name| self.lists.contains(&name.to_string())),
+            Expr::Array(array) => !array.elems.is_empty() && !typed::is_vague(expr),
+            Expr::Macro(list) => list.mac.path.is_ident("vec") && !list.mac.tokens.is_empty() && !typed::is_vague(expr),
+            Expr::MethodCall(call) => match &*call.receiver {
+                Expr::Path(path)
+                    if !path.path.get_ident().is_some_and(|name| self.loose.contains(&name.to_string())) =>
+                {
+                    self.is_iterator(expr) && !typed::is_vague(expr)
+                }
+                receiver => self.is_iterator(expr) && self.is_list(receiver) && !typed::is_vague(expr),
+            },
+            _ => false,
+        }
+    }
+
     fn add(&mut self, pattern: &Pat) {
         struct Names<'a>(&'a mut Taint);
 
@@ -219,26 +263,29 @@ const ITERATORS: &[&str] = &[
     "peekable",
 ];
 
-/// Whether an expression is an iterator by its look: a range, or what a method of iterators gives.
-pub(crate) fn is_iterator(expr: &Expr) -> bool {
-    match expr {
-        Expr::Range(_) => true,
-        Expr::Paren(paren) => is_iterator(&paren.expr),
-        Expr::MethodCall(call) => ITERATORS.iter().any(|name| call.method == name),
-        _ => false,
-    }
+/// `std::iter::repeat` and its like.
+fn is_iterator_function(path: &syn::Path) -> bool {
+    let names = ["repeat", "repeat_n", "repeat_with", "successors", "from_fn", "once", "zip"];
+    path.segments.last().is_some_and(|last| names.iter().any(|name| last.ident == name))
 }
 
-/// Whether a variable is a map or a set: `let seen: HashMap<..>`, `let seen = HashMap::new()`.
-fn is_map(local: &Local) -> bool {
-    let names = |path: &syn::Path| path.segments.iter().any(|segment| tensors::is_map(&segment.ident.to_string()));
+/// Whether a variable is a map or a set: `let seen: HashMap<..>`, `let seen = HashMap::new()`. One whose keys are tensors
+/// by its type is refused for that, and not for what is put in.
+fn is_map(local: &Local, value: &Ident) -> bool {
+    let is_tensor = |key: &syn::Type| tensors::is_plain_or(key, value);
+    let names = |path: &syn::Path| {
+        path.segments.iter().any(|segment| tensors::is_map(&segment.ident.to_string()))
+            && !path.segments.iter().filter_map(tensors::key).any(is_tensor)
+    };
     let written =
         matches!(&local.pat, Pat::Type(typed) if matches!(&*typed.ty, syn::Type::Path(ty) if names(&ty.path)));
     let made = local.init.as_ref().is_some_and(|init| match &*init.expr {
         Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if names(&path.path)),
         _ => false,
     });
-    written || made
+    let refused = |path: &syn::Path| path.segments.iter().filter_map(tensors::key).any(is_tensor);
+    (written || made)
+        && !matches!(&local.pat, Pat::Type(typed) if matches!(&*typed.ty, syn::Type::Path(ty) if refused(&ty.path)))
 }
 
 fn is_logic(op: &BinOp) -> bool {
@@ -302,10 +349,23 @@ impl<'ast> Visit<'ast> for Spread<'_> {
             Pat::Type(typed) => (&*typed.pat, tensors::is_plain_or(&typed.ty, &self.taint.value)),
             pattern => (pattern, false),
         };
-        if let Pat::Ident(ident) = pattern
-            && is_map(local)
-        {
-            self.taint.maps.insert(ident.ident.to_string());
+        if let Pat::Ident(ident) = pattern {
+            let name = ident.ident.to_string();
+            let once = self.bindings.get(&name) == Some(&1);
+            if is_map(local, &self.taint.value) {
+                self.taint.maps.insert(name.clone());
+            }
+            if let Some(init) = local.init.as_ref().filter(|_| once) {
+                if self.taint.is_iterator(&init.expr) {
+                    self.taint.iterators.insert(name.clone());
+                }
+                if self.taint.is_list(&init.expr) {
+                    self.taint.lists.insert(name.clone());
+                }
+            }
+            if !self.taint.lists.contains(&name) {
+                self.taint.loose.insert(name);
+            }
         }
         let kind = local.init.as_ref().map_or(Kind::Plain, |init| self.taint.kind(&init.expr));
         if let Pat::Ident(ident) = pattern
@@ -355,7 +415,7 @@ impl<'ast> Visit<'ast> for Spread<'_> {
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         self.visit_expr(&call.receiver);
         let others = call.args.iter().filter(|arg| !matches!(arg, Expr::Closure(_)));
-        let plain = is_iterator(&call.receiver)
+        let plain = self.taint.is_iterator(&call.receiver)
             && self.taint.kind(&call.receiver) == Kind::Plain
             && others.map(|arg| self.taint.kind(arg)).all(|kind| kind == Kind::Plain);
         for arg in &call.args {

@@ -1,6 +1,7 @@
 //! Finding `Tensor` in types and expressions, and putting the value's type parameter in its place.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{GenericArgument, Macro, Path, PathArguments, PathSegment, Type};
@@ -75,17 +76,58 @@ pub(crate) fn is_plain_or(ty: &Type, value: &Ident) -> bool {
     }
 }
 
-/// `&Tensor`, if a type is that or an option of it.
+/// The first `&Tensor` in a type: `Option<&Tensor>`.
 pub(crate) fn reference(ty: &Type) -> Option<&syn::TypeReference> {
-    match ty {
-        Type::Reference(reference) if is_plain(&reference.elem) => Some(reference),
-        _ => None,
+    struct Find<'a>(Option<&'a syn::TypeReference>);
+
+    impl<'a> Visit<'a> for Find<'a> {
+        fn visit_type_reference(&mut self, reference: &'a syn::TypeReference) {
+            if is_plain(&reference.elem) {
+                self.0 = self.0.or(Some(reference));
+            }
+            syn::visit::visit_type_reference(self, reference);
+        }
     }
+
+    let mut find = Find(None);
+    find.visit_type(ty);
+    find.0
+}
+
+/// Whether a type is plain data by its look: numbers, texts, and lists of them.
+pub(crate) fn is_data(ty: &Type) -> bool {
+    const DATA: &[&str] = &[
+        "String", "str", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64",
+        "usize", "DType", "Vec", "Option",
+    ];
+
+    fn all(tokens: TokenStream) -> bool {
+        tokens.into_iter().all(|token| match token {
+            TokenTree::Ident(ident) => DATA.iter().any(|name| ident == name),
+            TokenTree::Group(group) => all(group.stream()),
+            _ => true,
+        })
+    }
+
+    all(ty.to_token_stream())
 }
 
 /// Whether a name is that of a collection that hashes or orders its keys.
 pub(crate) fn is_map(name: &str) -> bool {
     ["HashMap", "HashSet", "BTreeMap", "BTreeSet", "IndexMap", "IndexSet"].contains(&name)
+}
+
+/// The key of a map's type, `Tensor` of `HashMap<Tensor, i64>`.
+pub(crate) fn key(segment: &PathSegment) -> Option<&Type> {
+    match &segment.arguments {
+        PathArguments::AngleBracketed(arguments) if is_map(&segment.ident.to_string()) => {
+            arguments.args.first().and_then(|key| match key {
+                GenericArgument::Type(key) => Some(key),
+                _ => None,
+            })
+        }
+        _ => None,
+    }
 }
 
 /// Refuses a tensor as the key of a map, `HashMap<Tensor, i64>`. As in `module::refuse_field`, an array whose length is
@@ -116,6 +158,9 @@ impl VisitMut for Replace<'_> {
         }
         syn::visit_mut::visit_path_mut(self, path);
     }
+
+    // Items in a body are functions of their own.
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 
     fn visit_macro_mut(&mut self, mac: &mut Macro) {
         mac.tokens = self.tokens(std::mem::take(&mut mac.tokens));

@@ -14,14 +14,18 @@ use crate::value;
 
 /// A wrapped function: the function as written on tensors, its definition, and the function that calls or records it.
 pub(crate) fn expand(context: &mut Context, item: ItemFn) -> TokenStream {
+    let mut faults = Context::new();
+    let mut parameters = Vec::new();
     if item.sig.receiver().is_some() {
-        context.refuse_tokens(&item.sig.ident, &messages::WRAP_METHOD);
-        return function::refused_fn(context, item);
+        faults.refuse_tokens(&item.sig.ident, &messages::WRAP_METHOD);
+    } else {
+        parameters = signature::parameters(&mut faults, &item.sig);
+        signature::check_held(&mut faults, &item.sig, &parameters, &messages::GENERIC_WRAP);
     }
-    let parameters = signature::parameters(context, &item.sig);
-    signature::check_held(context, &item.sig, &parameters, &messages::GENERIC_WRAP);
-    if context.failed() {
-        return function::refused_fn(context, item);
+    if faults.failed() || context.failed() {
+        let stand_in = function::refused_fn(context, &mut faults, item);
+        context.append(faults);
+        return stand_in;
     }
     let private = context.private();
     let value = value::type_parameter(&[&item.sig.generics]);

@@ -9,6 +9,8 @@ mod list_length;
 mod masks;
 mod option_of_module;
 mod option_of_tensor;
+mod parts;
+mod predicates;
 mod recursion;
 mod static_arguments;
 mod static_rank;

@@ -5,6 +5,7 @@ mod closures;
 mod generic_helpers;
 mod items_in_body;
 mod names;
+mod not_captured;
 mod plain_helpers;
 mod plain_result;
 mod skipped;

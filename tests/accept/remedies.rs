@@ -15,6 +15,7 @@ mod field_argument;
 mod field_assignment;
 mod field_name;
 mod forward_no_tensor;
+mod generic_field;
 mod generic_forward;
 mod generic_wrap;
 mod impl_static;

@@ -21,18 +21,24 @@ pub struct Signature {
     pub statics: &'static [&'static str],
 }
 
-/// A module whose `forward` can be traced; `#[traceable]` on its `impl` block implements it.
+/// What can be captured: `#[traceable]` on an `impl` block with a `forward` implements it.
+///
+/// It does not ask for a [`Module`], so that a struct that is none is refused once, where [`Capture::as_module`] is
+/// written, and not at every capture of it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be traced",
     label = "has no traceable `forward`",
     note = "mark the struct and the `impl` block that has its `forward` with `#[traceable]`"
 )]
-pub trait Traceable: Module {
+pub trait Capture {
     /// The types of the static parameters of `forward`, as a tuple.
     type Static;
 
     /// The parameters of `forward`.
     const SIGNATURE: Signature;
+
+    /// The module itself.
+    fn as_module(&self) -> &dyn Module;
 
     /// Runs `forward`.
     ///
@@ -46,6 +52,17 @@ pub trait Traceable: Module {
         for<'a> &'a Parameter: ScalarOps<V>,
         for<'a> &'a Buffer: ScalarOps<V>;
 }
+
+/// A module whose `forward` can be traced: `#[traceable]` is on its struct and on its `impl` block.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be traced",
+    label = "has no traceable `forward`",
+    note = "mark the struct and the `impl` block that has its `forward` with `#[traceable]`"
+)]
+pub trait Traceable: Module + Capture {}
+
+#[diagnostic::do_not_recommend]
+impl<M: Module + Capture> Traceable for M {}
 
 /// A module that takes one tensor and gives one; `#[traceable]` implements it where `forward` has that form.
 #[diagnostic::on_unimplemented(
@@ -179,7 +196,7 @@ impl<V: Value> ModuleCall<V> {
 
     /// Runs the module's body, or records the call.
     #[track_caller]
-    pub fn run<R: Tree<V>>(self, module: &dyn Module, body: impl FnOnce() -> R) -> R {
+    pub fn run<R: Tree<V>>(self, module: &impl Capture, body: impl FnOnce() -> R) -> R {
         let mut body = Some(body);
         let mut result = None;
         let mut forward = || match body.take() {
@@ -191,7 +208,7 @@ impl<V: Value> ModuleCall<V> {
             }
             None => Err(Error::argument("the forward of a module runs once for each call")),
         };
-        let mut call = Call::new(Callee::Module(module, &mut forward));
+        let mut call = Call::new(Callee::Module(module.as_module(), &mut forward));
         (call.args, call.kwargs) = (self.args, self.kwargs);
         let applied = V::apply(call);
         match (result, applied) {
@@ -213,7 +230,7 @@ impl<V: Value> Default for ModuleCall<V> {
 #[doc(hidden)]
 pub struct Forward<'a, M>(pub &'a M);
 
-impl<M: Traceable> Forward<'_, M>
+impl<M: Capture> Forward<'_, M>
 where
     M::Static: Statics,
 {
@@ -255,7 +272,7 @@ impl<M> NoForward for Forward<'_, M> {}
 ///
 /// Generated code calls modules so whose parameters are no plain tensors.
 #[track_caller]
-pub fn invoke<M: Traceable, V: Value, R: Tree<V>>(
+pub fn invoke<M: Capture, V: Value, R: Tree<V>>(
     module: &M,
     args: impl IntoIterator<Item = Arg<V>>,
     kwargs: impl IntoIterator<Item = (&'static str, Arg<V>)>,
@@ -276,7 +293,7 @@ where
 ///
 /// # Errors
 /// If the arguments do not fit, or an op fails.
-fn call_dynamic<M: Traceable, V: Value>(module: &M, mut args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
+fn call_dynamic<M: Capture, V: Value>(module: &M, mut args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
 where
     M::Static: Statics,
     for<'a> &'a V: RefOps<V>,

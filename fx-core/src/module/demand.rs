@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use super::Traceable;
+use super::Capture;
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::value::Tree;
@@ -56,6 +56,9 @@ refused_statics! {
     (A, B, C): A B C;
 }
 
+/// Takes the body of what was refused for being `async`: it is checked, and never run.
+pub fn unawaited<T>(_: impl Future<Output = T>) {}
+
 /// A leaf module, which needs a `forward`.
 #[diagnostic::on_unimplemented(
     message = "the leaf module `{Self}` has no traceable `forward`",
@@ -65,7 +68,7 @@ refused_statics! {
 pub trait LeafForward {}
 
 #[diagnostic::do_not_recommend]
-impl<M: Traceable> LeafForward for M {}
+impl<M: Capture> LeafForward for M {}
 
 /// That a module is a leaf.
 pub fn leaf<M: LeafForward>(_: &M) -> bool {

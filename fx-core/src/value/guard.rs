@@ -9,6 +9,7 @@
 
 mod compare;
 mod faults;
+mod items;
 mod methods;
 
 use std::cell::Cell;
@@ -18,7 +19,8 @@ pub use faults::{
     CollectionIndex, Hashable, Iterable, KnownCondition, KnownCount, KnownLength, KnownPattern, KnownShape, Mutable,
     Never, Ordered, PlainBool, Printable, Readable, RustNumber,
 };
-pub use methods::{Untraceable, UntraceableSize};
+pub use items::{TracedItem, TracedItems};
+pub use methods::{Untraceable, UntraceableList, UntraceableSize};
 
 use super::{SymInt, Value};
 
@@ -92,7 +94,24 @@ guards! {
     key: Hashable;
     /// What is ordered.
     order: Ordered;
+    /// What is read into a Rust collection.
+    data: Readable;
 }
+
+/// The guards of plain collections, and of what has no items: all give it back.
+pub trait PlainItems: PlainGuard {
+    /// What becomes the keys of a map.
+    fn keys(&self) -> Self::Value {
+        self.value()
+    }
+
+    /// What is sorted.
+    fn sorted(&self) -> Self::Value {
+        self.value()
+    }
+}
+
+impl<T> PlainItems for Plain<T> {}
 
 impl<T> PlainGuard for Plain<T> {
     type Value = T;
@@ -115,4 +134,12 @@ traced! {
     ['a] &'a &'a V: TracedTensor;
     [] SymInt<V>: SymbolicSize;
     ['a] &'a SymInt<V>: SymbolicSize;
+    [] Option<V>: TracedTensor;
+    ['a] Option<&'a V>: TracedTensor;
+    [] Option<SymInt<V>>: SymbolicSize;
+}
+
+/// All sizes at once, matched against numbers.
+impl<V: Value, const N: usize> TracedGuard<V> for Plain<[SymInt<V>; N]> {
+    type Name = &'static SymbolicSize;
 }

@@ -28,10 +28,7 @@ impl MyModule {
     }
 }
 #[automatically_derived]
-impl ::fx::__private::Traceable for MyModule
-where
-    for<'__fx> MyModule: ::fx::__private::Module,
-{
+impl ::fx::__private::Capture for MyModule {
     type Static = (f64,);
     const SIGNATURE: ::fx::__private::Signature = ::fx::__private::Signature {
         name: ::core::concat!(::core::module_path!(), "::", "forward"),
@@ -61,6 +58,9 @@ where
             let __output = self.forward(x, scale);
             ::fx::__private::Structure::<TracedTensor, _>::of(&__output).to_arg(&__output)
         })
+    }
+    fn as_module(&self) -> &dyn ::fx::__private::Module {
+        self
     }
 }
 const _: ::core::option::Option<Tensor> = ::core::option::Option::None;

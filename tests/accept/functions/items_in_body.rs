@@ -8,9 +8,17 @@ pub fn f(x: &Tensor) -> Tensor {
     fn larger(a: f64, b: f64) -> bool {
         a > b
     }
+    #[traceable]
+    fn shifted(x: &Tensor) -> Tensor {
+        x + 1.0
+    }
+    fn count(xs: &[Tensor]) -> usize {
+        xs.len()
+    }
     struct Local {
         x: f64,
     }
     let local = Local { x: 1.0 };
-    if larger(SCALE, local.x) { x * SCALE } else { x.clone() }
+    let many = count(&[]) > 1;
+    if larger(SCALE, local.x) && many { shifted(x) * SCALE } else { x.clone() }
 }

@@ -1,4 +1,4 @@
-//! A map whose key is a tensor by what is collected.
+//! A map whose key is a tensor by what was collected before.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,9 @@ use fx::prelude::*;
 
 #[traceable]
 fn f(x: &Tensor) -> Tensor {
-    let counts: BTreeMap<_, _> = [(x.relu(), 1.0)].into_iter().collect();
+    let mut pairs = Vec::new();
+    pairs.push((x.relu(), 1.0));
+    let counts: BTreeMap<_, _> = pairs.into_iter().collect();
     x * counts.values().sum::<f64>()
 }
 

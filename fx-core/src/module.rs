@@ -109,7 +109,21 @@ impl dyn Module {
 
     /// Whether it is training, or a child is.
     pub fn is_training(&self) -> bool {
-        entries(self).iter().any(|(_, entry)| matches!(entry, Entry::Training(flag) if flag.get()))
+        struct Find(bool);
+
+        impl<'a> Visitor<'a> for Find {
+            fn module(&mut self, _: &str, _: &'a dyn Module) -> bool {
+                !self.0
+            }
+
+            fn state(&mut self, _: &str, entry: Entry<'a>) {
+                self.0 |= matches!(entry, Entry::Training(flag) if flag.get());
+            }
+        }
+
+        let mut find = Find(false);
+        self.visit("", &mut find);
+        find.0
     }
 
     /// How it is printed: `Linear(in_features=4, out_features=5, bias=True)`.

@@ -98,12 +98,18 @@ impl Builder<'_> {
         match node.op() {
             Opcode::Placeholder => Ok(self.input(id, node)),
             Opcode::GetAttr => {
-                let parameter = self.module.state().parameters.get(name);
-                if let Some(parameter) = parameter.filter(|parameter| !parameter.is_made()) {
-                    let meta = Meta::tensor(parameter.shape(), parameter.dtype());
-                    return Ok(Held { place: Arg::Value(Known::Unread(parameter.clone())), meta: Arg::Value(meta) });
-                }
-                let tensor = self.module.state().tensor(name).ok_or_else(|| no_such(node.op(), name))?;
+                let state = self.module.state();
+                let tensor = match state.parameters.get(name) {
+                    Some(parameter) if !parameter.is_made() => {
+                        let meta = Meta::tensor(parameter.shape(), parameter.dtype());
+                        return Ok(Held {
+                            place: Arg::Value(Known::Unread(parameter.clone())),
+                            meta: Arg::Value(meta),
+                        });
+                    }
+                    Some(parameter) => parameter.tensor(),
+                    None => state.buffers.get(name).ok_or_else(|| no_such(node.op(), name))?.tensor(),
+                };
                 Ok(known(Arg::Value(tensor)))
             }
             Opcode::CallModule => self.call_module(id, node),
@@ -270,16 +276,28 @@ impl Builder<'_> {
         arg.try_flat_map(&mut |id| self.values.get(id).map(&f).ok_or_else(|| unknown(self.module.graph(), *id)))
     }
 
+    fn fetch_all<T>(&self, args: &[Arg<NodeId>], f: impl Fn(&Held) -> Arg<T>) -> Result<Vec<Arg<T>>> {
+        let mut all = Vec::with_capacity(args.len());
+        for arg in args {
+            all.push(self.fetch(arg, &f)?);
+        }
+        Ok(all)
+    }
+
     fn metas(&self, args: &[Arg<NodeId>]) -> Result<Vec<Arg<Meta>>> {
-        args.iter().map(|arg| self.fetch(arg, |held| held.meta.clone())).collect()
+        self.fetch_all(args, |held| held.meta.clone())
     }
 
     fn known(&self, args: &[Arg<NodeId>]) -> Result<Vec<Arg<Known>>> {
-        args.iter().map(|arg| self.fetch(arg, |held| held.place.clone())).collect()
+        self.fetch_all(args, |held| held.place.clone())
     }
 
     fn kwargs<T>(&self, node: &Node, f: impl Fn(&Held) -> Arg<T>) -> Result<Kwargs<T>> {
-        node.kwargs().iter().map(|(key, arg)| Ok((key.clone(), self.fetch(arg, &f)?))).collect()
+        let mut all = Kwargs::new();
+        for (key, arg) in node.kwargs().iter() {
+            all.insert(key.clone(), self.fetch(arg, &f)?);
+        }
+        Ok(all)
     }
 }
 

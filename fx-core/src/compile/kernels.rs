@@ -10,13 +10,13 @@ mod pool;
 mod product;
 mod recurrent;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fx_kernels::dense::{ConvShape, PackedConv, PackedLinear};
 use fx_kernels::recurrent::{Cell, PackedCell};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::layout::Layout;
@@ -203,7 +203,7 @@ pub(super) struct Packs {
 }
 
 /// What was packed, with what a key names, so that nothing else gets its name.
-struct Cache<K, P>(Mutex<HashMap<K, (Known, Arc<P>)>>);
+struct Cache<K, P>(Mutex<FxHashMap<K, (Known, Arc<P>)>>);
 
 impl<K, P> Default for Cache<K, P> {
     fn default() -> Self {

@@ -1,8 +1,8 @@
 //! Calls that would compute the same are made once.
 
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 
+use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use super::effect;
@@ -19,7 +19,7 @@ use crate::ops::{Effect, Function};
 pub fn eliminate_common_subexpressions(module: &mut GraphModule) -> Result<usize> {
     module.edit_with_state(|graph, state| {
         let before = graph.len();
-        let mut first: HashMap<u64, SmallVec<[NodeId; 2]>> = HashMap::new();
+        let mut first: FxHashMap<u64, SmallVec<[NodeId; 2]>> = FxHashMap::default();
         for id in graph.node_ids() {
             if matches!(graph[id].op(), Opcode::Placeholder | Opcode::Output) {
                 continue;
@@ -56,7 +56,7 @@ fn callee(node: &Node) -> (Option<Function>, Option<(Opcode, &Target)>) {
 }
 
 fn hash(node: &Node) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FxHasher::default();
     callee(node).hash(&mut hasher);
     node.args().hash(&mut hasher);
     node.kwargs().hash(&mut hasher);

@@ -360,3 +360,45 @@ fn parts_of_results_know_the_users_line() {
     }
     assert_eq!(traced.graph().find_calls(fx::ops::getitem).len(), 4, "{}", traced.graph());
 }
+
+/// A layer with many parameters that are plain Rust.
+#[traceable(leaf)]
+#[derive(Clone)]
+struct Sliders {
+    gain: Parameter,
+}
+
+#[traceable]
+impl Sliders {
+    #[allow(clippy::too_many_arguments, reason = "as many as a layer may have")]
+    fn forward(&self, x: &Tensor, a: f64, b: f64, c: i64, d: bool, e: f64, f: f64, g: f64, h: f64) -> Tensor {
+        let y = x * &self.gain * a + b * c as f64;
+        (if d { y.relu() } else { y }) * e + (f - g * h)
+    }
+}
+
+#[traceable]
+struct Mixer {
+    sliders: Sliders,
+}
+
+#[traceable]
+impl Mixer {
+    fn forward(&self, x: &Tensor, loud: bool) -> Tensor {
+        self.sliders.forward(x, 2.0, 0.5, 3, loud, if loud { 4.0 } else { 1.0 }, 1.0, 0.25, 8.0)
+    }
+}
+
+#[test]
+fn static_arguments_are_fixed_in_a_capture() {
+    let model = Mixer { sliders: Sliders { gain: parameter(2.0) } };
+    let x = Tensor::from([-3.0_f32, 0.0, 1.0]);
+    for loud in [false, true] {
+        let traced = fx::trace_with(&model, (loud,)).unwrap();
+        assert_eq!(traced.forward(&x).unwrap(), model.forward(&x, loud));
+        let text = traced.graph().to_string();
+        let flag = if loud { "True" } else { "False" };
+        assert!(text.contains(&format!("kwargs = {{a: 2.0, b: 0.5, c: 3, d: {flag}, ")), "{text}");
+        assert!(!text.contains("loud"), "{text}");
+    }
+}

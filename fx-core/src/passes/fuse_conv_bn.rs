@@ -48,17 +48,18 @@ pub(super) fn fuse_pairs(module: &mut GraphModule, layers: &[Function]) -> Resul
 
 /// Whether a call of a module is one of a pair, as far as the names of types tell.
 fn is_in_pair(graph: &Graph, state: &State, id: NodeId, layers: &[Function]) -> bool {
+    // `Conv2d` is `conv2d`, and `BatchNorm2d` starts as `batch_norm` does.
+    let letters = |name: &'static str| name.bytes().filter(|c| *c != b'_').map(|c| c.to_ascii_lowercase());
     let called = |id: NodeId| {
         let node = &graph[id];
-        let name = state.callee(node).map_or(node.target().name(), |module| module.type_name());
-        name.to_lowercase().replace('_', "")
+        let function = node.function().map_or("", Function::name);
+        letters(state.callee(node).map_or(function, |module| module.type_name()))
     };
-    let is_layer = |id: NodeId| {
-        let name = called(id);
-        graph[id].users().len() == 1 && layers.iter().any(|layer| layer.name().replace('_', "") == name)
-    };
+    let is_layer =
+        |id: NodeId| graph[id].users().len() == 1 && layers.iter().any(|layer| letters(layer.name()).eq(called(id)));
     let is_training = |node: &Node| state.callee(node).is_some_and(|module| module.is_training());
-    let is_norm = |id: NodeId| called(id).starts_with("batchnorm") && !is_training(&graph[id]);
+    let norm = b"batchnorm";
+    let is_norm = |id: NodeId| called(id).take(norm.len()).eq(*norm) && !is_training(&graph[id]);
     let before = |id: NodeId| graph[id].args().first().and_then(Arg::as_value).copied();
     is_norm(id) && before(id).is_some_and(is_layer)
         || is_layer(id) && graph[id].users().all(|user| is_norm(user) && before(user) == Some(id))

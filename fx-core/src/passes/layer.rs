@@ -93,8 +93,16 @@ impl Layer {
         // A scale that does not fit is refused below.
         let fits = scale.dtype() == DType::F64 && (scale.numel() == 1 || *scale.shape() == [self.outputs()]);
         if fits && self.dtype == DType::F32 && !self.is_transposed() {
-            let bias = Parameter::new((self.wide_bias() * scale + shift).to_dtype(self.dtype));
-            let (weight, factors) = (self.weight.tensor(), scale.expand([self.outputs()]).to_vec::<f64>());
+            let all = |x: &Tensor| x.expand([self.outputs()]).to_vec::<f64>();
+            let (factors, mut bias) = (all(scale), all(shift));
+            if let Some(old) = &self.bias {
+                let old = all(&old.tensor().to_dtype(DType::F64));
+                for ((bias, old), factor) in bias.iter_mut().zip(old).zip(&factors) {
+                    *bias += old * factor;
+                }
+            }
+            let bias = Parameter::new(Tensor::from_vec([self.outputs()], bias).to_dtype(self.dtype));
+            let weight = self.weight.tensor();
             let weight = Parameter::lazy(&self.weight.shape(), self.dtype, move || scaled_rows(&weight, &factors));
             return Self { weight, bias: Some(bias), ..self };
         }
@@ -167,13 +175,20 @@ pub(crate) fn scale_and_shift(graph: &Graph, state: &State, norm: &Node) -> Opti
     if norm.kwargs().get("training") == Some(&Arg::Bool(true)) {
         return None;
     }
-    let tensor = |index: usize| Some(state.tensor_of(graph, norm.args().get(index)?)?.to_dtype(DType::F64));
-    let or = |index: usize, default: f64| match norm.args().get(index) {
-        None | Some(Arg::None) => Some(Tensor::scalar(default)),
-        Some(_) => tensor(index),
+    let numbers = |index: usize| Some(state.tensor_of(graph, norm.args().get(index)?)?.to_dtype(DType::F64).to_vec());
+    let or = |index: usize, default: f64, len: usize| match norm.args().get(index) {
+        None | Some(Arg::None) => Some(vec![default; len]),
+        Some(_) => numbers(index),
     };
     let eps = norm.kwargs().get("eps").map_or(Some(1e-5), Arg::as_float)?;
-    let scale = or(3, 1.0)? / (tensor(2)? + eps).sqrt();
-    let shift = or(4, 0.0)? - tensor(1)? * &scale;
-    Some((scale, shift))
+    let (mean, mut scale): (Vec<f64>, Vec<f64>) = (numbers(1)?, numbers(2)?);
+    let (gamma, mut shift) = (or(3, 1.0, mean.len())?, or(4, 0.0, mean.len())?);
+    if [&scale, &gamma, &shift].iter().any(|other| other.len() != mean.len()) {
+        return None;
+    }
+    for (((scale, shift), gamma), mean) in scale.iter_mut().zip(&mut shift).zip(&gamma).zip(&mean) {
+        *scale = gamma / (*scale + eps).sqrt();
+        *shift -= mean * *scale;
+    }
+    Some((Tensor::from_vec([mean.len()], scale), Tensor::from_vec([mean.len()], shift)))
 }

@@ -34,6 +34,9 @@ Where neither the text of a function nor a trait can tell, the compiler's own me
 collection takes is not in the text that the attribute sees. The message calls a tensor `TracedTensor` and a symbolic size
 `SymInt<TracedTensor>`; advice to restrict the type parameter is not meant for you.
 
+Two impl blocks of one type that both have a `forward` are not seen together by any attribute either: the compiler reports
+that `forward`, and what the attribute implements with it, is there twice. Keep one.
+
 Instead: mark a helper made of ops with `#[traceable]`, and one that needs the data with `#[fx::wrap]`; keep masks as
 tensors, `a.where_(mask, b)`; give plain Rust what is known while tracing: fields of the module, static arguments.
 ";

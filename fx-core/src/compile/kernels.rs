@@ -152,10 +152,7 @@ impl<'a> Site<'a> {
 
     /// An f32 argument that is known, contiguous.
     fn constant(&self, index: usize) -> Option<Tensor> {
-        match self.arg(index) {
-            Arg::Value(known) => known.constant().filter(|tensor| tensor.dtype() == DType::F32).map(|x| x.contiguous()),
-            _ => None,
-        }
+        self.arg(index).as_value().and_then(Known::single)
     }
 
     /// An f32 weight that is known, and its shape.
@@ -191,6 +188,11 @@ impl Known {
             Known::Unread(parameter) => Some(parameter.tensor()),
             Known::Value(..) | Known::Opaque(_) => None,
         }
+    }
+
+    /// The tensor, contiguous, if it is known and in f32.
+    fn single(&self) -> Option<Tensor> {
+        self.constant().filter(|tensor| tensor.dtype() == DType::F32).map(|tensor| tensor.contiguous())
     }
 }
 

@@ -67,14 +67,12 @@ impl State {
 
     /// The tensor that an argument reads, if it is a node that reads one.
     pub fn tensor_of(&self, graph: &Graph, arg: &NodeArg) -> Option<Tensor> {
-        let node = graph.get(*arg.as_value()?).filter(|node| node.op() == Opcode::GetAttr)?;
-        self.tensor(node.target().name())
+        self.tensor(path_of(graph, arg)?)
     }
 
     /// What an argument reads, if it is a node that reads state. A buffer comes as a parameter of the same tensor.
     pub(crate) fn parameter_of(&self, graph: &Graph, arg: &NodeArg) -> Option<Parameter> {
-        let node = graph.get(*arg.as_value()?).filter(|node| node.op() == Opcode::GetAttr)?;
-        let path = node.target().name();
+        let path = path_of(graph, arg)?;
         let buffer = || self.buffers.get(path).map(|buffer| Parameter::new(buffer.tensor()));
         self.parameters.get(path).cloned().or_else(buffer)
     }
@@ -163,6 +161,12 @@ impl State {
         dict.extend(self.buffers.iter().map(|(path, buffer)| (path.clone(), buffer.tensor())));
         dict
     }
+}
+
+/// The path that an argument reads, if it is a node that reads state.
+fn path_of<'a>(graph: &'a Graph, arg: &NodeArg) -> Option<&'a str> {
+    let node = graph.get(*arg.as_value()?).filter(|node| node.op() == Opcode::GetAttr)?;
+    Some(node.target().name())
 }
 
 fn entry<T: Clone>(map: &IndexMap<String, T>, path: &str) -> Option<(String, T)> {

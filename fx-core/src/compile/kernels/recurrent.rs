@@ -84,10 +84,7 @@ fn steps_first(input: &Layout, batch_first: bool) -> Layout {
 impl Part {
     /// From `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`.
     fn new(site: &Site<'_>, cell: Cell, weights: &[Arg<Known>]) -> Option<Self> {
-        let constant = |arg: &Arg<Known>| match arg {
-            Arg::Value(known) => known.constant().filter(|tensor| tensor.dtype() == DType::F32).map(|x| x.contiguous()),
-            _ => None,
-        };
+        let constant = |arg: &Arg<Known>| arg.as_value().and_then(Known::single);
         let tensors = weights.iter().map(constant).collect::<Option<Vec<_>>>()?;
         let [input, state, biases @ ..] = tensors.as_slice() else { return None };
         let (bias, state_bias) = match biases {

@@ -194,6 +194,19 @@ fn a_weight_that_is_made_when_read_is_packed_and_not_kept() {
 }
 
 #[test]
+fn a_weight_may_be_made_as_a_view() {
+    let mut conv = nn::Conv2d::new(3, 4, 3);
+    let make = || Tensor::arange(108).reshape([3, 4, 3, 3]).to_dtype(DType::F32).transpose(0, 1) / 108.0;
+    assert!(!make().transpose(2, 3).is_contiguous());
+    conv.weight = Parameter::lazy(&[4, 3, 3, 3], DType::F32, move || make().transpose(2, 3));
+    let x = Tensor::rand([1, 3, 8, 8]);
+    let module = traced(&nn::Sequential::new((conv, nn::ReLU::new())));
+    let planned = module.forward(&x).unwrap();
+    check(&module, &x);
+    assert_eq!(module.forward(&x).unwrap(), planned);
+}
+
+#[test]
 fn parts_of_one_tensor_are_weights_of_their_own() {
     let whole = Tensor::rand([8, 3, 1, 1]);
     let halves = [whole.narrow(0, 0, 4), whole.narrow(0, 4, 4)];

@@ -199,7 +199,8 @@ impl Known {
 /// Weights that were packed, by the tensor that they come from: plans for other shapes share them.
 #[derive(Default)]
 pub(super) struct Packs {
-    convs: Cache<((usize, usize), ConvShape), PackedConv>,
+    /// By the storage, offset and strides of the weight, or the parameter that it is made by.
+    convs: Cache<((usize, usize, Dims), ConvShape), PackedConv>,
     linears: Cache<(usize, usize, [usize; 2]), PackedLinear>,
     cells: Cache<(usize, usize), PackedCell>,
 }
@@ -227,17 +228,18 @@ impl<K: Eq + Hash, P> Cache<K, P> {
 impl Packs {
     /// The weight of a convolution in f32; None if it is not known.
     fn conv(&self, weight: &Known, shape: ConvShape) -> Option<Arc<PackedConv>> {
-        let (place, named) = match weight {
+        let pack = |tensor: &Tensor| PackedConv::new(tensor.contiguous().as_slice().unwrap_or(&[]), shape);
+        match weight {
             Known::Constant(tensor) => {
-                let tensor = tensor.contiguous();
-                ((tensor.storage_id(), tensor.offset()), Known::Constant(tensor))
+                let place = (tensor.storage_id(), tensor.offset(), Dims::from_slice(tensor.strides()));
+                Some(self.convs.get((place, shape), weight.clone(), || pack(tensor)))
             }
-            Known::Unread(parameter) => ((parameter.id(), 0), weight.clone()),
-            Known::Value(..) | Known::Opaque(_) => return None,
-        };
-        let tensor = || if let Known::Unread(parameter) = weight { Some(parameter.peek()) } else { named.constant() };
-        let pack = || PackedConv::new(tensor().as_ref().and_then(Tensor::as_slice).unwrap_or(&[]), shape);
-        Some(self.convs.get((place, shape), named.clone(), pack))
+            Known::Unread(parameter) => {
+                let place = (parameter.id(), 0, Dims::new());
+                Some(self.convs.get((place, shape), weight.clone(), || pack(&parameter.peek())))
+            }
+            Known::Value(..) | Known::Opaque(_) => None,
+        }
     }
 
     /// The right operand of a product, `[inputs, outputs]` with any strides.

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_kernels::dense::{ConvShape, Epilogue, Images, PackedConv, PackedLinear};
+use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Images, PackedConv, PackedLinear};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each, num_threads, set_num_threads};
 
@@ -114,8 +114,13 @@ fn conv(
         after: before,
         groups,
     };
-    let layer = PackedConv::new(&numbers(outputs * inputs / groups * k * k), shape);
     let output = shape.output([size; 2]);
+    // `DIRECT=1` takes every convolution by its definition.
+    let algorithm = match std::env::var_os("DIRECT") {
+        Some(_) => Algorithm::Direct,
+        None => shape.algorithm(batch * output[0] * output[1]),
+    };
+    let layer = PackedConv::with(&numbers(outputs * inputs / groups * k * k), shape, algorithm);
     let (x, bias) = (numbers(batch * size * size * inputs), numbers(outputs));
     let mut out = vec![0.0; batch * output[0] * output[1] * outputs];
     Layer {

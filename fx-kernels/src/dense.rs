@@ -17,8 +17,9 @@ mod product;
 mod tests;
 mod tile;
 mod window;
+mod winograd;
 
-pub use conv::{ConvShape, PackedConv};
+pub use conv::{Algorithm, ConvShape, PackedConv};
 pub use epilogue::{Epilogue, Residual};
 pub use images::{Images, Layout};
 pub use linear::PackedLinear;

@@ -9,6 +9,7 @@ pub mod dense;
 pub mod elementwise;
 pub mod gemm;
 mod math;
+pub mod memory;
 mod peak;
 pub mod recurrent;
 pub mod rows;

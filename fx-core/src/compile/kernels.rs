@@ -14,7 +14,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fx_kernels::dense::{ConvShape, PackedConv, PackedLinear};
+use fx_kernels::dense::{Algorithm, ConvShape, PackedConv, PackedLinear};
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -200,7 +200,7 @@ impl Known {
 #[derive(Default)]
 pub(super) struct Packs {
     /// By the storage, offset and strides of the weight, or the parameter that it is made by.
-    convs: Cache<((usize, usize, Dims), ConvShape), PackedConv>,
+    convs: Cache<((usize, usize, Dims), ConvShape, Algorithm), PackedConv>,
     linears: Cache<(usize, usize, [usize; 2]), PackedLinear>,
     cells: Cache<(usize, usize), PackedCell>,
 }
@@ -227,16 +227,16 @@ impl<K: Eq + Hash, P> Cache<K, P> {
 
 impl Packs {
     /// The weight of a convolution in f32; None if it is not known.
-    fn conv(&self, weight: &Known, shape: ConvShape) -> Option<Arc<PackedConv>> {
-        let pack = |tensor: &Tensor| PackedConv::new(tensor.contiguous().as_slice().unwrap_or(&[]), shape);
+    fn conv(&self, weight: &Known, shape: ConvShape, by: Algorithm) -> Option<Arc<PackedConv>> {
+        let pack = |tensor: &Tensor| PackedConv::with(tensor.contiguous().as_slice().unwrap_or(&[]), shape, by);
         match weight {
             Known::Constant(tensor) => {
                 let place = (tensor.storage_id(), tensor.offset(), Dims::from_slice(tensor.strides()));
-                Some(self.convs.get((place, shape), weight.clone(), || pack(tensor)))
+                Some(self.convs.get((place, shape, by), weight.clone(), || pack(tensor)))
             }
             Known::Unread(parameter) => {
                 let place = (parameter.id(), 0, Dims::new());
-                Some(self.convs.get((place, shape), weight.clone(), || pack(&parameter.peek())))
+                Some(self.convs.get((place, shape, by), weight.clone(), || pack(&parameter.peek())))
             }
             Known::Value(..) | Known::Opaque(_) => None,
         }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fx_kernels::memory::filled;
 use smallvec::SmallVec;
 
 use super::kernels::{Kernel, Packs};
@@ -114,7 +115,7 @@ impl Plan {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = idle.unwrap_or_else(|| Context {
             registers: (0..self.steps.len()).map(|_| None).collect(),
-            buffers: self.buffers.iter().map(|len| Arc::new(vec![0.0; *len])).collect(),
+            buffers: self.buffers.iter().map(|len| Arc::new(filled(0.0, *len))).collect(),
         });
         let result = context.run(self, args, each);
         context.registers.fill_with(|| None);
@@ -210,7 +211,7 @@ impl Context {
         let shared = &mut self.buffers[buffer];
         if Arc::get_mut(shared).is_none() {
             // Somebody holds an earlier result that is in this buffer.
-            *shared = Arc::new(if in_place.is_some() { shared.to_vec() } else { vec![0.0; shared.len()] });
+            *shared = Arc::new(if in_place.is_some() { shared.to_vec() } else { filled(0.0, shared.len()) });
         }
         let registers = &self.registers;
         let slice = |(index, register): (usize, &usize)| match &registers[*register] {

@@ -1,19 +1,24 @@
 //! Finding nodes: by what they call, by name.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
 use super::{Graph, NodeArg, NodeId, Opcode, Target};
 use crate::ops::Function;
 
-/// The nodes of each opcode and target, in no order. Some may be gone or call something else by now: they are passed over,
-/// and go when they are the most.
+/// The nodes of each opcode and target, by a hash of them, in no order. Some may be gone or call something else: they are
+/// passed over, and go when they are the most.
 #[derive(Clone, Default)]
 pub(super) struct Calls {
-    nodes: FxHashMap<(Opcode, Target), SmallVec<[NodeId; 2]>>,
+    nodes: FxHashMap<u64, SmallVec<[NodeId; 2]>>,
     len: usize,
+}
+
+fn key(op: Opcode, target: &Target) -> u64 {
+    FxBuildHasher.hash_one((op, target))
 }
 
 impl Graph {
@@ -22,20 +27,20 @@ impl Graph {
         if self.calls.len > 2 * self.len + 64 {
             let mut nodes: FxHashMap<_, SmallVec<_>> = FxHashMap::default();
             for (id, node) in self.nodes() {
-                nodes.entry((node.op, node.target.clone())).or_default().push(id);
+                nodes.entry(key(node.op, &node.target)).or_default().push(id);
             }
             self.calls = Arc::new(Calls { nodes, len: self.len });
         }
         let calls = Arc::make_mut(&mut self.calls);
-        calls.nodes.entry((op, target.clone())).or_default().push(id);
+        calls.nodes.entry(key(op, target)).or_default().push(id);
         calls.len += 1;
     }
 
     /// The nodes of an opcode and target, in order.
     pub fn find_nodes(&self, op: Opcode, target: impl Into<Target>) -> Vec<NodeId> {
-        let call = (op, target.into());
-        let found = self.calls.nodes.get(&call).into_iter().flatten().copied();
-        let calls = |id: &NodeId| self.get(*id).is_some_and(|node| (node.op, &node.target) == (call.0, &call.1));
+        let target = target.into();
+        let found = self.calls.nodes.get(&key(op, &target)).into_iter().flatten().copied();
+        let calls = |id: &NodeId| self.get(*id).is_some_and(|node| (node.op, &node.target) == (op, &target));
         let mut found: Vec<_> = found.filter(calls).collect();
         self.sort_by_order(&mut found);
         found.dedup();

@@ -59,7 +59,6 @@ impl Graph {
         let mut lint = Lint {
             graph: self,
             violations: Vec::new(),
-            defined: vec![false; self.slot_count()],
             named: vec![false; self.names.len()],
             met: vec![0; self.slot_count()],
             unmet: 0,
@@ -89,8 +88,6 @@ impl Graph {
 struct Lint<'a> {
     graph: &'a Graph,
     violations: Vec<Violation>,
-    /// By index: the nodes before this one.
-    defined: Vec<bool>,
     /// By number: their names.
     named: Vec<bool>,
     /// By index: how many of a node's recorded users the walk has met, as long as it meets them in their order.
@@ -135,31 +132,36 @@ impl Lint<'_> {
     }
 
     fn arguments(&mut self, id: NodeId, node: &Node) {
-        let mut faulty = NodeIds::new();
         self.unmet += node.users.len() as isize;
+        let (rank, mut faulty) = (self.graph.rank(id), false);
         node.for_each_input(&mut |input| {
-            let known = self.graph.get(input);
-            if let Some(known) = known {
-                let met = &mut self.met[input.index()];
-                let place = *met as usize;
-                if known.users.get(place) == Some(&id) {
-                    *met += 1;
-                    self.unmet -= 1;
-                } else if place == 0 || known.users[place - 1] != id {
-                    self.in_order = false;
-                }
-            }
-            if !(known.is_some() && self.defined[input.index()] || faulty.contains(&input)) {
-                faulty.push(input);
+            let Some(known) = self.graph.get(input) else {
+                faulty = true;
+                return;
+            };
+            faulty |= self.graph.rank(input) >= rank;
+            let met = &mut self.met[input.index()];
+            let place = *met as usize;
+            if known.users.get(place) == Some(&id) {
+                *met += 1;
+                self.unmet -= 1;
+            } else if place == 0 || known.users[place - 1] != id {
+                self.in_order = false;
             }
         });
-        for input in faulty {
+        if faulty {
+            self.faulty_arguments(id, node);
+        }
+    }
+
+    fn faulty_arguments(&mut self, id: NodeId, node: &Node) {
+        for input in node.inputs() {
             match self.graph.get(input) {
                 None => self.add(id, format!("{input} does not belong to this graph, but is used as an argument")),
+                Some(_) if self.graph.rank(input) < self.graph.rank(id) => {}
                 Some(other) => self.add(id, format!("%{} is used before it is defined", other.name())),
             }
         }
-        self.defined[id.index()] = true;
     }
 
     fn name(&mut self, id: NodeId, node: &Node) {

@@ -22,7 +22,7 @@ pub(super) struct Name {
 pub(super) struct Namer {
     /// Each name with the node that it was given to.
     given: FxHashMap<Arc<str>, NodeId>,
-    /// The last number given after each base name.
+    /// The last number given after each base name, if any was.
     counts: FxHashMap<String, u64>,
 }
 
@@ -44,7 +44,8 @@ impl Namer {
         }
         match self.counts.get_mut(&name[..end]) {
             Some(last) => *last = count,
-            None => drop(self.counts.insert(name[..end].to_owned(), count)),
+            None if count > 0 => drop(self.counts.insert(name[..end].to_owned(), count)),
+            None => {}
         }
         let name = Name { text: name.into(), number: self.given.len() };
         self.given.insert(name.text.clone(), node);

@@ -25,12 +25,11 @@ pub struct State {
 impl Clone for State {
     /// The same state, shared; within [`deep_copy`](crate::module::deep_copy), a copy of it.
     fn clone(&self) -> Self {
-        let handle = |module: &Arc<dyn Module>| if is_copying() { module.share() } else { Arc::clone(module) };
-        Self {
-            modules: self.modules.iter().map(|(path, module)| (path.clone(), handle(module))).collect(),
-            parameters: self.parameters.clone(),
-            buffers: self.buffers.clone(),
+        let mut modules = self.modules.clone();
+        if is_copying() {
+            modules.values_mut().for_each(|module| *module = module.share());
         }
+        Self { modules, parameters: self.parameters.clone(), buffers: self.buffers.clone() }
     }
 }
 

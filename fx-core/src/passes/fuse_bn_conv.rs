@@ -2,8 +2,9 @@
 //!
 //! Exact where the convolution pads with nothing: zeros around the input would have been shifted too.
 
+use super::as_one;
+use super::decompose_modules::decompose_modules_within;
 use super::layer::{CONVS, Layer, scale_and_shift};
-use super::{as_one, decompose_modules_if};
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeId};
@@ -17,24 +18,22 @@ use crate::prelude::*;
 /// # Errors
 /// If the `forward` of a module of such a pair cannot be captured, or parameters have shapes that do not fit each other.
 pub fn fuse_bn_conv(module: &mut GraphModule) -> Result<usize> {
-    as_one(module, |module| {
-        let state = module.state().clone();
-        decompose_modules_if(module, |graph, id, _| is_in_pair(graph, &state, id))?;
-        module.edit_with_state(|graph, state| {
-            let shared = state.shared_paths(graph);
-            let mut count = 0;
-            for bn in graph.find_calls(ops::batch_norm) {
-                let Some((layer, scale, shift)) = pair(graph, state, bn) else { continue };
-                let input = graph[bn].args()[0].clone();
-                graph.replace_all_uses_with_arg(bn, &input);
-                graph.erase_with_reads(bn)?;
-                layer.after(&scale, &shift).store(graph, state, &shared);
-                count += 1;
-            }
-            state.retain_used(graph);
-            Ok(count)
-        })
-    })
+    let fuse = |graph: &mut Graph, state: &mut State| {
+        decompose_modules_within(graph, state, is_in_pair)?;
+        let shared = state.shared_paths(graph);
+        let mut count = 0;
+        for bn in graph.find_calls(ops::batch_norm) {
+            let Some((layer, scale, shift)) = pair(graph, state, bn) else { continue };
+            let input = graph[bn].args()[0].clone();
+            graph.replace_all_uses_with_arg(bn, &input);
+            graph.erase_with_reads(bn)?;
+            layer.after(&scale, &shift).store(graph, state, &shared);
+            count += 1;
+        }
+        state.retain_used(graph);
+        Ok(count)
+    };
+    as_one(module, |module| module.edit_with_state(fuse))
 }
 
 /// Whether a call of a module is one of a pair, as far as the names of types tell.

@@ -4,8 +4,9 @@
 //! where `s = gamma / sqrt(var + eps)`; torch.fx's `fuse`. Both may be modules or functions, and the convolution over one
 //! to three dimensions, grouped, transposed. It must have no other user.
 
+use super::as_one;
+use super::decompose_modules::decompose_modules_within;
 use super::layer::{Layer, convolutions, scale_and_shift};
-use super::{as_one, decompose_modules_if};
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeId};
@@ -27,23 +28,21 @@ pub fn fuse_conv_bn(module: &mut GraphModule) -> Result<usize> {
 
 /// Fuses these layers with the batch norms after them.
 pub(super) fn fuse_pairs(module: &mut GraphModule, layers: &[Function]) -> Result<usize> {
-    as_one(module, |module| {
-        let state = module.state().clone();
-        decompose_modules_if(module, |graph, id, _| is_in_pair(graph, &state, id, layers))?;
-        module.edit_with_state(|graph, state| {
-            let shared = state.shared_paths(graph);
-            let mut count = 0;
-            for bn in graph.find_calls(ops::batch_norm) {
-                let Some((layer, scale, shift)) = pair(graph, state, bn, layers) else { continue };
-                graph.replace_all_uses_with(bn, layer.node);
-                graph.erase_with_reads(bn)?;
-                layer.then(&scale, &shift).store(graph, state, &shared);
-                count += 1;
-            }
-            state.retain_used(graph);
-            Ok(count)
-        })
-    })
+    let fuse = |graph: &mut Graph, state: &mut State| {
+        decompose_modules_within(graph, state, |graph, state, id| is_in_pair(graph, state, id, layers))?;
+        let shared = state.shared_paths(graph);
+        let mut count = 0;
+        for bn in graph.find_calls(ops::batch_norm) {
+            let Some((layer, scale, shift)) = pair(graph, state, bn, layers) else { continue };
+            graph.replace_all_uses_with(bn, layer.node);
+            graph.erase_with_reads(bn)?;
+            layer.then(&scale, &shift).store(graph, state, &shared);
+            count += 1;
+        }
+        state.retain_used(graph);
+        Ok(count)
+    };
+    as_one(module, |module| module.edit_with_state(fuse))
 }
 
 /// Whether a call of a module is one of a pair, as far as the names of types tell.
@@ -55,8 +54,10 @@ fn is_in_pair(graph: &Graph, state: &State, id: NodeId, layers: &[Function]) -> 
         let function = node.function().map_or("", Function::name);
         letters(state.callee(node).map_or(function, |module| module.type_name()))
     };
-    let is_layer =
-        |id: NodeId| graph[id].users().len() == 1 && layers.iter().any(|layer| letters(layer.name()).eq(called(id)));
+    let is_layer = |id: NodeId| {
+        let name = called(id);
+        graph[id].users().len() == 1 && layers.iter().any(|layer| letters(layer.name()).eq(name.clone()))
+    };
     let is_training = |node: &Node| state.callee(node).is_some_and(|module| module.is_training());
     let norm = b"batchnorm";
     let is_norm = |id: NodeId| called(id).take(norm.len()).eq(*norm) && !is_training(&graph[id]);

@@ -93,7 +93,10 @@ impl Layer {
         // A scale that does not fit is refused below.
         let fits = scale.dtype() == DType::F64 && (scale.numel() == 1 || *scale.shape() == [self.outputs()]);
         if fits && self.dtype == DType::F32 && !self.is_transposed() {
-            let all = |x: &Tensor| x.expand([self.outputs()]).to_vec::<f64>();
+            let all = |x: &Tensor| match x.numel() {
+                1 => x.to_vec().repeat(self.outputs()),
+                _ => x.to_vec::<f64>(),
+            };
             let (factors, mut bias) = (all(scale), all(shift));
             if let Some(old) = &self.bias {
                 let old = all(&old.tensor().to_dtype(DType::F64));

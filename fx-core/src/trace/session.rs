@@ -304,7 +304,10 @@ impl Session {
         location: &'static std::panic::Location<'static>,
     ) -> Result<Arg<Proxy>> {
         let path = self.attr_path(parameter.id(), "parameter", &parameter.shape())?;
-        self.state.borrow_mut().parameters.entry(path.clone()).or_insert_with(|| parameter.clone());
+        let parameters = &mut self.state.borrow_mut().parameters;
+        if !parameters.contains_key(&path) {
+            parameters.insert(path.clone(), parameter.clone());
+        }
         self.read(path, location)
     }
 
@@ -314,7 +317,10 @@ impl Session {
         location: &'static std::panic::Location<'static>,
     ) -> Result<Arg<Proxy>> {
         let path = self.attr_path(buffer.id(), "buffer", &buffer.shape())?;
-        self.state.borrow_mut().buffers.entry(path.clone()).or_insert_with(|| buffer.clone());
+        let buffers = &mut self.state.borrow_mut().buffers;
+        if !buffers.contains_key(&path) {
+            buffers.insert(path.clone(), buffer.clone());
+        }
         self.read(path, location)
     }
 

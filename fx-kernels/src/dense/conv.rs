@@ -6,6 +6,7 @@ use super::left::{Left, Windows};
 use super::panels::Panels;
 use super::product::Product;
 use super::window::{Reduction, Sliding};
+use super::winograd::Winograd;
 use crate::simd::Level;
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
@@ -27,6 +28,17 @@ pub struct ConvShape {
     pub after: [usize; 2],
     /// The groups that the channels are split into.
     pub groups: usize,
+}
+
+/// The ways to compute a convolution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// The sums of its definition.
+    #[default]
+    Direct,
+    /// Winograd's for windows of 3 by 3, with 16 products instead of 36 for each 2 by 2 pixels: its rounding errors are
+    /// about twice as large, and its weights 16/9 times.
+    Winograd,
 }
 
 /// The weights of a convolution, packed.
@@ -59,6 +71,8 @@ enum Weights {
     Lines(Panels),
     /// A number for each tap and channel.
     Depthwise(Vec<f32>),
+    /// Transformed.
+    Winograd(Winograd),
 }
 
 impl ConvShape {
@@ -75,6 +89,13 @@ impl ConvShape {
             let padded = input[i] + self.before[i] + self.after[i];
             if padded < window { 0 } else { (padded - window) / self.stride[i] + 1 }
         })
+    }
+
+    /// The algorithm that is fastest for an output of so many pixels, those of all images together.
+    pub fn algorithm(&self, pixels: usize) -> Algorithm {
+        /// Fewer do not make up for reading larger weights.
+        const FEWEST: usize = 128;
+        if Winograd::fits(self) && pixels >= FEWEST { Algorithm::Winograd } else { Algorithm::Direct }
     }
 
     /// Whether the output's pixels are products of the input's pixels, in the same order.
@@ -99,14 +120,23 @@ impl PackedConv {
     /// # Panics
     /// If the weight has another length, or the groups do not divide the channels.
     pub fn new(weight: &[f32], shape: ConvShape) -> Self {
-        Self::at(Level::detect(), weight, shape)
+        Self::with(weight, shape, Algorithm::Direct)
     }
 
-    /// As [`new`](Self::new), for instructions of the given level.
+    /// As [`new`](Self::new), for an algorithm; one that the shape or the weight is not made for gives way to the direct
+    /// one.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn with(weight: &[f32], shape: ConvShape, algorithm: Algorithm) -> Self {
+        Self::at(Level::detect(), weight, shape, algorithm)
+    }
+
+    /// As [`with`](Self::with), for instructions of the given level.
     ///
     /// # Panics
     /// If the processor does not have the level.
-    pub fn at(level: Level, weight: &[f32], shape: ConvShape) -> Self {
+    pub fn at(level: Level, weight: &[f32], shape: ConvShape, algorithm: Algorithm) -> Self {
         let ConvShape { inputs, outputs, kernel, groups, .. } = shape;
         assert!(
             groups > 0 && inputs % groups == 0 && outputs % groups == 0,
@@ -114,7 +144,13 @@ impl PackedConv {
         );
         let (channels, filters, taps) = (inputs / groups, outputs / groups, kernel[0] * kernel[1]);
         assert_eq!(weight.len(), outputs * channels * taps, "the weight does not have the convolution's shape");
-        let weights = if shape.is_depthwise() {
+        let winograd = match algorithm {
+            Algorithm::Winograd if Winograd::fits(&shape) => Winograd::new(level, weight, inputs, outputs),
+            _ => None,
+        };
+        let weights = if let Some(winograd) = winograd {
+            Weights::Winograd(winograd)
+        } else if shape.is_depthwise() {
             Weights::Depthwise((0..weight.len()).map(|i| weight[i % inputs * taps + i / inputs]).collect())
         } else {
             let panels = weight.chunks_exact((filters * channels * taps).max(1)).take(groups);
@@ -130,6 +166,11 @@ impl PackedConv {
         Self { shape, level, weights, zeros: vec![0.0; inputs * kernel[1]] }
     }
 
+    /// The algorithm.
+    pub fn algorithm(&self) -> Algorithm {
+        if let Weights::Winograd(_) = self.weights { Algorithm::Winograd } else { Algorithm::Direct }
+    }
+
     /// The sizes.
     pub fn shape(&self) -> &ConvShape {
         &self.shape
@@ -141,6 +182,7 @@ impl PackedConv {
             Weights::Groups(panels) => panels.iter().map(Panels::bytes).sum(),
             Weights::Lines(panels) => panels.bytes(),
             Weights::Depthwise(weights) => size_of_val(weights.as_slice()),
+            Weights::Winograd(winograd) => winograd.bytes(),
         }
     }
 
@@ -201,6 +243,7 @@ impl PackedConv {
                 let reduction = Reduction::Weighted(weights);
                 Sliding { left, rows, channels: self.shape.inputs, reduction, epilogue }.run(self.level, out, stride);
             }
+            Weights::Winograd(winograd) => winograd.run(out, stride, images.batch, windows, epilogue),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The right operand of a product, packed once: panels as wide as a register tile, row after row.
 
+use crate::memory::filled;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::for_each_piece;
 
@@ -50,7 +51,7 @@ impl Panels {
         let inner = rows.len();
         let mut panels = Self { lines: Vec::new(), level, lanes, inner, columns };
         let len = (0..panels.count()).map(|index| inner * panels.width(index)).sum::<usize>();
-        let mut lines = vec![Line { _numbers: [0.0; LINE] }; len.div_ceil(LINE)];
+        let mut lines = filled(Line { _numbers: [0.0; LINE] }, len.div_ceil(LINE));
         // SAFETY: a line is an array of numbers.
         let packed = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
         for_each_piece(packed, inner * 2 * lanes, 16 * len, |index, panel| {

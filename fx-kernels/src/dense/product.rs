@@ -17,11 +17,13 @@ use super::tile::{MOST_ROWS, Tile};
 use crate::threads::{Shared, for_each};
 
 /// The steps of the inner dimension that a panel is worked through at a time.
-const DEPTH: usize = 640;
+const DEPTH: usize = 768;
 /// The numbers of the left operand in a block.
-const BLOCK: usize = 96 * 1024;
+const BLOCK: usize = 160 * 1024;
 /// The numbers of the left operand in a block that stays in the cache beside panels and results.
 const SMALL_BLOCK: usize = 32 * 1024;
+/// The numbers of panels that stay in the cache beside all else.
+const SMALL_PANELS: usize = 40 * 1024;
 /// The pointers to the left operand in a block.
 const POINTERS: usize = 16 * 1024;
 /// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.
@@ -100,7 +102,7 @@ impl Product<'_> {
         let run = panels.inner() / runs;
         let (most, _) = tile_size(panels.level());
         let tiles = self.rows.div_ceil(most);
-        let fitting = (BLOCK / (most * run.max(1))).min(POINTERS / (MOST_ROWS * runs)).max(4);
+        let fitting = (BLOCK / (most * run.clamp(1, DEPTH))).min(POINTERS / (MOST_ROWS * runs)).max(4);
         let least = tiles.div_ceil(fitting);
         // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
         let sets = |blocks: usize| TASKS.div_ceil(blocks * self.groups.len()).min(panels.count());
@@ -137,19 +139,34 @@ impl Product<'_> {
         Block::with(|memory| {
             let width = self.groups.len() * split.run;
             let table = memory.prepare((split.id, block), &self.left, tiles.clone().map(rows), width);
-            for first in (0..split.steps.count).step_by(split.ahead) {
-                for index in set.clone() {
-                    let panel = panels.panel(index);
-                    for step in first..split.steps.count.min(first + split.ahead) {
-                        for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
-                            let share = tile - tiles.start;
-                            let place = Place { group, rows: rows(tile), stride, share };
-                            self.tile(split, step, panel, table, place, out);
-                        }
+            let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
+            if split.steps.count == 1 && panels.inner() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
+                // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
+                for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
+                    for index in set.clone() {
+                        self.tile(split, 0, panels.panel(index), table, place(tile, usize::MAX, null()), out);
                     }
+                }
+                return;
+            }
+            let mut slices = split.slices(set).peekable();
+            while let Some((index, step)) = slices.next() {
+                let panel = panels.panel(index);
+                let next = match slices.peek() {
+                    Some((index, step)) => self.slice(split, panels.panel(*index), *step).as_ptr(),
+                    None => panel.data.as_ptr_range().end,
+                };
+                for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
+                    self.tile(split, step, panel, table, place(tile, tile - tiles.start, next), out);
                 }
             }
         });
+    }
+
+    /// The numbers of a panel from a step on.
+    fn slice<'b>(&self, split: &Split, panel: Panel<'b>, step: usize) -> &'b [f32] {
+        let (runs, start, _) = split.steps.at(step, self.left.runs(), split.run);
+        &panel.data[(runs.start * split.run + start) * panel.width..]
     }
 
     /// One step of one tile.
@@ -171,7 +188,8 @@ impl Product<'_> {
         let bias = self.epilogue.bias.filter(|_| step == 0).map_or(null(), |bias| bias[column..].as_ptr());
         let residual = self.epilogue.residual.filter(|_| last);
         let len = runs.len() * depth * panel.width;
-        let steps = panel.data[(runs.start * split.run + start) * panel.width..].as_ptr();
+        let steps = self.slice(split, panel, step).as_ptr();
+        let (far, farther) = place.far(steps, len);
         let tile = Tile {
             rows: rows.len(),
             left: table[runs.start * MOST_ROWS..].as_ptr(),
@@ -179,12 +197,8 @@ impl Product<'_> {
             segments: runs.len(),
             depth,
             panel: steps,
-            // The first tiles bring the next steps, a pair of lines each in turn; a tile that is alone brings its own.
-            far: match place.share {
-                0 if split.tiles == 1 => len.min(STREAM),
-                0..4 => len + place.share * 2 * LINE,
-                _ => 0,
-            },
+            far,
+            farther,
             narrow: panel.width == panels.lanes(),
             accumulate: step > 0 || self.epilogue.accumulate,
             bias,
@@ -207,6 +221,16 @@ impl Product<'_> {
     }
 }
 
+impl Split {
+    /// The steps of a set of panels as a task takes them, each with its panel.
+    fn slices(&self, set: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.steps.count).step_by(self.ahead).flat_map(move |first| {
+            let steps = first..self.steps.count.min(first + self.ahead);
+            set.clone().flat_map(move |index| steps.clone().map(move |step| (index, step)))
+        })
+    }
+}
+
 impl Steps {
     /// The runs of a step, and the part of them that it covers: where it starts and how long it is.
     fn at(&self, step: usize, runs: usize, run: usize) -> (Range<usize>, usize, usize) {
@@ -224,6 +248,26 @@ struct Place {
     group: usize,
     rows: Range<usize>,
     stride: usize,
-    /// Its number among the tiles that use the same step of a panel.
+    /// Its number among the tiles that use the same step of a panel, and how many these are.
     share: usize,
+    of: usize,
+    /// What is used after that.
+    next: *const f32,
+}
+
+impl Place {
+    /// From where, seen from the place in the panel, numbers are brought in while the tile works through `len` numbers at
+    /// `steps`. Tiles of the same step bring in different ones, so that what comes next is spread over the time there is.
+    fn far(&self, steps: *const f32, len: usize) -> (usize, usize) {
+        let next = self.next.addr().wrapping_sub(steps.addr()) / size_of::<f32>();
+        match (self.share, self.of) {
+            // A tile that is alone brings its own.
+            (_, 1) => (len.min(STREAM), len.min(STREAM) + 4 * LINE),
+            (share @ 0..8, 8..) => (next.wrapping_add(share * LINE), next.wrapping_add(share * LINE)),
+            (share @ 0..4, 4..8) => (next.wrapping_add(share * LINE), next.wrapping_add((share + 4) * LINE)),
+            // The processor brings in the other line of a pair by itself.
+            (share @ 0..2, ..4) => (next.wrapping_add(2 * share * LINE), next.wrapping_add(2 * (share + 2) * LINE)),
+            _ => (0, 0),
+        }
+    }
 }

@@ -110,6 +110,8 @@ fn convolutions() {
         ConvShape { inputs: 3, outputs: 16, kernel: [7; 2], stride: [2; 2], before: [3; 2], after: [3; 2], ..plain },
         ConvShape { inputs: 80, outputs: 40, dilation: [2; 2], ..plain },
         ConvShape { inputs: 300, outputs: 20, kernel: [2, 2], before: [0; 2], ..plain },
+        ConvShape { inputs: 48, outputs: 32, ..plain },
+        ConvShape { inputs: 32, outputs: 80, before: [0, 2], after: [2, 0], ..plain },
     ];
     for (case, shape) in shapes.into_iter().enumerate() {
         let (batch, input, pixel) = (2, [9, 8], shape.inputs + case % 2);
@@ -119,7 +121,8 @@ fn convolutions() {
         let want = definition(&x, &w, &shape, batch, input, pixel);
         for level in Level::available() {
             let mut out = vec![0.0; want.len()];
-            let conv = PackedConv::at(level, &w, shape);
+            let conv = PackedConv::at(level, &w, shape, shape.algorithm(usize::MAX));
+            assert_eq!(conv.algorithm() == Algorithm::Winograd, case >= 11);
             let images = Images { layout: Layout::Pixels { distance: pixel }, ..Images::planes(&x, batch, input) };
             conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
             for (i, (got, want)) in out.iter().zip(&want).enumerate() {
@@ -135,6 +138,44 @@ fn convolutions() {
             assert!(out == again, "{level:?} case {case}: images with the channels first give another result");
         }
     }
+}
+
+/// What follows, gaps between pixels, infinities and NaN, as by the definition.
+#[test]
+fn winograd_is_as_direct() {
+    let (batch, input, stride) = (2, [9, 8], 35);
+    let shape = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(48, 32) };
+    let (w, bias) = (numbers(48 * 32 * 9, 2), numbers(32, 3));
+    let mut x = numbers(batch * input[0] * input[1] * 48, 1);
+    for (finite, (level, case)) in
+        [true, false].into_iter().flat_map(|f| Level::available().flat_map(move |l| (0..8).map(move |c| (f, (l, c)))))
+    {
+        if !finite {
+            (x[48 * 20 + 5], x[48 * 60 + 7], x[48 * 99]) = (f32::INFINITY, f32::NAN, f32::NEG_INFINITY);
+        }
+        let pixels = batch * input[0] * input[1];
+        let residual = numbers(pixels * 32, 4);
+        let epilogue = Epilogue {
+            bias: (case & 1 > 0).then_some(&bias),
+            residual: (case & 2 > 0).then_some(Residual { data: &residual, stride: 32 }),
+            accumulate: case & 4 > 0,
+            activation: [None, Some(Unary::Relu), Some(Unary::Clamp(-0.1, 0.2)), Some(Unary::Sigmoid)][case % 4],
+        };
+        let [direct, winograd] = [Algorithm::Direct, Algorithm::Winograd].map(|algorithm| {
+            let conv = PackedConv::at(level, &w, shape, algorithm);
+            assert_eq!(conv.algorithm(), algorithm);
+            let mut out = vec![0.25; pixels * stride];
+            conv.run(&mut out, stride, &Images::pixels(&x, batch, input, 48), &epilogue);
+            out
+        });
+        for (i, (got, want)) in winograd.iter().zip(&direct).enumerate() {
+            let same = got == want || got.is_nan() && want.is_nan() || (got - want).abs() < 1e-5;
+            assert!(same, "{level:?} case {case}, finite {finite}, at {i}: {got}, not {want}");
+        }
+        assert!(finite || case % 4 > 0 || winograd.iter().any(|x| x.is_infinite()));
+    }
+    let overflowing = PackedConv::with(&vec![f32::MAX; 48 * 32 * 9], shape, Algorithm::Winograd);
+    assert_eq!(overflowing.algorithm(), Algorithm::Direct);
 }
 
 #[test]

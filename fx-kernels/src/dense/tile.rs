@@ -31,9 +31,11 @@ pub(crate) struct Tile {
     pub(crate) depth: usize,
     /// The panel: `segments * depth` rows of as many columns as one or two vectors have.
     pub(crate) panel: *const f32,
-    /// How far ahead in the panel numbers are brought into the second-level cache, two lines for every few steps: the
-    /// tiles that use the same steps bring in the next ones together.
+    /// From where, seen from the place in the panel, lines are brought into the second-level cache, one for every few steps:
+    /// the tiles that use the same steps bring in the next ones together.
     pub(crate) far: usize,
+    /// From where the other lines are brought in.
+    pub(crate) farther: usize,
     /// Whether the panel is one vector wide, not two.
     pub(crate) narrow: bool,
     /// Whether the product is added to what is at `out`.
@@ -210,7 +212,7 @@ unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(j
         let mut k = 0;
         while k + UNROLL <= job.depth {
             prefetch::<false>(panel.wrapping_add(job.far));
-            prefetch::<false>(panel.wrapping_add(job.far + UNROLL / 2 * MOST_COLUMNS));
+            prefetch::<false>(panel.wrapping_add(job.farther));
             for step in 0..UNROLL {
                 // SAFETY: every row has `depth` numbers, and the panel as many rows as all segments have steps.
                 unsafe { multiply::<V, ROWS, VECTORS>(&mut sums, &rows, k + step, panel) };

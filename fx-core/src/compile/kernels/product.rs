@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{ConvShape, Epilogue, Images, PackedConv, PackedLinear, Residual};
+use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Images, PackedConv, PackedLinear, Residual};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::{Matrix, gemm};
 use smallvec::smallvec;
@@ -84,9 +84,10 @@ pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
     let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
     let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
     let wanted = Wanted::new(register, wanted);
+    let algorithm = shape.algorithm(output.numel() / outputs.max(1));
     let kernel = Conv {
         planes,
-        packed: site.packs.conv(weight, shape)?,
+        packed: site.packs.conv(weight, shape, algorithm)?,
         batch,
         input: [height, width],
         follow: Follow::of(site)?,
@@ -112,7 +113,8 @@ impl Kernel for Conv {
         let ConvShape { kernel: [h, w], stride, groups, .. } = *self.packed.shape();
         let stride = if stride == [1; 2] { String::new() } else { format!("/{}", stride[0]) };
         let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
-        format!("conv {h}x{w}{stride}{groups}{}", self.follow.describe(self.residual))
+        let by = if self.packed.algorithm() == Algorithm::Winograd { " by Winograd" } else { "" };
+        format!("conv {h}x{w}{stride}{groups}{by}{}", self.follow.describe(self.residual))
     }
 }
 

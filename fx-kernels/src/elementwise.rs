@@ -14,7 +14,7 @@ pub use op::{Binary, Ternary, Unary, UnknownOp};
 
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
-pub(crate) use chain::run_one;
+pub(crate) use chain::{run_one, run_rows};
 
 /// The most elements of a tile.
 const TILE: usize = 1024;

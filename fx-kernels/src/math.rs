@@ -6,7 +6,8 @@
 //! Denormal operands and results are computed with, as long as the processor's mode is the usual one. The activations
 //! are PyTorch's formulas on top of these, with PyTorch's results for NaN and infinities.
 //!
-//! The coefficients of `erf` and `log` are N. Juffa's, those of `exp` and `tanh` are from Cephes.
+//! The coefficients of `erf` and `log` are N. Juffa's, those of `exp` and `tanh` are from Cephes. [`gelu`] has a quotient of
+//! its own, with errors below 2e-7 of its operand.
 
 #![allow(clippy::excessive_precision, reason = "coefficients are given with the digits that they were found with")]
 
@@ -148,7 +149,16 @@ pub(crate) fn erf<V: Single>(x: V) -> V {
 /// `x` times the normal distribution function.
 #[inline(always)]
 pub(crate) fn gelu<V: Single>(x: V) -> V {
-    x * V::splat(0.5) * (erf(x * V::splat(std::f32::consts::FRAC_1_SQRT_2)) + V::splat(1.0))
+    // Beyond, the distribution is 0 or 1 to the last bit.
+    let limit = V::splat(5.6);
+    let inner = (-limit).max(limit.min(x));
+    let square = inner * inner;
+    let above = [2.214_573_3e-8, 6.356_469_8e-6, 1.738_436_7e-4, 4.707_215_3e-3, 3.437_542_7e-2, 3.989_422_2e-1];
+    let below = [1.180_219_9e-6, 7.509_960_5e-5, 1.912_937_7e-3, 2.893_969_2e-2, 2.528_321_3e-1, 1.0];
+    let half = polynomial(square, above) / polynomial(square, below);
+    let normal = half.mul_add(inner, V::splat(0.5));
+    let far = V::select(x.lt(V::zero()), V::zero(), V::splat(1.0));
+    x * V::select(x.abs().lt(limit), normal, far)
 }
 
 /// The approximation of [`gelu`] with a hyperbolic tangent.
@@ -157,7 +167,8 @@ pub(crate) fn gelu_tanh<V: Single>(x: V) -> V {
     /// The square root of 2 over pi.
     const SCALE: f32 = 0.797_884_560_802_865_4;
     let inner = (x * x * x).mul_add(V::splat(0.044_715), x) * V::splat(SCALE);
-    x * V::splat(0.5) * (tanh(inner) + V::splat(1.0))
+    // Half of one more than the hyperbolic tangent.
+    x * sigmoid(inner + inner)
 }
 
 /// `x * sigmoid(x)`.

@@ -14,6 +14,7 @@ use super::block::Block;
 use super::left::Left;
 use super::panels::{LINE, Panel, Panels, tile_size};
 use super::tile::{MOST_ROWS, Tile};
+use crate::elementwise::run_rows;
 use crate::threads::{Shared, for_each};
 
 /// The steps of the inner dimension that a panel is worked through at a time.
@@ -135,7 +136,10 @@ impl Product<'_> {
         let tiles = part(block, split.tiles, split.blocks)..part(block + 1, split.tiles, split.blocks);
         let set = part(set, count, split.sets)..part(set + 1, count, split.sets);
         let pitch = self.left.runs() * MOST_ROWS;
-        let rows = |tile: usize| part(tile, self.rows, split.tiles)..part(tile + 1, self.rows, split.tiles);
+        // The first tiles have a row more where rows are left; without a division, for there are many tiles.
+        let (least, more) = (self.rows / split.tiles, self.rows % split.tiles);
+        let start = |tile: usize| tile * least + tile.min(more);
+        let rows = |tile: usize| start(tile)..start(tile + 1);
         Block::with(|memory| {
             let width = self.groups.len() * split.run;
             let table = memory.prepare((split.id, block), &self.left, tiles.clone().map(rows), width);
@@ -211,11 +215,13 @@ impl Product<'_> {
         // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue
         // reads hold the tile's rows and columns (all seen in `run`); tasks have tiles of their own.
         unsafe {
-            let function = self.epilogue.function().filter(|_| last);
-            if panel.columns == panel.width && function.is_none() {
+            if panel.columns == panel.width {
                 tile.run(panels.level());
             } else {
-                tile.run_aside(panels.level(), panel.columns, panel.width, function);
+                tile.run_aside(panels.level(), panel.columns, panel.width);
+            }
+            if let Some(function) = self.epilogue.function().filter(|_| last) {
+                run_rows(panels.level(), function, to, rows.len(), stride, panel.columns);
             }
         }
     }

@@ -4,7 +4,6 @@
 //! that a convolution reads its input where it lies. The right operand is a packed panel. Each step of the inner
 //! dimension loads two vectors of the panel and multiplies them with every row's number.
 
-use crate::elementwise::{Op, Operand, Unary, run_one};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// The most rows of a tile at any level.
@@ -63,12 +62,12 @@ impl Tile {
         dispatch(level, Run(self));
     }
 
-    /// Computes the tile in memory of its own, applies a function to its numbers, and copies its first `columns` of
-    /// `width` to their place; nothing is read beyond them either.
+    /// Computes the tile in memory of its own, and copies its first `columns` of `width` to their place; nothing is read
+    /// beyond them either.
     ///
     /// # Safety
     /// As for [`run`](Self::run).
-    pub(crate) unsafe fn run_aside(mut self, level: Level, columns: usize, width: usize, function: Option<Unary>) {
+    pub(crate) unsafe fn run_aside(mut self, level: Level, columns: usize, width: usize) {
         let (mut out, mut residual, mut bias) = ([0.0; LARGEST], [0.0; LARGEST], [0.0; MOST_COLUMNS]);
         // SAFETY: the caller's promise, for the first `columns`; the places of our own are large enough.
         unsafe {
@@ -86,9 +85,6 @@ impl Tile {
             let (to, stride) = (self.out, self.stride);
             (self.out, self.stride) = (out.as_mut_ptr(), width);
             dispatch(level, Run(&self));
-            if let Some(function) = function {
-                run_one(level, Op::Unary(function), &mut out[..self.rows * width], &[Operand::Output]);
-            }
             copy(out.as_ptr(), width, to, stride, self.rows, columns);
         }
     }

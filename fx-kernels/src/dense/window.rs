@@ -7,7 +7,7 @@ use super::block::Block;
 use super::epilogue::Epilogue;
 use super::left::Left;
 use super::tile::MOST_ROWS;
-use crate::elementwise::{Op, Operand, run_one};
+use crate::elementwise::run_rows;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 
@@ -93,11 +93,8 @@ impl Sliding<'_> {
         let (first, table) = (rows.start, table.as_ptr());
         dispatch(level, Run(Job { sliding: self, first, rows: count, scales, table, out, stride }));
         if let Some(function) = self.epilogue.function() {
-            for i in 0..count {
-                // SAFETY: the caller's promise.
-                let row = unsafe { std::slice::from_raw_parts_mut(out.add(i * stride), self.channels) };
-                run_one(level, Op::Unary(function), row, &[Operand::Output]);
-            }
+            // SAFETY: the caller's promise.
+            unsafe { run_rows(level, function, out, count, stride, self.channels) };
         }
     }
 }

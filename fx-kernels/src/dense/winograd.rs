@@ -13,7 +13,7 @@ use super::left::{Left, Windows};
 use super::panels::Panels;
 use super::product::Product;
 use super::tile::MOST_ROWS;
-use crate::elementwise::{Op, Operand, run_one};
+use crate::elementwise::run_rows;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece};
 
@@ -265,10 +265,8 @@ impl Leave<'_> {
         }
         if let Some(function) = self.epilogue.function() {
             for pixel in pixels.into_iter().flatten() {
-                let to = self.out.at(pixel * self.stride);
                 // SAFETY: the tile's pixels are within the result and no other task's.
-                let row = unsafe { std::slice::from_raw_parts_mut(to, sums.len() / PLACES) };
-                run_one(level, Op::Unary(function), row, &[Operand::Output]);
+                unsafe { run_rows(level, function, self.out.at(pixel * self.stride), 1, 0, sums.len() / PLACES) };
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
-use super::tile::Operands;
+use super::tile::{Area, Operands};
 use super::*;
 
 /// An op of any number of operands.
@@ -199,6 +199,32 @@ pub(crate) fn run_one(level: Level, op: Op, out: &mut [f32], inputs: &[Operand<'
     run(level, &[Coded { step, register: 0, from: [0; 3] }], out, inputs);
 }
 
+/// Applies a function to rows of `len` elements that are `stride` apart.
+///
+/// # Safety
+/// The rows must be the caller's to read and to write.
+pub(crate) unsafe fn run_rows(level: Level, function: Unary, out: *mut f32, rows: usize, stride: usize, len: usize) {
+    dispatch(level, Rows { function, out, area: Area { rows, stride, len } });
+}
+
+/// A function of rows in place.
+struct Rows {
+    function: Unary,
+    out: *mut f32,
+    area: Area,
+}
+
+impl Kernel for Rows {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        // SAFETY: the promise of the caller of `run_rows`.
+        unsafe { self.function.run::<V>(self.out, self.area, &[(self.out.cast_const(), true); 3]) };
+    }
+}
+
 fn run(level: Level, steps: &[Coded], out: &mut [f32], inputs: &[Operand<'_>]) {
     let len = out.len();
     if len == 0 {
@@ -272,7 +298,7 @@ impl Kernel for Task<'_> {
                 let to = if last { self.out.wrapping_add(start) } else { registers[coded.register] };
                 // SAFETY: the output and the registers hold `len` elements; operands do too, or are a constant
                 // (see `place`), and registers that are read were written by the steps before.
-                unsafe { coded.step.op.run::<V>(to, len, &args) };
+                unsafe { coded.step.op.run::<V>(to, Area { rows: 1, stride: 0, len }, &args) };
             }
             start += len;
         }
@@ -285,13 +311,13 @@ impl Op {
     /// # Safety
     /// As the loops of the module `tile`.
     #[inline(always)]
-    unsafe fn run<V: Vector<Elem = f32>>(self, out: *mut f32, len: usize, x: Operands<'_>) {
+    unsafe fn run<V: Vector<Elem = f32>>(self, out: *mut f32, area: Area, x: Operands<'_>) {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Op::Unary(op) => op.run::<V>(out, len, x),
-                Op::Binary(op) => op.run::<V>(out, len, x),
-                Op::Ternary(op) => op.run::<V>(out, len, x),
+                Op::Unary(op) => op.run::<V>(out, area, x),
+                Op::Binary(op) => op.run::<V>(out, area, x),
+                Op::Ternary(op) => op.run::<V>(out, area, x),
             }
         }
     }

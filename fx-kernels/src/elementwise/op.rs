@@ -1,6 +1,6 @@
 //! The elementwise ops: a row each, with its name and what it computes on vectors.
 
-use super::tile::{Loops, Operands};
+use super::tile::{Area, Loops, Operands};
 use crate::math::{self, Single};
 
 /// The type of an op's parameter.
@@ -27,7 +27,7 @@ macro_rules! ops {
             /// # Safety
             /// As [`Loops::run1`] and its siblings.
             #[inline(always)]
-            pub(crate) unsafe fn run<V: Single>(self, out: *mut f32, len: usize, x: Operands<'_>) {
+            pub(crate) unsafe fn run<V: Single>(self, out: *mut f32, area: Area, x: Operands<'_>) {
                 match self { $(
                     $Ops::$Name $(($($p),+))? => {
                         struct Row { $($($p: f32),+)? }
@@ -40,7 +40,7 @@ macro_rules! ops {
                             }
                         }
                         // SAFETY: the caller's promise.
-                        unsafe { Loops::$loop::<V, Row>(&Row { $($($p),+)? }, out, len, x) }
+                        unsafe { Loops::$loop::<V, Row>(&Row { $($($p),+)? }, out, area, x) }
                     }
                 )+ }
             }

@@ -7,6 +7,14 @@ use crate::math::Single;
 /// is kept as one vector).
 pub(crate) type Operands<'a> = &'a [(*const f32, bool); 3];
 
+/// What an op works on: rows of `len` elements, `stride` apart; operands that are no constants have such rows too.
+#[derive(Clone, Copy)]
+pub(crate) struct Area {
+    pub(crate) rows: usize,
+    pub(crate) stride: usize,
+    pub(crate) len: usize,
+}
+
 /// The loops, for functions of one, two and three operands.
 pub(super) struct Loops;
 
@@ -35,21 +43,24 @@ macro_rules! loops {
         /// Writes the function of the operands to `out`.
         ///
         /// # Safety
-        /// `out` must be writable for `len` elements, and every operand that the function has readable for as many,
-        /// or for one full vector if it is a constant. An operand may be `out` itself, but not a part of it.
+        /// `out` must be writable for the area, and every operand that the function has readable for as much, or for one
+        /// full vector if it is a constant. An operand may be `out` itself, but not a part of it.
         #[inline(always)]
-        pub(super) unsafe fn $name<V: Single, F: $Function>(f: &F, out: *mut f32, len: usize, x: Operands<'_>) {
-            let whole = len - len % V::LANES;
-            let mut index = 0;
-            while index < whole {
-                // SAFETY: the caller's promise; the vector ends within `len`.
-                unsafe { f.of::<V>($(at(x[$n], index)),+).store_at(out.add(index)) };
-                index += V::LANES;
-            }
-            if whole < len {
-                let rest = len - whole;
-                // SAFETY: the caller's promise.
-                unsafe { f.of::<V>($(last(x[$n], whole, rest)),+).store_first(out.add(whole), rest) };
+        pub(super) unsafe fn $name<V: Single, F: $Function>(f: &F, out: *mut f32, area: Area, x: Operands<'_>) {
+            let whole = area.len - area.len % V::LANES;
+            for row in 0..area.rows {
+                let start = row * area.stride;
+                let mut index = start;
+                while index < start + whole {
+                    // SAFETY: the caller's promise; the vector ends within the row.
+                    unsafe { f.of::<V>($(at(x[$n], index)),+).store_at(out.add(index)) };
+                    index += V::LANES;
+                }
+                if whole < area.len {
+                    let rest = area.len - whole;
+                    // SAFETY: the caller's promise.
+                    unsafe { f.of::<V>($(last(x[$n], index, rest)),+).store_first(out.add(index), rest) };
+                }
             }
         }
     )+ };

@@ -29,6 +29,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 pub use copy::NodeMap;
+pub(crate) use copy::mapped;
 pub(crate) use edit::Cursor;
 pub use lint::{Owner, Violation};
 pub use meta::{Metadata, ModuleFrame, ModuleStack, SourceLocation};

@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-pub use state::State;
+pub use state::{State, StateMap};
 
 use crate::arg::{Arg, Kwargs};
 use crate::codegen::FolderOptions;

@@ -9,6 +9,14 @@ use crate::error::{Error, ErrorKind, Result};
 /// Which argument stands in a copy for which node of the original.
 pub type NodeMap = HashMap<NodeId, NodeArg>;
 
+/// What stands in a copy for a node of the original.
+pub(crate) fn mapped(graph: &Graph, map: &NodeMap, id: NodeId) -> Result<NodeArg> {
+    map.get(&id).cloned().ok_or_else(|| {
+        let name = graph.get(id).map_or_else(|| id.to_string(), |node| node.name().to_owned());
+        Error::new(ErrorKind::Graph, format!("%{name} is used before it is defined"))
+    })
+}
+
 impl Graph {
     /// Copies a node of another graph to the insertion point, with its metadata; `input` says what its arguments
     /// become here.
@@ -60,16 +68,10 @@ impl Graph {
             if map.contains_key(&id) {
                 continue;
             }
-            let find = |id: NodeId| {
-                map.get(&id).cloned().ok_or_else(|| {
-                    let name = other.get(id).map_or_else(|| id.to_string(), |node| node.name().to_owned());
-                    Error::new(ErrorKind::Graph, format!("%{name} is used before it is defined"))
-                })
-            };
             if node.op == Opcode::Output {
-                return node.args.first().map(|arg| arg.try_flat_map(&mut |id| find(*id))).transpose();
+                return node.args.first().map(|arg| arg.try_flat_map(&mut |id| mapped(other, map, *id))).transpose();
             }
-            let copy = self.node_copy(other, id, &mut { find })?;
+            let copy = self.node_copy(other, id, &mut |id| mapped(other, map, id))?;
             map.insert(id, NodeArg::Value(copy));
         }
         Ok(None)

@@ -5,21 +5,24 @@ use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::graph::{Graph, Node, NodeArg, Opcode, Owner};
 use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries, is_copying};
 use crate::tensor::Tensor;
 
+/// A map from paths, in the order of insertion.
+pub type StateMap<T> = IndexMap<String, T, FxBuildHasher>;
+
 /// Modules, parameters and buffers by path.
 #[derive(Default)]
 pub struct State {
     /// The modules that the graph calls.
-    pub modules: IndexMap<String, Arc<dyn Module>>,
+    pub modules: StateMap<Arc<dyn Module>>,
     /// The parameters that the graph reads itself.
-    pub parameters: IndexMap<String, Parameter>,
+    pub parameters: StateMap<Parameter>,
     /// The buffers that the graph reads itself.
-    pub buffers: IndexMap<String, Buffer>,
+    pub buffers: StateMap<Buffer>,
 }
 
 impl Clone for State {
@@ -61,7 +64,7 @@ impl State {
 
     /// The module that a node calls.
     pub fn callee(&self, node: &Node) -> Option<&Arc<dyn Module>> {
-        self.modules.get(node.target().name()).filter(|_| node.op() == Opcode::CallModule)
+        Some(&self.modules).filter(|_| node.op() == Opcode::CallModule)?.get(node.target().name())
     }
 
     /// The tensor that an argument reads, if it is a node that reads one.
@@ -168,7 +171,7 @@ fn path_of<'a>(graph: &'a Graph, arg: &NodeArg) -> Option<&'a str> {
     Some(node.target().name())
 }
 
-fn entry<T: Clone>(map: &IndexMap<String, T>, path: &str) -> Option<(String, T)> {
+fn entry<T: Clone>(map: &StateMap<T>, path: &str) -> Option<(String, T)> {
     map.get_key_value(path).map(|(path, value)| (path.clone(), value.clone()))
 }
 

@@ -14,8 +14,8 @@ use indexmap::IndexSet;
 
 use crate::arg::{Arg, Kwargs};
 use crate::codegen;
-use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{Graph, NodeArg, NodeId, NodeMap, Opcode};
+use crate::error::Result;
+use crate::graph::{Graph, NodeArg, NodeId, NodeMap, Opcode, mapped};
 use crate::graph_module::GraphModule;
 use crate::ops;
 use crate::value::{Dim, Meta};
@@ -132,14 +132,6 @@ fn call(
         map.insert(*output, Arg::Value(item));
     }
     Ok(())
-}
-
-/// What stands for a node in a copy.
-pub(super) fn mapped(graph: &Graph, map: &NodeMap, id: NodeId) -> Result<NodeArg> {
-    map.get(&id).cloned().ok_or_else(|| {
-        let name = graph.get(id).map_or_else(|| id.to_string(), |node| node.name().to_owned());
-        Error::new(ErrorKind::Graph, format!("%{name} is used before it is defined"))
-    })
 }
 
 /// What is noted of a node's value; of a size of which nothing is noted, a symbol of its name, so that a part whose input

@@ -4,7 +4,7 @@
 //! number, or state with one element for each channel. Chains of them are folded from the layer on.
 
 use super::as_one;
-use super::layer::{Layer, convolutions};
+use super::layer::{Affine, Layer, convolutions};
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::graph::{Graph, NodeArg, NodeId};
@@ -37,7 +37,7 @@ pub fn fold_scale_bias(module: &mut GraphModule) -> Result<usize> {
             };
             graph.replace_all_uses_with(id, layer.node);
             graph.erase_with_reads(id)?;
-            layer.then(&scale, &shift).store(graph, state, &shared);
+            layer.then(Affine::of(scale, shift)).store(graph, state, &shared);
             count += 1;
         }
         state.retain_used(graph);

@@ -4,13 +4,12 @@
 
 use super::as_one;
 use super::decompose_modules::decompose_modules_within;
-use super::layer::{CONVS, Layer, scale_and_shift};
+use super::layer::{Affine, CONVS, Layer};
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeId};
 use crate::graph_module::{GraphModule, State};
 use crate::ops;
-use crate::prelude::*;
 
 /// Fuses every batch norm in evaluation with the convolution that alone uses it, where that is exact. Gives how many
 /// pairs there were.
@@ -23,11 +22,11 @@ pub fn fuse_bn_conv(module: &mut GraphModule) -> Result<usize> {
         let shared = state.shared_paths(graph);
         let mut count = 0;
         for bn in graph.find_calls(ops::batch_norm) {
-            let Some((layer, scale, shift)) = pair(graph, state, bn) else { continue };
+            let Some((layer, affine)) = pair(graph, state, bn) else { continue };
             let input = graph[bn].args()[0].clone();
             graph.replace_all_uses_with_arg(bn, &input);
             graph.erase_with_reads(bn)?;
-            layer.after(&scale, &shift).store(graph, state, &shared);
+            layer.after(&affine).store(graph, state, &shared);
             count += 1;
         }
         state.retain_used(graph);
@@ -49,8 +48,8 @@ fn is_in_pair(graph: &Graph, state: &State, id: NodeId) -> bool {
         || after_norm(id) && only_user(id).is_some_and(|user| name_is(&graph[user], "Conv"))
 }
 
-/// The convolution that alone uses a batch norm, and the scale and shift that the norm is.
-fn pair(graph: &Graph, state: &State, bn: NodeId) -> Option<(Layer, Tensor, Tensor)> {
+/// The convolution that alone uses a batch norm, and what the norm does.
+fn pair(graph: &Graph, state: &State, bn: NodeId) -> Option<(Layer, Affine)> {
     let user = graph[bn].users().next().filter(|_| graph[bn].users().len() == 1)?;
     let layer = Layer::of(graph, state, user, &CONVS)?;
     let unpadded = match graph[user].kwargs().get("padding") {
@@ -59,6 +58,5 @@ fn pair(graph: &Graph, state: &State, bn: NodeId) -> Option<(Layer, Tensor, Tens
         Some(arg) => arg.as_items().is_some_and(|sizes| sizes.iter().all(|size| size.as_int() == Some(0))),
     };
     let is_input = graph[user].args()[0].as_value() == Some(&bn);
-    let (scale, shift) = scale_and_shift(graph, state, &graph[bn]).filter(|_| unpadded && is_input)?;
-    Some((layer, scale, shift))
+    Some((layer, Affine::of_norm(graph, state, &graph[bn]).filter(|_| unpadded && is_input)?))
 }

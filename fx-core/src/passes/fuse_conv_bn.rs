@@ -6,13 +6,12 @@
 
 use super::as_one;
 use super::decompose_modules::decompose_modules_within;
-use super::layer::{Layer, convolutions, scale_and_shift};
+use super::layer::{Affine, Layer, convolutions};
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeId};
 use crate::graph_module::{GraphModule, State};
 use crate::ops::{self, Function};
-use crate::prelude::*;
 
 /// Fuses every convolution with the batch norm after it; modules of such a pair become functions first. Gives how many
 /// pairs there were.
@@ -33,10 +32,10 @@ pub(super) fn fuse_pairs(module: &mut GraphModule, layers: &[Function]) -> Resul
         let shared = state.shared_paths(graph);
         let mut count = 0;
         for bn in graph.find_calls(ops::batch_norm) {
-            let Some((layer, scale, shift)) = pair(graph, state, bn, layers) else { continue };
+            let Some((layer, affine)) = pair(graph, state, bn, layers) else { continue };
             graph.replace_all_uses_with(bn, layer.node);
             graph.erase_with_reads(bn)?;
-            layer.then(&scale, &shift).store(graph, state, &shared);
+            layer.then(affine).store(graph, state, &shared);
             count += 1;
         }
         state.retain_used(graph);
@@ -66,13 +65,12 @@ fn is_in_pair(graph: &Graph, state: &State, id: NodeId, layers: &[Function]) -> 
         || is_layer(id) && graph[id].users().all(|user| is_norm(user) && before(user) == Some(id))
 }
 
-/// The layer before a batch norm, and the scale and shift that the norm is; None if they are no such pair.
-fn pair(graph: &Graph, state: &State, bn: NodeId, layers: &[Function]) -> Option<(Layer, Tensor, Tensor)> {
+/// The layer before a batch norm, and what the norm does; None if they are no such pair.
+fn pair(graph: &Graph, state: &State, bn: NodeId, layers: &[Function]) -> Option<(Layer, Affine)> {
     let norm = &graph[bn];
     let layer = *norm.args().first()?.as_value()?;
     let rank = graph[layer].meta().shape().and_then(|shape| Some(shape.as_value()?.as_tensor()?.ndim()));
     let layer = Layer::of(graph, state, layer, layers).filter(|_| graph[layer].users().len() == 1)?;
     let exact = rank.map_or(layer.function != ops::linear, |rank| rank == layer.rank());
-    let (scale, shift) = scale_and_shift(graph, state, norm).filter(|_| exact)?;
-    Some((layer, scale, shift))
+    Some((layer, Affine::of_norm(graph, state, norm).filter(|_| exact)?))
 }

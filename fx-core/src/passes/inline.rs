@@ -3,13 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
-use super::extract::mapped;
 use crate::arg::Arg;
 use crate::error::Result;
-use crate::graph::{Graph, Node, NodeArg, NodeId, NodeMap, Opcode};
-use crate::graph_module::{GraphModule, State};
+use crate::graph::{Graph, Node, NodeArg, NodeId, NodeMap, Opcode, mapped};
+use crate::graph_module::{GraphModule, State, StateMap};
 use crate::module::join;
 use crate::ops;
 
@@ -112,7 +109,7 @@ fn called<'a>(module: &'a GraphModule, node: &Node) -> Option<&'a GraphModule> {
 /// Where an entry goes: its own path if it is there or nothing is, else the path below `prefix`, with a number if that
 /// is taken too.
 fn place<T: Clone>(
-    entries: &mut IndexMap<String, T>,
+    entries: &mut StateMap<T>,
     prefix: &str,
     path: &str,
     entry: Option<&T>,

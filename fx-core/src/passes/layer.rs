@@ -1,21 +1,24 @@
 //! Layers that a scale and a shift can be folded into: convolutions and linear layers whose parameters are state.
 
+mod affine;
+
 use std::collections::HashSet;
 
 use crate::arg::Arg;
-use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
+use crate::graph::{Graph, NodeArg, NodeId, Opcode};
 use crate::graph_module::State;
 use crate::module::Parameter;
 use crate::ops::{self, Function};
 use crate::prelude::*;
+pub(crate) use affine::Affine;
 
 /// Convolutions that are not transposed.
 pub(crate) const CONVS: [Function; 3] = [ops::conv1d, ops::conv2d, ops::conv3d];
 
 const TRANSPOSED: [Function; 3] = [ops::conv_transpose1d, ops::conv_transpose2d, ops::conv_transpose3d];
 
-/// A layer as a call of a function. What is folded into its parameters is computed in f64 and rounded once; the weight,
-/// when it is first read.
+/// A layer as a call of a function. What is folded into its parameters is computed in f64 and rounded once, mostly when
+/// they are first read.
 pub(crate) struct Layer {
     /// The call.
     pub(crate) node: NodeId,
@@ -87,27 +90,25 @@ impl Layer {
         Self { weight: parameter(&weight.reshape(size)), bias: Some(parameter(bias)), ..self }
     }
 
-    /// With every output channel times `scale` and plus `shift`, numbers or one for each channel.
+    /// With every output channel times a scale and plus a shift.
     #[must_use]
-    pub(crate) fn then(self, scale: &Tensor, shift: &Tensor) -> Self {
-        // A scale that does not fit is refused below.
-        let fits = scale.dtype() == DType::F64 && (scale.numel() == 1 || *scale.shape() == [self.outputs()]);
+    pub(crate) fn then(self, affine: Affine) -> Self {
+        // What does not fit is refused below.
+        let fits = affine.channels == 1 || affine.channels == self.outputs();
         if fits && self.dtype == DType::F32 && !self.is_transposed() {
-            let all = |x: &Tensor| match x.numel() {
-                1 => x.to_vec().repeat(self.outputs()),
-                _ => x.to_vec::<f64>(),
-            };
-            let (factors, mut bias) = (all(scale), all(shift));
-            if let Some(old) = &self.bias {
-                let old = all(&old.tensor().to_dtype(DType::F64));
-                for ((bias, old), factor) in bias.iter_mut().zip(old).zip(&factors) {
-                    *bias += old * factor;
-                }
-            }
-            let bias = Parameter::new(Tensor::from_vec([self.outputs()], bias).to_dtype(self.dtype));
+            let (outputs, dtype, old) = (self.outputs(), self.dtype, self.bias.as_ref().map(Parameter::tensor));
+            let all = move |x: Vec<f64>| if x.len() == outputs { x } else { x.repeat(outputs) };
+            let factors = affine.numbers.clone();
+            let bias = Parameter::lazy(&[outputs], dtype, move || {
+                let [scale, shift] = (affine.numbers)().map(all);
+                let old = old.as_ref().map_or_else(|| vec![0.0; outputs], |old| old.to_dtype(DType::F64).to_vec());
+                let bias =
+                    old.iter().zip(&scale).zip(&shift).map(|((old, scale), shift)| old * scale + shift).collect();
+                Tensor::from_vec([outputs], bias).to_dtype(dtype)
+            });
             let weight = self.weight.tensor();
-            let weight = Parameter::lazy(&self.weight.shape(), self.dtype, move || scaled_rows(&weight, &factors));
-            return Self { weight, bias: Some(bias), ..self };
+            let scaled = move || scaled_rows(&weight, &all(factors()[0].clone()));
+            return Self { weight: Parameter::lazy(&self.weight.shape(), dtype, scaled), bias: Some(bias), ..self };
         }
         let [first, second] = [self.weight.shape()[0] as i64, self.weight.shape()[1] as i64];
         // A transposed convolution has the outputs of each group in its second dimension.
@@ -115,21 +116,23 @@ impl Layer {
             true => [self.groups, first / self.groups, second, -1],
             false => [first, 1, 1, -1],
         };
+        let [scale, shift] = affine.tensors();
         let (weight, bias) = self.wide(shape);
         let per_output = scale.expand([self.outputs()]).reshape([shape[0], 1, shape[2], 1]);
         self.with(&(weight * per_output), &(bias * scale + shift))
     }
 
-    /// With every input channel times `scale` and plus `shift` before, for a layer that is not transposed and pads with
+    /// With every input channel times a scale and plus a shift before, for a layer that is not transposed and pads with
     /// nothing.
     #[must_use]
-    pub(crate) fn after(self, scale: &Tensor, shift: &Tensor) -> Self {
+    pub(crate) fn after(self, affine: &Affine) -> Self {
+        let [scale, shift] = affine.tensors();
         let [first, second] = [self.weight.shape()[0] as i64, self.weight.shape()[1] as i64];
         let (weight, bias) = self.wide([self.groups, first / self.groups, second, -1]);
         let inputs = [self.groups * second];
         let per_input = |x: &Tensor| x.expand(inputs).reshape([self.groups, 1, second, 1]);
-        let moved = (&weight * per_input(shift)).sum_dim([2, 3]).reshape([first]);
-        let weight = weight * per_input(scale);
+        let moved = (&weight * per_input(&shift)).sum_dim([2, 3]).reshape([first]);
+        let weight = weight * per_input(&scale);
         self.with(&weight, &(bias + moved))
     }
 
@@ -171,27 +174,4 @@ fn scaled_rows(weight: &Tensor, scale: &[f64]) -> Tensor {
         row.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
     }
     Tensor::from_vec(weight.shape(), numbers)
-}
-
-/// What a batch norm in evaluation does to each channel: `x * scale + shift`, in f64.
-pub(crate) fn scale_and_shift(graph: &Graph, state: &State, norm: &Node) -> Option<(Tensor, Tensor)> {
-    if norm.kwargs().get("training") == Some(&Arg::Bool(true)) {
-        return None;
-    }
-    let numbers = |index: usize| Some(state.tensor_of(graph, norm.args().get(index)?)?.to_dtype(DType::F64).to_vec());
-    let or = |index: usize, default: f64, len: usize| match norm.args().get(index) {
-        None | Some(Arg::None) => Some(vec![default; len]),
-        Some(_) => numbers(index),
-    };
-    let eps = norm.kwargs().get("eps").map_or(Some(1e-5), Arg::as_float)?;
-    let (mean, mut scale): (Vec<f64>, Vec<f64>) = (numbers(1)?, numbers(2)?);
-    let (gamma, mut shift) = (or(3, 1.0, mean.len())?, or(4, 0.0, mean.len())?);
-    if [&scale, &gamma, &shift].iter().any(|other| other.len() != mean.len()) {
-        return None;
-    }
-    for (((scale, shift), gamma), mean) in scale.iter_mut().zip(&mut shift).zip(&gamma).zip(&mean) {
-        *scale = gamma / (*scale + eps).sqrt();
-        *shift -= mean * *scale;
-    }
-    Some((Tensor::from_vec([mean.len()], scale), Tensor::from_vec([mean.len()], shift)))
 }

@@ -1,12 +1,12 @@
 //! A sequence of passes, with constraints on their order, checks between them, and a log.
 
+mod bisect;
 mod constraints;
 mod log;
 
 use std::fmt;
 
 use super::as_one;
-use super::halve::first_failure;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use constraints::sorted;
@@ -102,30 +102,6 @@ impl PassManager {
             Ok(log.0.iter().map(|entry| entry.changes).sum())
         })?;
         Ok(log)
-    }
-
-    /// The first pass after which `is_good` does not hold, found by halving: the prefixes of the sequence are run on copies
-    /// of the module. None if it holds after all of them.
-    ///
-    /// # Errors
-    /// What a pass or `is_good` gives, and if it does not hold before any pass.
-    pub fn bisect(&self, module: &GraphModule, is_good: impl Fn(&GraphModule) -> Result<bool>) -> Result<Option<&str>> {
-        let order = self.sorted()?;
-        let after = |count: usize| {
-            let mut copy = module.clone();
-            for place in &order[..count] {
-                (self.passes[*place].1)(&mut copy)?;
-            }
-            is_good(&copy)
-        };
-        if !after(0)? {
-            return Err(Error::argument("the module is not good before any pass").help("bisect from one that is"));
-        }
-        if after(order.len())? {
-            return Ok(None);
-        }
-        let bad = first_failure(1..order.len() + 1, |count| Ok(!after(count)?))?;
-        Ok(Some(&self.passes[order[bad - 1]].0))
     }
 
     fn step(&self, place: usize, module: &mut GraphModule) -> Result<LogEntry> {

@@ -11,7 +11,7 @@ use super::{Proxy, Tracer};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Cursor, Graph, Node, NodeArg, NodeId, Opcode};
-use crate::graph_module::{GraphModule, State};
+use crate::graph_module::{GraphModule, State, StateMap};
 use crate::interpreter::locate;
 use crate::module::Module;
 use crate::ops::{self, Function};
@@ -120,7 +120,7 @@ pub fn rewrite(
 
 fn rewrite_node(
     session: &Rc<Session>,
-    modules: &indexmap::IndexMap<String, Arc<dyn Module>>,
+    modules: &StateMap<Arc<dyn Module>>,
     id: NodeId,
     f: &mut impl FnMut(&NodeCall) -> Result<Option<Arg<Proxy>>>,
 ) -> Result<bool> {

@@ -1,5 +1,6 @@
 //! Threads: how many, and a loop over parts of work that needs no synchronisation.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The number of threads asked for; 0 is as many as rayon's pool has.
@@ -19,18 +20,40 @@ pub fn num_threads() -> usize {
     }
 }
 
-/// Runs `f` on `0..count`, in parallel where `work` (in floating-point operations or bytes) makes that worth while.
+thread_local! {
+    /// Whether this thread is working on a part of a parallel loop.
+    static WITHIN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notes that the thread is within a parallel loop, until it is dropped.
+struct Within(bool);
+
+impl Within {
+    fn enter() -> Self {
+        Self(WITHIN.replace(true))
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        WITHIN.set(self.0);
+    }
+}
+
+/// Runs `f` on `0..count`, in parallel where `work` (in floating-point operations or bytes) makes that worth while. A loop
+/// within a part of a parallel one is not parallel itself.
 pub fn for_each(count: usize, work: usize, f: impl Fn(usize) + Sync) {
     /// Below this much work a hand-over to another thread costs more than it brings.
     const WORTH_WHILE: usize = 200_000;
     let threads = num_threads().min(count);
-    if threads <= 1 || work < WORTH_WHILE {
+    if threads <= 1 || work < WORTH_WHILE || WITHIN.get() {
         (0..count).for_each(f);
         return;
     }
     // Each thread takes the next part when it is done with one: parts need not be equally long.
     let next = AtomicUsize::new(0);
     let run = || {
+        let _within = Within::enter();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= count {

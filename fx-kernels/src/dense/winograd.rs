@@ -5,6 +5,7 @@
 //! little accuracy is lost. They would spread what is not finite: such a tile is computed by the definition.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::ptr::null;
 
 use super::conv::ConvShape;
@@ -15,7 +16,7 @@ use super::product::Product;
 use super::tile::MOST_ROWS;
 use crate::elementwise::run_rows;
 use crate::simd::{Kernel, Level, Vector, dispatch};
-use crate::threads::{Shared, for_each, for_each_piece};
+use crate::threads::{Shared, for_each, for_each_piece, num_threads};
 
 /// The numbers that a tile has for each channel.
 const PLACES: usize = 16;
@@ -100,40 +101,47 @@ impl Winograd {
         assert!(stride >= outputs && (pixels - 1) * stride + outputs <= out.len(), "the result does not fit");
         epilogue.check(pixels, outputs);
         let strides = [PLACES * inputs + GAP, PLACES * outputs + GAP];
-        let share = share(tiles, strides[0] + strides[1], PLACES * inputs * outputs);
-        // Taken out while in use, so that a convolution within a convolution gets memory of its own.
-        let mut memory = MEMORY.take();
-        memory.resize(memory.len().max(share * (strides[0] + strides[1])), 0.0);
-        let (transformed, sums) = memory.split_at_mut(share * strides[0]);
+        let parts = parts(tiles, strides[0] + strides[1], PLACES * inputs * outputs);
         let leave = Leave { output, size, epilogue, out: &Shared(out.as_mut_ptr()), stride };
-        for first in (0..tiles).step_by(share) {
-            let count = share.min(tiles - first);
-            let work = 8 * PLACES * count;
-            let table = |piece: usize| {
-                let start = piece * MOST_ROWS;
-                let part = start..count.min(start + MOST_ROWS);
-                let mut table = [null(); PLACES * MOST_ROWS];
-                left.fill(first + part.start..first + part.end, &mut table);
-                (part, table)
-            };
-            let len = MOST_ROWS * strides[0];
-            for_each_piece(&mut transformed[..count * strides[0]], len, work * inputs, |piece, to| {
-                let (part, table) = table(piece);
-                dispatch(self.level, Enter { table: &table, tiles: part.len(), channels: inputs, to });
-            });
-            let left = Left::Rows { data: transformed, stride: strides[0] };
-            let plain = Epilogue::default();
-            Product { left, rows: count, groups: &self.places, epilogue: &plain }.run(sums, strides[1]);
-            for_each(count.div_ceil(MOST_ROWS), work * outputs, |piece| {
-                let part = piece * MOST_ROWS..count.min((piece + 1) * MOST_ROWS);
-                for tile in part.clone() {
-                    let sums = &sums[tile * strides[1]..][..PLACES * outputs];
-                    let direct = || self.direct(&table(piece).1, tile - part.start);
-                    leave.tile(self.level, first + tile, sums, direct);
-                }
-            });
-        }
-        MEMORY.set(memory);
+        let work = 2 * tiles * PLACES * inputs * outputs;
+        // Several parts are shared out among threads, a single one is worked on by all.
+        for_each(parts, work, |part| {
+            // Taken out while in use, so that a convolution within a convolution gets memory of its own.
+            let mut memory = MEMORY.take();
+            let tiles = part * tiles / parts..(part + 1) * tiles / parts;
+            memory.resize(memory.len().max(tiles.len() * (strides[0] + strides[1])), 0.0);
+            let (transformed, sums) = memory.split_at_mut(tiles.len() * strides[0]);
+            self.part(tiles, &left, transformed, sums, &leave);
+            MEMORY.set(memory);
+        });
+    }
+
+    /// Some tiles, with memory for their numbers before and after the products.
+    fn part(&self, tiles: Range<usize>, left: &Left<'_>, transformed: &mut [f32], sums: &mut [f32], leave: &Leave<'_>) {
+        let [inputs, outputs] = [self.places[0].inner(), self.places[0].columns()];
+        let strides = [PLACES * inputs + GAP, PLACES * outputs + GAP];
+        let (count, work) = (tiles.len(), 8 * PLACES * tiles.len());
+        let table = |piece: usize| {
+            let start = piece * MOST_ROWS;
+            let part = start..count.min(start + MOST_ROWS);
+            let mut table = [null(); PLACES * MOST_ROWS];
+            left.fill(tiles.start + part.start..tiles.start + part.end, &mut table);
+            (part, table)
+        };
+        for_each_piece(transformed, MOST_ROWS * strides[0], work * inputs, |piece, to| {
+            let (part, table) = table(piece);
+            dispatch(self.level, Enter { table: &table, tiles: part.len(), channels: inputs, to });
+        });
+        let left = Left::Rows { data: transformed, stride: strides[0] };
+        let plain = Epilogue::default();
+        Product { left, rows: count, groups: &self.places, epilogue: &plain }.run(sums, strides[1]);
+        for_each(count.div_ceil(MOST_ROWS), work * outputs, |piece| {
+            let part = piece * MOST_ROWS..count.min((piece + 1) * MOST_ROWS);
+            for tile in part.clone() {
+                let sums = &sums[tile * strides[1]..][..PLACES * outputs];
+                leave.tile(self.level, tiles.start + tile, sums, || self.direct(&table(piece).1, tile - part.start));
+            }
+        });
     }
 
     /// The sums of a tile by the definition: those from which its pixels come.
@@ -169,13 +177,16 @@ impl Winograd {
     }
 }
 
-/// How many tiles are taken at a time. All of them read the weights once; as many as stay in the cache are not written
-/// to memory in between.
-fn share(tiles: usize, numbers: usize, weights: usize) -> usize {
-    let parts = tiles.div_ceil((CACHE / numbers).max(1));
+/// How many parts the tiles are taken in. Each reads all weights, but what stays in the cache is not written to memory in
+/// between. Several parts are as many for each thread.
+fn parts(tiles: usize, numbers: usize, weights: usize) -> usize {
+    let most = tiles.div_ceil((CACHE / numbers).max(1));
     let fewest = tiles.div_ceil((MEMORY / numbers).max(1));
-    let in_cache = parts * weights <= fewest * weights + 2 * tiles * numbers;
-    tiles.div_ceil(if in_cache { parts } else { fewest })
+    let in_cache = most * weights <= fewest * weights + 2 * tiles * numbers;
+    match if in_cache { most } else { fewest } {
+        1 => 1,
+        parts => parts.next_multiple_of(num_threads()).min(tiles),
+    }
 }
 
 /// The transform of weights along one dimension.

@@ -148,63 +148,54 @@ impl Product<'_> {
                 // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
                 for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
                     for index in set.clone() {
-                        self.tile(split, 0, panels.panel(index), table, place(tile, usize::MAX, null()), out);
+                        self.tile(&self.slice(split, group, index, 0), table, place(tile, usize::MAX, null()), out);
                     }
                 }
                 return;
             }
-            let mut slices = split.slices(set).peekable();
-            while let Some((index, step)) = slices.next() {
-                let panel = panels.panel(index);
-                let next = match slices.peek() {
-                    Some((index, step)) => self.slice(split, panels.panel(*index), *step).as_ptr(),
-                    None => panel.data.as_ptr_range().end,
-                };
+            let slice = |(index, step)| self.slice(split, group, index, step);
+            let mut slices = split.slices(set).map(slice).peekable();
+            while let Some(slice) = slices.next() {
+                let end = slice.panel.data.as_ptr_range().end;
+                let next = slices.peek().map_or(end, |next| next.steps.as_ptr());
                 for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
-                    self.tile(split, step, panel, table, place(tile, tile - tiles.start, next), out);
+                    self.tile(&slice, table, place(tile, tile - tiles.start, next), out);
                 }
             }
         });
     }
 
-    /// The numbers of a panel from a step on.
-    fn slice<'b>(&self, split: &Split, panel: Panel<'b>, step: usize) -> &'b [f32] {
-        let (runs, start, _) = split.steps.at(step, self.left.runs(), split.run);
-        &panel.data[(runs.start * split.run + start) * panel.width..]
+    /// A step down a panel.
+    fn slice(&self, split: &Split, group: usize, index: usize, step: usize) -> Slice<'_> {
+        let panel = self.groups[group].panel(index);
+        let (runs, start, depth) = split.steps.at(step, self.left.runs(), split.run);
+        let first = runs.start * split.run + start;
+        let steps = &panel.data[first * panel.width..(first + runs.len() * depth) * panel.width];
+        let offset = group * split.run + start;
+        Slice { panel, runs, offset, depth, steps, first: step == 0, last: step + 1 == split.steps.count }
     }
 
     /// One step of one tile.
-    fn tile(
-        &self,
-        split: &Split,
-        step: usize,
-        panel: Panel<'_>,
-        table: &[*const f32],
-        place: Place,
-        out: &Shared<f32>,
-    ) {
-        let (runs, start, depth) = split.steps.at(step, self.left.runs(), split.run);
+    fn tile(&self, slice: &Slice<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
+        let Slice { panel, ref runs, offset, depth, steps, first, last } = *slice;
         let panels = &self.groups[0];
         let column = place.group * panels.columns() + panel.first;
         let (rows, stride) = (place.rows.clone(), place.stride);
         let to = out.at(rows.start * stride + column);
-        let last = step + 1 == split.steps.count;
-        let bias = self.epilogue.bias.filter(|_| step == 0).map_or(null(), |bias| bias[column..].as_ptr());
+        let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| bias[column..].as_ptr());
         let residual = self.epilogue.residual.filter(|_| last);
-        let len = runs.len() * depth * panel.width;
-        let steps = self.slice(split, panel, step).as_ptr();
-        let (far, farther) = place.far(steps, len);
+        let (far, farther) = place.far(steps);
         let tile = Tile {
             rows: rows.len(),
             left: table[runs.start * MOST_ROWS..].as_ptr(),
-            offset: place.group * split.run + start,
+            offset,
             segments: runs.len(),
             depth,
-            panel: steps,
+            panel: steps.as_ptr(),
             far,
             farther,
             narrow: panel.width == panels.lanes(),
-            accumulate: step > 0 || self.epilogue.accumulate,
+            accumulate: !first || self.epilogue.accumulate,
             bias,
             residual: residual.map_or(null(), |x| x.data[rows.start * x.stride + column..].as_ptr()),
             residual_stride: residual.map_or(0, |x| x.stride),
@@ -249,6 +240,20 @@ impl Steps {
     }
 }
 
+/// A step down a panel.
+struct Slice<'a> {
+    panel: Panel<'a>,
+    /// The runs that it covers, where it starts in those of the left operand, and for how long.
+    runs: Range<usize>,
+    offset: usize,
+    depth: usize,
+    /// Its part of the panel's numbers.
+    steps: &'a [f32],
+    /// Whether it is the panel's first step, or the last.
+    first: bool,
+    last: bool,
+}
+
 /// Where a tile is.
 struct Place {
     group: usize,
@@ -262,13 +267,14 @@ struct Place {
 }
 
 impl Place {
-    /// From where, seen from the place in the panel, numbers are brought in while the tile works through `len` numbers at
-    /// `steps`. Tiles of the same step bring in different ones, so that what comes next is spread over the time there is.
-    fn far(&self, steps: *const f32, len: usize) -> (usize, usize) {
-        let next = self.next.addr().wrapping_sub(steps.addr()) / size_of::<f32>();
+    /// From where, seen from the place in the panel, numbers are brought in while the tile works through `steps`. Tiles of
+    /// the same step bring in different ones, so that what comes next is spread over the time there is.
+    fn far(&self, steps: &[f32]) -> (usize, usize) {
+        let next = self.next.addr().wrapping_sub(steps.as_ptr().addr()) / size_of::<f32>();
+        let own = steps.len().min(STREAM);
         match (self.share, self.of) {
             // A tile that is alone brings its own.
-            (_, 1) => (len.min(STREAM), len.min(STREAM) + 4 * LINE),
+            (_, 1) => (own, own + 4 * LINE),
             (share @ 0..8, 8..) => (next.wrapping_add(share * LINE), next.wrapping_add(share * LINE)),
             (share @ 0..4, 4..8) => (next.wrapping_add(share * LINE), next.wrapping_add((share + 4) * LINE)),
             // The processor brings in the other line of a pair by itself.

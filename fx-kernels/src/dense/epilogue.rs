@@ -1,6 +1,7 @@
 //! What is done with the sums of a product before they are written.
 
 use crate::elementwise::Unary;
+use crate::simd::Vector;
 
 /// What follows a product: its value is `activation(sums + bias + residual)`.
 ///
@@ -56,5 +57,30 @@ impl Epilogue<'_> {
     /// The activation, where it is more than bounds.
     pub(crate) fn function(&self) -> Option<Unary> {
         self.activation.filter(|_| self.bounds().is_none())
+    }
+
+    /// A vector of sums of a row, with all that follows but a function that is more than bounds. `load` reads the vector's
+    /// columns of what begins at a place, and `to` is where the row of the result begins.
+    #[inline(always)]
+    pub(crate) fn finish<V: Vector<Elem = f32>>(
+        &self,
+        mut sums: V,
+        row: usize,
+        to: *const f32,
+        load: impl Fn(*const f32) -> V,
+    ) -> V {
+        if let Some(bias) = self.bias {
+            sums = sums + load(bias.as_ptr());
+        }
+        if self.accumulate {
+            sums = sums + load(to);
+        }
+        if let Some(residual) = self.residual {
+            sums = sums + load(residual.data.as_ptr().wrapping_add(row * residual.stride));
+        }
+        if let Some((low, high)) = self.bounds() {
+            sums = V::splat(high).min(V::splat(low).max(sums));
+        }
+        sums
     }
 }

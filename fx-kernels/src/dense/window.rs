@@ -205,25 +205,13 @@ impl Job<'_> {
             }
         }
         for i in 0..ROWS {
-            let row = self.first + i;
             for v in 0..VECTORS {
                 let mut sum = sums[i][v];
                 if KIND == SCALED {
                     sum = sum * V::splat(self.scales[i]);
                 }
-                if let Some(bias) = epilogue.bias {
-                    sum = sum + load(bias.as_ptr(), v);
-                }
                 let to = self.out.wrapping_add(i * self.stride);
-                if epilogue.accumulate {
-                    sum = sum + load(to, v);
-                }
-                if let Some(residual) = epilogue.residual {
-                    sum = sum + load(residual.data.as_ptr().wrapping_add(row * residual.stride), v);
-                }
-                if let Some((low, high)) = epilogue.bounds() {
-                    sum = V::splat(high).min(V::splat(low).max(sum));
-                }
+                sum = epilogue.finish(sum, self.first + i, to, |from| load(from, v));
                 let to = to.wrapping_add(channel + v * V::LANES);
                 // SAFETY: as for `load`.
                 unsafe { if PART { sum.store_first(to, channels - channel) } else { sum.store_at(to) } };

@@ -88,7 +88,7 @@ impl Winograd {
         epilogue: &Epilogue<'_>,
     ) {
         thread_local! {
-            static MEMORY: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+            static SCRATCH: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
         }
         let [inputs, outputs] = [self.places[0].inner(), self.places[0].columns()];
         let (output, size) = (windows.output, windows.output.map(|size| size.div_ceil(2)));
@@ -107,12 +107,12 @@ impl Winograd {
         // Several parts are shared out among threads, a single one is worked on by all.
         for_each(parts, work, |part| {
             // Taken out while in use, so that a convolution within a convolution gets memory of its own.
-            let mut memory = MEMORY.take();
+            let mut memory = SCRATCH.take();
             let tiles = part * tiles / parts..(part + 1) * tiles / parts;
             memory.resize(memory.len().max(tiles.len() * (strides[0] + strides[1])), 0.0);
             let (transformed, sums) = memory.split_at_mut(tiles.len() * strides[0]);
             self.part(tiles, &left, transformed, sums, &leave);
-            MEMORY.set(memory);
+            SCRATCH.set(memory);
         });
     }
 
@@ -178,7 +178,7 @@ impl Winograd {
 }
 
 /// How many parts the tiles are taken in. Each reads all weights, but what stays in the cache is not written to memory in
-/// between. Several parts are as many for each thread.
+/// between. Several parts are as many for each thread; the numbers of a tile do not depend on that.
 fn parts(tiles: usize, numbers: usize, weights: usize) -> usize {
     let most = tiles.div_ceil((CACHE / numbers).max(1));
     let fewest = tiles.div_ceil((MEMORY / numbers).max(1));
@@ -330,7 +330,6 @@ impl Kernel for Pixels<'_> {
         let Leave { epilogue, stride, out, .. } = *self.leave;
         let channels = self.sums.len() / PLACES;
         assert!(channels.is_multiple_of(V::LANES));
-        let bounds = epilogue.bounds();
         let mut all = V::zero();
         if epilogue.accumulate && self.finite {
             for channel in (0..channels).step_by(V::LANES) {
@@ -343,26 +342,15 @@ impl Kernel for Pixels<'_> {
         for channel in (0..channels).step_by(V::LANES) {
             let numbers = self.numbers::<V>(channel);
             all = doubt(all, numbers);
-            for (i, mut x) in numbers.into_iter().enumerate() {
+            for (i, x) in numbers.into_iter().enumerate() {
                 let Some(pixel) = self.pixels[i] else { continue };
-                let to = out.at(pixel * stride + channel);
+                let to = out.at(pixel * stride);
                 // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
                 // whose places for this tile are the caller's.
-                unsafe {
-                    if let Some(bias) = epilogue.bias {
-                        x = x + V::load_at(bias.as_ptr().add(channel));
-                    }
-                    if epilogue.accumulate {
-                        x = x + V::load_at(to);
-                    }
-                    if let Some(residual) = epilogue.residual {
-                        x = x + V::load_at(residual.data.as_ptr().add(pixel * residual.stride + channel));
-                    }
-                    if let Some((low, high)) = bounds {
-                        x = V::splat(high).min(V::splat(low).max(x));
-                    }
-                    x.store_at(to);
-                }
+                let load = |from: *const f32| unsafe { V::load_at(from.add(channel)) };
+                let x = epilogue.finish(x, pixel, to, load);
+                // SAFETY: as above.
+                unsafe { x.store_at(to.add(channel)) };
             }
         }
         all.reduce(|a, b| a + b) == 0.0

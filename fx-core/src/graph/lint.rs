@@ -133,13 +133,14 @@ impl Lint<'_> {
 
     fn arguments(&mut self, id: NodeId, node: &Node) {
         self.unmet += node.users.len() as isize;
-        let (rank, mut faulty) = (self.graph.rank(id), false);
+        let slots = &self.graph.slots;
+        let (rank, mut faulty) = (slots[id.index()].rank, false);
         node.for_each_input(&mut |input| {
             let Some(known) = self.graph.get(input) else {
                 faulty = true;
                 return;
             };
-            faulty |= self.graph.rank(input) >= rank;
+            faulty |= slots[input.index()].rank >= rank;
             let met = &mut self.met[input.index()];
             let place = *met as usize;
             if known.users.get(place) == Some(&id) {
@@ -154,6 +155,7 @@ impl Lint<'_> {
         }
     }
 
+    /// Says which inputs are not there, or not before the node.
     fn faulty_arguments(&mut self, id: NodeId, node: &Node) {
         for input in node.inputs() {
             match self.graph.get(input) {

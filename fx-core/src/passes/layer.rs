@@ -73,15 +73,11 @@ impl Layer {
         TRANSPOSED.contains(&self.function)
     }
 
-    /// The weight in this shape and the bias, in f64.
+    /// The weight in this shape and the bias, zeros if there is none, in f64.
     fn wide(&self, shape: [i64; 4]) -> (Tensor, Tensor) {
-        (self.weight.tensor().to_dtype(DType::F64).reshape(shape), self.wide_bias())
-    }
-
-    /// The bias in f64, zeros if there is none.
-    fn wide_bias(&self) -> Tensor {
         let bias = self.bias.as_ref().map(|bias| bias.tensor().to_dtype(DType::F64));
-        bias.unwrap_or_else(|| Tensor::filled([self.outputs()], 0.0, DType::F64))
+        let bias = bias.unwrap_or_else(|| Tensor::filled([self.outputs()], 0.0, DType::F64));
+        (self.weight.tensor().to_dtype(DType::F64).reshape(shape), bias)
     }
 
     fn with(self, weight: &Tensor, bias: &Tensor) -> Self {
@@ -107,7 +103,10 @@ impl Layer {
                 Tensor::from_vec([outputs], bias).to_dtype(dtype)
             });
             let weight = self.weight.tensor();
-            let scaled = move || scaled_rows(&weight, &all(factors()[0].clone()));
+            let scaled = move || {
+                let [scale, _] = factors();
+                scaled_rows(&weight, &all(scale))
+            };
             return Self { weight: Parameter::lazy(&self.weight.shape(), dtype, scaled), bias: Some(bias), ..self };
         }
         let [first, second] = [self.weight.shape()[0] as i64, self.weight.shape()[1] as i64];

@@ -3,8 +3,8 @@
 //! Over the whole range, on every level, [`exp`] and [`log`] are within 1 unit in the last place of the exact value,
 //! [`expm1`], [`log1p`], [`tanh`] and [`erf`] within 1.6, [`sigmoid`] within 2.2; the tests try it. NaN gives NaN,
 //! infinities give the limits.
-//! Denormal operands and results are computed with, as long as the processor's mode is the usual one. The activations
-//! are PyTorch's formulas on top of these, with PyTorch's results for NaN and infinities.
+//! Denormal operands and results are computed with, as long as the processor's mode is the usual one. Most activations
+//! are PyTorch's formulas on top of these; all have PyTorch's results for NaN and infinities.
 //!
 //! The coefficients of `erf` and `log` are N. Juffa's, those of `exp` and `tanh` are from Cephes. [`gelu`] has a quotient of
 //! its own, with errors below 2e-7 of its operand.

@@ -5,6 +5,9 @@
 /// A product that streams through weights then does not wait for the tables that say where each 4096 bytes are. Where the
 /// system has no such pages, or does not give them, this is a vector as any other.
 ///
+/// # Panics
+/// If so many do not fit the address space.
+///
 /// ```
 /// assert_eq!(fx_kernels::memory::filled(0.5, 3), [0.5; 3]);
 /// ```
@@ -15,7 +18,7 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Vec<T> {
     memory
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn advise<T>(memory: &mut Vec<T>) {
     /// The bytes of a large page, where it has the usual size.
     const LARGE: usize = 2 << 20;
@@ -30,5 +33,5 @@ fn advise<T>(memory: &mut Vec<T>) {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(miri))))]
 fn advise<T>(_: &mut Vec<T>) {}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use fx::graph_module::State;
-use fx::nn::models::{resnet18, resnet50};
+use fx::nn::models::{MobileNetV2, MobileNetV2Config, resnet18, resnet50};
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, nn};
 
@@ -81,6 +81,45 @@ fn every_convolution_and_layer_of_a_resnet_has_a_kernel() {
     assert_eq!((count("  conv "), count("  linear "), count("  op ")), (53, 1, 0), "{text}");
     // The sum of a block is written over what was added to.
     assert_eq!(count("in place"), 16, "{text}");
+}
+
+#[traceable]
+struct Blocks {
+    expand: nn::Conv2d,
+    window: nn::Conv2d,
+    project: nn::Conv2d,
+}
+
+#[traceable]
+impl Blocks {
+    /// What the last two give is read twice, so that only the first three are one after the other.
+    fn forward(&self, x: &Tensor) -> (Tensor, Tensor) {
+        let y = self.project.forward(self.window.forward(self.expand.forward(x).relu6()).relu6());
+        let z = self.expand.forward(&y);
+        (self.project.forward(&z) + y, z)
+    }
+}
+
+#[test]
+fn convolutions_with_much_between_them_are_one_step() {
+    let model = Blocks {
+        expand: nn::Conv2d::new(8, 48, 1),
+        window: nn::Conv2d::new(48, 48, 3).padding([1, 1]).groups(48),
+        project: nn::Conv2d::new(48, 8, 1),
+    };
+    let module = traced(&model);
+    for (shape, steps) in [([2, 8, 40, 41], 3), ([1, 8, 64, 25], 3), ([1, 8, 9, 9], 5)] {
+        let x = Tensor::randn(shape);
+        let args = || vec![Arg::Value(x.clone())];
+        let (planned, expected) = (module.run(args()).unwrap(), Interpreter::new(&module).run(args()).unwrap());
+        let (Arg::Tuple(planned), Arg::Tuple(expected)) = (planned, expected) else { panic!("two tensors") };
+        for (planned, expected) in planned.iter().zip(&expected) {
+            let (Arg::Value(planned), Arg::Value(expected)) = (planned, expected) else { panic!("two tensors") };
+            assert!(planned.all_close(expected, 1e-4, 1e-5), "off by {}", planned.max_abs_diff(expected));
+        }
+        let text = module.plan(&x).unwrap().to_string();
+        assert_eq!(text.lines().filter(|line| line.contains("  conv ")).count(), steps, "{text}");
+    }
 }
 
 #[traceable]
@@ -248,13 +287,16 @@ fn many_threads_run_one_module() {
 
 #[test]
 fn one_thread_and_many_give_the_same() {
-    let module = traced(&resnet18(10));
-    let x = Tensor::randn([2, 3, 64, 64]);
-    let many = module.forward(&x).unwrap();
-    fx::set_num_threads(1);
-    let one = module.forward(&x).unwrap();
-    fx::set_num_threads(0);
-    assert_eq!(one, many);
+    for module in [traced(&resnet18(10)), traced(&MobileNetV2::new(&MobileNetV2Config::default()))] {
+        for batch in [1, 2] {
+            let x = Tensor::randn([batch, 3, 96, 96]);
+            let many = module.forward(&x).unwrap();
+            fx::set_num_threads(1);
+            let one = module.forward(&x).unwrap();
+            fx::set_num_threads(0);
+            assert_eq!(one, many);
+        }
+    }
 }
 
 #[test]

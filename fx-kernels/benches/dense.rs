@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Images, PackedConv, PackedLinear};
+use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Images, Link, PackedConv, PackedLinear, run_chain};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each, num_threads, set_num_threads};
 
@@ -27,6 +27,7 @@ fn main() {
     );
     let mut layers = convolutions();
     layers.extend(linear());
+    layers.extend(chains());
     let mut totals = [0.0; 2];
     for layer in layers.iter_mut().filter(|layer| layer.name.contains(&filter)) {
         let mut line = format!("{:<44}", layer.name);
@@ -187,6 +188,70 @@ fn convolutions() -> Vec<Layer> {
         [(112, 32, 1), (112, 96, 2), (56, 144, 1), (28, 192, 1), (14, 384, 1), (14, 576, 2), (7, 960, 1)]
     {
         layers.push(conv("mobilenet", 1, 1, size, channels, channels, 3, stride, channels));
+    }
+    layers
+}
+
+/// The blocks of MobileNetV2: three convolutions one after the other, and a few lines at a time.
+fn chains() -> Vec<Layer> {
+    let mut layers = Vec::new();
+    for (size, inputs, middle, outputs, stride) in [
+        (112, 16, 96, 24, 2),
+        (56, 24, 144, 24, 1),
+        (56, 24, 144, 32, 2),
+        (28, 32, 192, 32, 1),
+        (28, 32, 192, 64, 2),
+        (14, 64, 384, 64, 1),
+        (14, 96, 576, 96, 1),
+        (14, 96, 576, 160, 2),
+        (7, 160, 960, 160, 1),
+    ] {
+        let around = [1; 2];
+        let window = ConvShape {
+            kernel: [3; 2],
+            stride: [stride; 2],
+            before: around,
+            after: around,
+            ..ConvShape::pointwise(middle, middle)
+        };
+        let shapes = [
+            ConvShape::pointwise(inputs, middle),
+            ConvShape { groups: middle, ..window },
+            ConvShape::pointwise(middle, outputs),
+        ];
+        for chained in [false, true] {
+            let weight = |shape: &ConvShape| {
+                numbers(shape.outputs * shape.inputs / shape.groups * shape.kernel[0] * shape.kernel[1])
+            };
+            let convs = shapes.map(|shape| PackedConv::new(&weight(&shape), shape));
+            let small = size / stride;
+            let (x, bias) = (numbers(size * size * inputs), numbers(middle));
+            let (mut first, mut second) = (vec![0.0; size * size * middle], vec![0.0; small * small * middle]);
+            let mut out = vec![0.0; small * small * outputs];
+            let flops = size * size * inputs * middle + small * small * middle * (9 + outputs);
+            layers.push(Layer {
+                name: format!(
+                    "block {size}x{size}x{inputs}->{middle}->{outputs}/{stride} {}",
+                    if chained { "chained" } else { "apart" }
+                ),
+                count: 1.0,
+                flops: 2.0 * flops as f64,
+                run: Box::new(move || {
+                    let plain = Epilogue { bias: Some(&bias), ..Epilogue::default() };
+                    let bounded = Epilogue { activation: Some(Unary::Relu6), ..plain };
+                    let images = Images::pixels(&x, 1, [size; 2], inputs);
+                    if chained {
+                        let links = [(0, bounded), (1, bounded), (2, plain)];
+                        run_chain(&links.map(|(i, epilogue)| Link { conv: &convs[i], epilogue }), &mut out, &images);
+                    } else {
+                        convs[0].run(&mut first, middle, &images, &bounded);
+                        convs[1].run(&mut second, middle, &Images::pixels(&first, 1, [size; 2], middle), &bounded);
+                        convs[2].run(&mut out, outputs, &Images::pixels(&second, 1, [small; 2], middle), &plain);
+                    }
+                    black_box(&out);
+                }),
+            });
+        }
     }
     layers
 }

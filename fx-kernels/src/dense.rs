@@ -5,7 +5,9 @@
 //! the cache.
 
 mod block;
+mod chain;
 mod conv;
+mod depthwise;
 mod epilogue;
 mod images;
 mod left;
@@ -19,6 +21,7 @@ mod tile;
 mod window;
 mod winograd;
 
+pub use chain::{Link, run_chain};
 pub use conv::{Algorithm, ConvShape, PackedConv};
 pub use epilogue::{Epilogue, Residual};
 pub use images::{Images, Layout};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::kernels::{Copy, Known, Lowered, Packs, Site, Wanted, lower};
+use super::kernels::{Copy, Kernel, Known, Lowered, Packs, Site, Wanted, lower};
 use super::layout::Layout;
 use super::memory::assign;
 use super::plan::{Action, Form, Plan, Source, Step};
@@ -79,6 +79,9 @@ struct Held {
     place: Arg<Known>,
     meta: Arg<Meta>,
 }
+
+/// What a kernel reads.
+type Operands = SmallVec<[Wanted; 4]>;
 
 struct Builder<'a> {
     module: &'a GraphModule,
@@ -214,6 +217,7 @@ impl Builder<'_> {
         let results = layouts(meta)?;
         let Lowered { kernel, operands, output, parts } =
             lower(&Site { function, args, kwargs, results: &results, packs: self.packs })?;
+        let (kernel, operands) = self.chained(&kernel, &operands).unwrap_or((kernel, operands));
         let registers = operands.iter().map(|wanted| self.laid(id, wanted)).collect();
         let in_place = operands.iter().position(|wanted| wanted.in_place);
         let action = Action::Kernel { kernel, operands: registers, in_place, buffer: usize::MAX };
@@ -228,6 +232,26 @@ impl Builder<'_> {
             Arg::Value(Known::Value(layout, part))
         });
         Some(Arg::Tuple(parts.collect()))
+    }
+
+    /// A kernel for a call and for the last step, whose result it reads first and nobody else does. That step is gone then.
+    fn chained(&mut self, kernel: &Arc<dyn Kernel>, operands: &[Wanted]) -> Option<(Arc<dyn Kernel>, Operands)> {
+        let (last, [first, rest @ ..]) = (self.steps.last()?, operands) else { return None };
+        let Action::Kernel { kernel: before, operands: read, in_place: None, .. } = &last.action else { return None };
+        let layout = last.layout.as_ref()?;
+        let alone = self.module.graph().get(last.node)?.users().len() == 1;
+        let reads = |wanted: &Wanted| wanted.register == last.into;
+        if !alone || !reads(first) || rest.iter().any(reads) || !layout.is(&first.layout) {
+            return None;
+        }
+        let kernel = kernel.after(&**before)?;
+        let lies = |register: &usize| Some(Wanted::new(*register, self.steps[*register].layout.clone()?));
+        let operands = read.iter().map(lies).chain(rest.iter().cloned().map(Some)).collect::<Option<_>>()?;
+        // What lies between is neither written to memory nor read.
+        let between = layout.numel() * layout.dtype.size();
+        self.work = (self.work.0 + last.flops, (self.work.1 + last.bytes).saturating_sub(2 * between));
+        self.steps.pop();
+        Some((kernel, operands))
     }
 
     /// The register of a value that lies as it is wanted: its own, or that of a copy.

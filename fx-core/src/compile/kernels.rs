@@ -3,6 +3,7 @@
 //! A kernel is chosen when shapes are known. What has none runs as the op itself.
 
 mod attention;
+mod conv;
 mod copy;
 mod norm;
 mod pointwise;
@@ -27,6 +28,7 @@ use crate::ops::{Function, functions as ops};
 use crate::tensor::{DType, Dims, Tensor};
 use crate::value::Meta;
 
+use conv::Convs;
 pub(super) use copy::Copy;
 
 /// The operands of a kernel that are not known before a run; None is what the output already holds.
@@ -39,6 +41,17 @@ pub(super) trait Kernel: Send + Sync {
 
     /// What it is, in a printed plan.
     fn describe(&self) -> String;
+
+    /// The convolutions that it is.
+    fn convs(&self) -> Option<&Convs> {
+        None
+    }
+
+    /// A kernel for this one, whose first operand is what another gives that nobody else reads, and that other one, if
+    /// that is faster. Its operands are the other's and then this one's but the first.
+    fn after(&self, _before: &dyn Kernel) -> Option<Arc<dyn Kernel>> {
+        None
+    }
 }
 
 /// What a plan knows of an argument before a run.
@@ -82,6 +95,7 @@ impl Lowered {
 }
 
 /// An operand: its register, and how it has to lie.
+#[derive(Clone)]
 pub(super) struct Wanted {
     pub(super) register: usize,
     pub(super) layout: Layout,
@@ -107,7 +121,7 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     let function = site.function;
     let is = |others: &[Function]| others.contains(&function);
     if is(&[ops::conv2d, ops::conv2d_pointwise]) {
-        product::conv2d(site)
+        conv::conv2d(site)
     } else if is(&[ops::linear, ops::linear_pointwise]) {
         product::linear(site)
     } else if function == ops::addmm {

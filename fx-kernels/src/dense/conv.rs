@@ -1,6 +1,9 @@
 //! Convolutions of images with the channels last.
 
-use super::epilogue::{Epilogue, Residual};
+use std::ops::Range;
+
+use super::depthwise::Depthwise;
+use super::epilogue::Epilogue;
 use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::panels::Panels;
@@ -75,6 +78,15 @@ enum Weights {
     Winograd(Winograd),
 }
 
+/// Which lines of an image are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    /// The first one's number in the image.
+    pub(crate) first: usize,
+    /// The lines that the image has.
+    pub(crate) height: usize,
+}
+
 impl ConvShape {
     /// A convolution of single pixels.
     pub fn pointwise(inputs: usize, outputs: usize) -> Self {
@@ -89,6 +101,19 @@ impl ConvShape {
             let padded = input[i] + self.before[i] + self.after[i];
             if padded < window { 0 } else { (padded - window) / self.stride[i] + 1 }
         })
+    }
+
+    /// The lines of an image of some height that lines of the output are computed from, and how many lines of padding are
+    /// above these.
+    pub(crate) fn lines_read(&self, lines: &Range<usize>, height: usize) -> (Range<usize>, usize) {
+        if lines.is_empty() {
+            return (0..0, 0);
+        }
+        let window = self.dilation[0] * (self.kernel[0].max(1) - 1) + 1;
+        let (first, end) = (lines.start * self.stride[0], (lines.end - 1) * self.stride[0] + window);
+        let start = first.saturating_sub(self.before[0]).min(height);
+        let end = end.saturating_sub(self.before[0]).clamp(start, height);
+        (start..end, self.before[0].saturating_sub(first))
     }
 
     /// The algorithm that is fastest for an output of so many pixels, those of all images together.
@@ -176,6 +201,12 @@ impl PackedConv {
         &self.shape
     }
 
+    /// The products for each pixel of the output, by the definition.
+    pub(crate) fn products(&self) -> usize {
+        let ConvShape { inputs, outputs, kernel, groups, .. } = self.shape;
+        inputs / groups * outputs * kernel[0] * kernel[1]
+    }
+
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
         match &self.weights {
@@ -191,59 +222,77 @@ impl PackedConv {
     /// # Panics
     /// If an operand is too short.
     pub fn run(&self, out: &mut [f32], stride: usize, images: &Images<'_>, epilogue: &Epilogue<'_>) {
+        let [height, width] = self.shape.output(images.size);
+        let whole = Held { first: 0, height: images.size[0] };
         if let Weights::Lines(_) = self.weights {
-            let [above, left] = self.shape.before;
-            let padding = [[above, self.shape.after[0]], [left, self.shape.after[1]]];
-            let area = self.shape.output(images.size).into_iter().product::<usize>();
+            // One by one, so that what is copied stays in the cache.
             for image in 0..images.batch {
-                let first = image * area;
-                let residual = epilogue.residual.map(|Residual { data, stride }| Residual {
-                    data: &data[(first * stride).min(data.len())..],
-                    stride,
-                });
-                let epilogue = Epilogue { residual, ..*epilogue };
-                let start = (first * stride).min(out.len());
-                images.one(image).with_padding(self.shape.inputs, padding, |images| {
-                    self.run_pixels(&mut out[start..], stride, images, &epilogue);
-                });
+                let row = image * height * width;
+                let start = (row * stride).min(out.len());
+                let out = &mut out[start..];
+                self.run_lines(out, stride, &images.one(image), whole, 0..height, &epilogue.at_row(row));
             }
         } else {
-            images.with_pixels(self.shape.inputs, |images| self.run_pixels(out, stride, images, epilogue));
+            self.run_lines(out, stride, images, whole, 0..height, epilogue);
         }
     }
 
-    /// As [`run`](Self::run), of images with the channels last, and padded if the weights are packed for that.
-    fn run_pixels(&self, out: &mut [f32], stride: usize, images: &Images<'_>, epilogue: &Epilogue<'_>) {
-        let ConvShape { kernel, stride: step, dilation, before, .. } = self.shape;
-        let Layout::Pixels { distance: pixel } = images.layout else { return };
-        let (data, input) = (images.data, images.size);
-        let mut windows = Windows {
-            data,
-            input,
-            pixel,
-            output: self.shape.output(input),
-            kernel,
-            stride: step,
-            dilation,
-            before,
-            zeros: &self.zeros,
+    /// Computes some lines of the output from some lines of the images; all of both if there are several images.
+    ///
+    /// # Panics
+    /// If an operand is too short, or a line is missing.
+    pub(crate) fn run_lines(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        images: &Images<'_>,
+        held: Held,
+        lines: Range<usize>,
+        epilogue: &Epilogue<'_>,
+    ) {
+        let ConvShape { inputs, kernel, stride: step, dilation, before, after, .. } = self.shape;
+        let width = self.shape.output([held.height, images.size[1]])[1];
+        let (read, above) = self.shape.lines_read(&lines, held.height);
+        let read = read.start - held.first..read.end - held.first;
+        let mut run = |images: &Images<'_>, kernel: [usize; 2], before: [usize; 2]| {
+            let Layout::Pixels { distance: pixel } = images.layout else { return };
+            let (data, input, output) = (images.data, images.size, [lines.len(), width]);
+            let windows =
+                Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros: &self.zeros };
+            self.run_windows(out, stride, images.batch, windows, epilogue);
         };
         if let Weights::Lines(_) = self.weights {
-            let padded = ConvShape { before: [0; 2], after: [0; 2], ..self.shape };
-            windows = Windows { output: padded.output(input), kernel: [kernel[0], 1], before: [0; 2], ..windows };
+            let window = dilation[0] * (kernel[0].max(1) - 1) + 1;
+            let needed = if lines.is_empty() { 0 } else { (lines.len() - 1) * step[0] + window };
+            let below = needed.saturating_sub(above + read.len());
+            let padding = [[above, below], [before[1], after[1]]];
+            images.with_padding(inputs, padding, read, |images| run(images, [kernel[0], 1], [0; 2]));
+        } else {
+            images.with_pixels(inputs, read, |images| run(images, kernel, [above, before[1]]));
         }
-        let rows = images.batch * windows.output[0] * windows.output[1];
-        let left = if self.shape.is_pointwise() { Left::Rows { data, stride: pixel } } else { Left::Windows(windows) };
+    }
+
+    /// Computes the outputs of windows of so many images.
+    fn run_windows(&self, out: &mut [f32], stride: usize, batch: usize, windows: Windows<'_>, epilogue: &Epilogue<'_>) {
+        let rows = batch * windows.output[0] * windows.output[1];
+        let left = match self.shape.is_pointwise() {
+            true => Left::Rows { data: windows.data, stride: windows.pixel },
+            false => Left::Windows(windows),
+        };
         match &self.weights {
             Weights::Groups(groups) => Product { left, rows, groups, epilogue }.run(out, stride),
             Weights::Lines(panels) => {
                 Product { left, rows, groups: std::slice::from_ref(panels), epilogue }.run(out, stride);
             }
+            Weights::Depthwise(weights) if Depthwise::fits(windows.kernel) => {
+                let channels = self.shape.inputs;
+                Depthwise { windows, batch, channels, weights, epilogue }.run(self.level, out, stride);
+            }
             Weights::Depthwise(weights) => {
                 let reduction = Reduction::Weighted(weights);
                 Sliding { left, rows, channels: self.shape.inputs, reduction, epilogue }.run(self.level, out, stride);
             }
-            Weights::Winograd(winograd) => winograd.run(out, stride, images.batch, windows, epilogue),
+            Weights::Winograd(winograd) => winograd.run(out, stride, batch, windows, epilogue),
         }
     }
 }

@@ -44,6 +44,15 @@ impl Epilogue<'_> {
         }
     }
 
+    /// For the rows from one on.
+    pub(crate) fn at_row(&self, row: usize) -> Self {
+        let residual = self.residual.map(|Residual { data, stride }| {
+            let data = &data[(row * stride).min(data.len())..];
+            Residual { data, stride }
+        });
+        Self { residual, ..*self }
+    }
+
     /// The bounds, where the activation is no more than that.
     pub(crate) fn bounds(&self) -> Option<(f32, f32)> {
         match self.activation? {
@@ -72,14 +81,32 @@ impl Epilogue<'_> {
         if let Some(bias) = self.bias {
             sums = sums + load(bias.as_ptr());
         }
+        sums = self.add(sums, row, to, load);
+        if let Some((low, high)) = self.bounds() {
+            sums = V::splat(high).min(V::splat(low).max(sums));
+        }
+        sums
+    }
+
+    /// Whether matrices are added.
+    pub(crate) fn adds(&self) -> bool {
+        self.accumulate || self.residual.is_some()
+    }
+
+    /// A vector of sums of a row, with the matrices that are added; see [`finish`](Self::finish).
+    #[inline(always)]
+    pub(crate) fn add<V: Vector<Elem = f32>>(
+        &self,
+        mut sums: V,
+        row: usize,
+        to: *const f32,
+        load: impl Fn(*const f32) -> V,
+    ) -> V {
         if self.accumulate {
             sums = sums + load(to);
         }
         if let Some(residual) = self.residual {
             sums = sums + load(residual.data.as_ptr().wrapping_add(row * residual.stride));
-        }
-        if let Some((low, high)) = self.bounds() {
-            sums = V::splat(high).min(V::splat(low).max(sums));
         }
         sums
     }

@@ -1,6 +1,7 @@
 //! Images as operands, with the channels last or first.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use crate::threads::for_each_piece;
 
@@ -50,22 +51,35 @@ impl<'a> Images<'a> {
         Self { data: &self.data[first.min(self.data.len())..], batch: 1, ..*self }
     }
 
-    /// Lends the images with the channels last: themselves, or a copy.
-    pub(crate) fn with_pixels(&self, channels: usize, f: impl FnOnce(&Images<'_>)) {
+    /// Lends some lines of the images, all of them if there are several, with the channels last: themselves, or a copy.
+    pub(crate) fn with_pixels(&self, channels: usize, lines: Range<usize>, f: impl FnOnce(&Images<'_>)) {
         match self.layout {
-            Layout::Pixels { .. } => f(self),
-            Layout::Planes => self.with_padding(channels, [[0; 2]; 2], f),
+            Layout::Pixels { .. } if lines == (0..self.size[0]) => f(self),
+            Layout::Pixels { distance } if self.batch == 1 => {
+                let start = lines.start * self.size[1] * distance;
+                let data = &self.data[start.min(self.data.len())..];
+                f(&Images { data, size: [lines.len(), self.size[1]], ..*self });
+            }
+            _ => self.with_padding(channels, [[0; 2]; 2], lines, f),
         }
     }
 
-    /// Lends a copy with the channels last, and with zeros around: above and below, on the left and on the right.
+    /// Lends a copy of some lines with the channels last, and with zeros around: above and below, on the left and on the
+    /// right.
     ///
     /// The copy is followed by as many zeros as are in a padded line, so that a window's line may be read as one run.
-    pub(crate) fn with_padding(&self, channels: usize, padding: [[usize; 2]; 2], f: impl FnOnce(&Images<'_>)) {
+    pub(crate) fn with_padding(
+        &self,
+        channels: usize,
+        padding: [[usize; 2]; 2],
+        lines: Range<usize>,
+        f: impl FnOnce(&Images<'_>),
+    ) {
         thread_local! {
             static COPY: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
         }
-        let size = [0, 1].map(|i| self.size[i] + padding[i][0] + padding[i][1]);
+        let size = [lines.len(), self.size[1]];
+        let size = [0, 1].map(|i| size[i] + padding[i][0] + padding[i][1]);
         let line = size[1] * channels;
         let len = self.batch * size[0] * line;
         // Taken out while in use, so that a convolution within a convolution gets memory of its own.
@@ -76,10 +90,10 @@ impl<'a> Images<'a> {
         for_each_piece(&mut copy[..len], line, 4 * len, |index, line| {
             let (image, y) = (index / size[0], (index % size[0]).wrapping_sub(padding[0][0]));
             let (before, after) = (padding[1][0] * channels, padding[1][1] * channels);
-            if y < self.size[0] {
+            if y < lines.len() {
                 let end = line.len() - after;
                 line[..before].fill(0.0);
-                self.copy_line(image, y, channels, &mut line[before..end]);
+                self.copy_line(image, lines.start + y, channels, &mut line[before..end]);
                 line[end..].fill(0.0);
             } else {
                 line.fill(0.0);

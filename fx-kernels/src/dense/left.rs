@@ -66,8 +66,10 @@ impl Left<'_> {
     pub(crate) fn fill(&self, rows: Range<usize>, table: &mut [*const f32]) {
         match self {
             Left::Rows { data, stride } => {
-                for (row, place) in rows.zip(table) {
-                    *place = data.as_ptr().wrapping_add(row * stride);
+                let mut from = data.as_ptr().wrapping_add(rows.start * stride);
+                for place in &mut table[..rows.len()] {
+                    *place = from;
+                    from = from.wrapping_add(*stride);
                 }
             }
             Left::Windows(windows) => windows.fill(rows, windows.data.as_ptr(), windows.pixel, table),

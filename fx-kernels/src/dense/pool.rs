@@ -86,7 +86,7 @@ impl Pool {
     /// If an operand is too short, or the processor does not have the level.
     pub fn run_at(&self, level: Level, out: &mut [f32], stride: usize, images: &Images<'_>) {
         let PoolShape { channels, kernel, stride: step, dilation, before, output, .. } = self.shape;
-        images.with_pixels(channels, |images| {
+        images.with_pixels(channels, 0..images.size[0], |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
             let (data, input, zeros) = (images.data, images.size, &self.nothing);
             let windows = Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros };

@@ -9,6 +9,8 @@ use std::ops::Range;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use smallvec::SmallVec;
+
 use super::Epilogue;
 use super::block::Block;
 use super::left::Left;
@@ -146,10 +148,9 @@ impl Product<'_> {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
             if split.steps.count == 1 && panels.inner() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
                 // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
+                let slices: SmallVec<[_; 8]> = set.map(|index| self.slice(split, group, index, 0)).collect();
                 for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
-                    for index in set.clone() {
-                        self.tile(&self.slice(split, group, index, 0), table, place(tile, usize::MAX, null()), out);
-                    }
+                    slices.iter().for_each(|slice| self.tile(slice, table, place(tile, usize::MAX, null()), out));
                 }
                 return;
             }

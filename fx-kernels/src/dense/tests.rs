@@ -140,6 +140,127 @@ fn convolutions() {
     }
 }
 
+/// With all that follows, also where the image is smaller than the window.
+#[test]
+fn depthwise_convolutions() {
+    for (taps, dilation, input, channels) in [
+        (3, 1, [9, 8], 37),
+        (5, 1, [9, 8], 16),
+        (3, 2, [3, 17], 5),
+        (5, 1, [2, 3], 40),
+        (5, 2, [1, 1], 3),
+        (3, 9, [4, 4], 8),
+    ] {
+        let plain = ConvShape { groups: channels, kernel: [taps; 2], ..ConvShape::pointwise(channels, channels) };
+        for stride in [1, 2, 3] {
+            let around = [dilation * (taps / 2); 2];
+            let shape =
+                ConvShape { stride: [stride, 1], dilation: [dilation; 2], before: around, after: around, ..plain };
+            let [height, width] = shape.output(input);
+            let (batch, rows) = (2, 2 * height * width);
+            let x = numbers(batch * input[0] * input[1] * channels, 1);
+            let (w, bias) = (numbers(channels * taps * taps, 2), numbers(channels, 3));
+            let residual = numbers(rows * channels, 4);
+            let sums = definition(&x, &w, &shape, batch, input, channels);
+            for (level, case) in Level::available().flat_map(|level| (0..8).map(move |case| (level, case))) {
+                let epilogue = Epilogue {
+                    bias: (case & 1 > 0).then_some(&bias),
+                    residual: (case & 2 > 0).then_some(Residual { data: &residual, stride: channels }),
+                    accumulate: case & 4 > 0,
+                    activation: [None, Some(Unary::Relu), Some(Unary::Clamp(-0.1, 0.2)), Some(Unary::Sigmoid)]
+                        [case % 4],
+                };
+                let mut out = vec![0.25; rows * (channels + 1)];
+                let images = Images::pixels(&x, batch, input, channels);
+                PackedConv::at(level, &w, shape, Algorithm::Direct).run(&mut out, channels + 1, &images, &epilogue);
+                for (i, sum) in sums.iter().enumerate() {
+                    let mut want = sum + if case & 1 > 0 { f64::from(bias[i % channels]) } else { 0.0 };
+                    want += if case & 2 > 0 { f64::from(residual[i]) } else { 0.0 };
+                    want += if case & 4 > 0 { 0.25 } else { 0.0 };
+                    let want = match case % 4 {
+                        1 => want.max(0.0),
+                        2 => want.clamp(-0.1, 0.2),
+                        3 => 1.0 / (1.0 + (-want).exp()),
+                        _ => want,
+                    };
+                    let got = out[i / channels * (channels + 1) + i % channels];
+                    close(got, want, taps * taps, &format!("{level:?} {shape:?} case {case} at {i}"));
+                }
+                assert!(out.chunks(channels + 1).all(|row| row[channels] == 0.25), "a gap was written");
+            }
+        }
+    }
+}
+
+/// One after the other, and a few lines at a time.
+#[test]
+fn chains_are_as_their_convolutions() {
+    let window = |channels, stride, dilation: usize| {
+        let around = [dilation; 2];
+        let shape = ConvShape {
+            kernel: [3; 2],
+            stride: [stride; 2],
+            dilation: around,
+            before: around,
+            after: around,
+            ..ConvShape::pointwise(channels, channels)
+        };
+        ConvShape { groups: channels, ..shape }
+    };
+    let first = ConvShape { outputs: 20, groups: 1, ..window(3, 2, 1) };
+    let lines = ConvShape { kernel: [5, 1], before: [4, 0], after: [1, 0], groups: 2, ..ConvShape::pointwise(20, 8) };
+    let point = ConvShape::pointwise;
+    let chains = [
+        vec![point(7, 20), window(20, 1, 1), point(20, 9)],
+        vec![first, window(20, 2, 1), point(20, 9)],
+        vec![point(7, 20), window(20, 1, 2), lines],
+        vec![window(20, 2, 1), lines, ConvShape { inputs: 8, outputs: 5, groups: 1, ..window(8, 3, 1) }],
+        vec![point(7, 48), ConvShape { outputs: 32, groups: 1, ..window(48, 1, 1) }, point(32, 40)],
+        vec![lines],
+    ];
+    let (batch, size) = (3, [19, 8]);
+    for (level, (case, shapes)) in
+        Level::available().flat_map(|level| chains.iter().enumerate().map(move |c| (level, c)))
+    {
+        let convs: Vec<_> = shapes
+            .iter()
+            .map(|shape| {
+                let taps = shape.kernel[0] * shape.kernel[1];
+                let weight = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
+                PackedConv::at(level, &weight, *shape, Algorithm::Direct)
+            })
+            .collect();
+        let (inputs, last) = (shapes[0].inputs, shapes[shapes.len() - 1].outputs);
+        let x = numbers(batch * size[0] * size[1] * inputs, 1);
+        let [height, width] = shapes.iter().fold(size, |size, shape| shape.output(size));
+        let (bias, residual) = (numbers(64, 3), numbers(batch * height * width * last, 4));
+        let epilogue = |index: usize| {
+            let activation = Some([Unary::Relu6, Unary::Sigmoid, Unary::Relu][index]);
+            let plain = Epilogue { bias: Some(&bias), activation, ..Epilogue::default() };
+            let residual = Some(Residual { data: &residual, stride: last });
+            if index + 1 == shapes.len() { Epilogue { residual, accumulate: true, ..plain } } else { plain }
+        };
+        for planes in [false, true] {
+            let images = if planes { Images::planes(&x, batch, size) } else { Images::pixels(&x, batch, size, inputs) };
+            let mut want = (x.clone(), size);
+            for (index, conv) in convs.iter().enumerate() {
+                let output = conv.shape().output(want.1);
+                let mut out = vec![0.25; batch * output[0] * output[1] * conv.shape().outputs];
+                let between = Images::pixels(&want.0, batch, want.1, conv.shape().inputs);
+                conv.run(&mut out, conv.shape().outputs, if index == 0 { &images } else { &between }, &epilogue(index));
+                want = (out, output);
+            }
+            let links: Vec<_> =
+                convs.iter().enumerate().map(|(i, conv)| Link { conv, epilogue: epilogue(i) }).collect();
+            for cache in [0, 500, 3000, usize::MAX] {
+                let mut got = vec![0.25; want.0.len()];
+                chain::run_within(&links, &mut got, &images, cache);
+                assert!(got == want.0, "{level:?} case {case}, planes {planes}, {cache} numbers at a time");
+            }
+        }
+    }
+}
+
 /// What follows, gaps between pixels, infinities and NaN, as by the definition.
 #[test]
 fn winograd_is_as_direct() {

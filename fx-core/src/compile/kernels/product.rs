@@ -1,20 +1,21 @@
-//! Products with known weights: convolutions and linear layers, with what follows them; and products of two values.
+//! Products of matrices: linear layers, with known weights and what follows them, and products of two values.
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Images, PackedConv, PackedLinear, Residual};
+use fx_kernels::dense::{Epilogue, PackedLinear, Residual};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::{Matrix, gemm};
 use smallvec::smallvec;
 
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
-use crate::ops::kind::{self, Padding};
+use crate::ops::kind;
 use crate::ops::{Attr, functions as ops};
 use crate::tensor::{DType, Scalar, Tensor, view};
 
 /// What follows a product.
-struct Follow {
+#[derive(Clone)]
+pub(super) struct Follow {
     bias: Option<Tensor>,
     activation: Option<Unary>,
 }
@@ -22,13 +23,13 @@ struct Follow {
 impl Follow {
     /// Of a call whose operands are `input, weight, bias` and, if it is fused, `other`, which must have the result's
     /// shape.
-    fn of(site: &Site<'_>) -> Option<Self> {
+    pub(super) fn of(site: &Site<'_>) -> Option<Self> {
         let text = site.attribute::<kind::string>("attr", "none".into())?;
         let activation = if text == "none" { None } else { Some(text.parse::<Attr>().ok()?.0) };
         Some(Self { bias: site.optional(2)?, activation })
     }
 
-    fn epilogue<'a>(&'a self, residual: Option<Option<&'a [f32]>>, stride: usize) -> Epilogue<'a> {
+    pub(super) fn epilogue<'a>(&'a self, residual: Option<Option<&'a [f32]>>, stride: usize) -> Epilogue<'a> {
         Epilogue {
             bias: self.bias.as_ref().and_then(Tensor::as_slice),
             residual: residual.flatten().map(|data| Residual { data, stride }),
@@ -37,85 +38,19 @@ impl Follow {
         }
     }
 
-    fn describe(&self, residual: bool) -> String {
+    pub(super) fn describe(&self, residual: bool) -> String {
         let activation = self.activation.map(|activation| format!(" + {activation}")).unwrap_or_default();
         format!("{}{activation}", if residual { " + add" } else { "" })
     }
 }
 
 /// The operand `other` of a fused call: None if the kernel cannot add it, else its register if there is one.
-fn other(site: &Site<'_>, layout: &Layout) -> Option<Option<Wanted>> {
+pub(super) fn other(site: &Site<'_>, layout: &Layout) -> Option<Option<Wanted>> {
     if site.arg(3).is_none() {
         return Some(None);
     }
     let (other, register) = site.value(3)?;
     (other.shape == layout.shape).then(|| Some(Wanted::new(register, layout.clone()).in_place()))
-}
-
-struct Conv {
-    packed: Arc<PackedConv>,
-    /// Whether the input's channels are first.
-    planes: bool,
-    batch: usize,
-    input: [usize; 2],
-    follow: Follow,
-    residual: bool,
-}
-
-pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
-    let (input, register) = site.value(0)?;
-    let (weight, weight_shape) = site.weight(1)?;
-    let [batch, inputs, height, width] = *input.shape.as_array()?;
-    let [outputs, _, kernel @ ..] = *weight_shape.as_array::<4>()?;
-    let stride = site.attribute::<kind::pair>("stride", [1; 2])?;
-    let dilation = site.attribute::<kind::pair>("dilation", [1; 2])?;
-    let around: [usize; 2] = match site.attribute::<kind::margin2>("padding", Padding::Explicit([0; 2]))? {
-        Padding::Explicit(amounts) => amounts.map(|amount| 2 * amount),
-        Padding::Same => std::array::from_fn(|i| dilation[i] * (kernel[i] - 1)),
-        Padding::Valid => [0; 2],
-    };
-    let groups = usize::try_from(site.attribute::<kind::int>("groups", 1)?).ok()?;
-    let before = around.map(|amount| amount / 2);
-    let after = [around[0] - before[0], around[1] - before[1]];
-    let shape = ConvShape { inputs, outputs, kernel, stride, dilation, before, after, groups };
-    let output = Layout::channels_last(DType::F32, site.shape());
-    let other = other(site, &output)?;
-    // A first layer reads images as they come.
-    let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
-    let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
-    let wanted = Wanted::new(register, wanted);
-    let algorithm = shape.algorithm(output.numel() / outputs.max(1));
-    let kernel = Conv {
-        planes,
-        packed: site.packs.conv(weight, shape, algorithm)?,
-        batch,
-        input: [height, width],
-        follow: Follow::of(site)?,
-        residual: other.is_some(),
-    };
-    let operands = [wanted].into_iter().chain(other).collect();
-    Some(Lowered::new(kernel, operands, output))
-}
-
-impl Kernel for Conv {
-    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let ConvShape { inputs, outputs, .. } = *self.packed.shape();
-        let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
-        let data = &operands[0].unwrap_or(&[])[..self.batch * inputs * self.input[0] * self.input[1]];
-        let images = match self.planes {
-            true => Images::planes(data, self.batch, self.input),
-            false => Images::pixels(data, self.batch, self.input, inputs),
-        };
-        self.packed.run(out, outputs, &images, &epilogue);
-    }
-
-    fn describe(&self) -> String {
-        let ConvShape { kernel: [h, w], stride, groups, .. } = *self.packed.shape();
-        let stride = if stride == [1; 2] { String::new() } else { format!("/{}", stride[0]) };
-        let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
-        let by = if self.packed.algorithm() == Algorithm::Winograd { " by Winograd" } else { "" };
-        format!("conv {h}x{w}{stride}{groups}{by}{}", self.follow.describe(self.residual))
-    }
 }
 
 struct Linear {

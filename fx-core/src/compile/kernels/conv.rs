@@ -1,0 +1,125 @@
+//! Convolutions with known weights and what follows them; several of them, one after the other, where what lies between
+//! would leave the cache.
+
+use std::sync::Arc;
+
+use fx_kernels::dense::{Algorithm, ConvShape, Images, Link, PackedConv, run_chain};
+use smallvec::{SmallVec, smallvec};
+
+use super::product::{Follow, other};
+use super::{Kernel, Lowered, Operands, Site, Wanted};
+use crate::compile::layout::Layout;
+use crate::ops::kind::{self, Padding};
+use crate::tensor::DType;
+
+/// A convolution with what follows it.
+#[derive(Clone)]
+struct Conv {
+    packed: Arc<PackedConv>,
+    follow: Follow,
+    residual: bool,
+}
+
+/// Convolutions of images, each of what the one before gives.
+pub(in crate::compile) struct Convs {
+    convs: SmallVec<[Conv; 1]>,
+    /// Whether the input's channels are first.
+    planes: bool,
+    batch: usize,
+    input: [usize; 2],
+}
+
+pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let (weight, weight_shape) = site.weight(1)?;
+    let [batch, inputs, height, width] = *input.shape.as_array()?;
+    let [outputs, _, kernel @ ..] = *weight_shape.as_array::<4>()?;
+    let stride = site.attribute::<kind::pair>("stride", [1; 2])?;
+    let dilation = site.attribute::<kind::pair>("dilation", [1; 2])?;
+    let around: [usize; 2] = match site.attribute::<kind::margin2>("padding", Padding::Explicit([0; 2]))? {
+        Padding::Explicit(amounts) => amounts.map(|amount| 2 * amount),
+        Padding::Same => std::array::from_fn(|i| dilation[i] * (kernel[i] - 1)),
+        Padding::Valid => [0; 2],
+    };
+    let groups = usize::try_from(site.attribute::<kind::int>("groups", 1)?).ok()?;
+    let before = around.map(|amount| amount / 2);
+    let after = [around[0] - before[0], around[1] - before[1]];
+    let shape = ConvShape { inputs, outputs, kernel, stride, dilation, before, after, groups };
+    let output = Layout::channels_last(DType::F32, site.shape());
+    let other = other(site, &output)?;
+    // A first layer reads images as they come.
+    let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
+    let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
+    let wanted = Wanted::new(register, wanted);
+    let algorithm = shape.algorithm(output.numel() / outputs.max(1));
+    let packed = site.packs.conv(weight, shape, algorithm)?;
+    let conv = Conv { packed, follow: Follow::of(site)?, residual: other.is_some() };
+    let kernel = Convs { convs: smallvec![conv], planes, batch, input: [height, width] };
+    let operands = [wanted].into_iter().chain(other).collect();
+    Some(Lowered::new(kernel, operands, output))
+}
+
+impl Conv {
+    fn describe(&self) -> String {
+        let ConvShape { kernel: [h, w], stride, groups, .. } = *self.packed.shape();
+        let stride = if stride == [1; 2] { String::new() } else { format!("/{}", stride[0]) };
+        let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
+        let by = if self.packed.algorithm() == Algorithm::Winograd { " by Winograd" } else { "" };
+        format!("conv {h}x{w}{stride}{groups}{by}{}", self.follow.describe(self.residual))
+    }
+
+    /// Whether it may be part of a chain: the tiles of Winograd's algorithm depend on where a band begins.
+    fn is_direct(&self) -> bool {
+        self.packed.algorithm() == Algorithm::Direct
+    }
+}
+
+impl Convs {
+    /// The height and width of the result.
+    fn output(&self) -> [usize; 2] {
+        self.convs.iter().fold(self.input, |size, conv| conv.packed.shape().output(size))
+    }
+}
+
+impl Kernel for Convs {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let (first, last) = (&self.convs[0].packed, self.convs.len() - 1);
+        let inputs = first.shape().inputs;
+        let data = &operands[0].unwrap_or(&[])[..self.batch * inputs * self.input[0] * self.input[1]];
+        let images = match self.planes {
+            true => Images::planes(data, self.batch, self.input),
+            false => Images::pixels(data, self.batch, self.input, inputs),
+        };
+        let link = |index: usize| {
+            let conv = &self.convs[index];
+            let residual = operands.get(1).copied().filter(|_| index == last);
+            Link { conv: &conv.packed, epilogue: conv.follow.epilogue(residual, conv.packed.shape().outputs) }
+        };
+        match last {
+            0 => first.run(out, first.shape().outputs, &images, &link(0).epilogue),
+            _ => run_chain(&(0..=last).map(link).collect::<SmallVec<[_; 4]>>(), out, &images),
+        }
+    }
+
+    fn describe(&self) -> String {
+        self.convs.iter().map(Conv::describe).collect::<Vec<_>>().join(", ")
+    }
+
+    fn convs(&self) -> Option<&Convs> {
+        Some(self)
+    }
+
+    fn after(&self, before: &dyn Kernel) -> Option<Arc<dyn Kernel>> {
+        /// An image of so many numbers stays in the cache from one convolution to the next.
+        const SMALL: usize = 64 * 1024;
+        /// Bytes of weights that stay in it beside the images: they are read again for each band.
+        const LIGHT: usize = 512 * 1024;
+        let (before, [conv]) = (before.convs()?, &self.convs[..]) else { return None };
+        let previous = before.convs.last()?;
+        let between = before.output().iter().product::<usize>() * previous.packed.shape().outputs;
+        let convs: SmallVec<[Conv; 1]> = before.convs.iter().chain([conv]).cloned().collect();
+        let weights = convs.iter().map(|conv| conv.packed.bytes()).sum::<usize>();
+        let chained = between > SMALL && weights < LIGHT && convs.iter().all(Conv::is_direct) && !previous.residual;
+        chained.then(|| Arc::new(Convs { convs, ..*before }) as Arc<dyn Kernel>)
+    }
+}

@@ -1,0 +1,188 @@
+//! Convolutions one after the other, a few lines at a time: what lies between them never leaves the cache.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::conv::{ConvShape, Held, PackedConv};
+use super::epilogue::Epilogue;
+use super::images::Images;
+use crate::threads::{Shared, for_each, num_threads};
+
+/// The numbers between the convolutions that stay in the second-level cache beside weights and results.
+const CACHE: usize = 144 * 1024;
+
+/// A convolution of a chain, and what follows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    /// The convolution.
+    pub conv: &'a PackedConv,
+    /// What is done with its sums. Only the last link's may read other matrices than the bias.
+    pub epilogue: Epilogue<'a>,
+}
+
+/// As many as most chains have links.
+type Few<T> = SmallVec<[T; 6]>;
+
+/// What lies between two links: some lines of an image, as they are needed.
+#[derive(Debug)]
+struct Between {
+    /// The image's height.
+    height: usize,
+    /// The numbers in a line.
+    line: usize,
+    /// Where its lines are in the thread's memory.
+    start: usize,
+    /// The lines that are there.
+    held: Range<usize>,
+}
+
+/// Applies convolutions to images, each to what the one before gives; the output's channels are last, without gaps.
+///
+/// The last convolution's output is computed a few lines at a time, and of all that comes before only the lines that these
+/// need: nothing is computed twice by a thread, and what lies between two convolutions stays in the cache. The result of
+/// direct convolutions is the same as that of one after the other; with Winograd's algorithm roundings depend on how the
+/// lines are split.
+///
+/// # Panics
+/// If an operand is too short, the channels of two links differ, or there are no links.
+pub fn run_chain(links: &[Link<'_>], out: &mut [f32], images: &Images<'_>) {
+    run_within(links, out, images, CACHE);
+}
+
+/// As [`run_chain`], with so many numbers between the convolutions.
+pub(crate) fn run_within(links: &[Link<'_>], out: &mut [f32], images: &Images<'_>, cache: usize) {
+    let Some(last) = links.last() else { panic!("a chain has at least one convolution") };
+    let mut sizes: Few<_> = smallvec![images.size];
+    for (link, next) in links.iter().zip(links.iter().skip(1).map(Some).chain([None])) {
+        let [height, width] = link.conv.shape().output(sizes[sizes.len() - 1]);
+        let channels = link.conv.shape().outputs;
+        assert!(next.is_none_or(|next| next.conv.shape().inputs == channels), "{channels} channels are not the next's");
+        assert!(next.is_none() || link.epilogue.residual.is_none() && !link.epilogue.accumulate, "only the last adds");
+        sizes.push([height, width]);
+    }
+    let [height, width] = sizes[links.len()];
+    let line = width * last.conv.shape().outputs;
+    assert!(images.batch * height * line <= out.len(), "the result does not fit");
+    if images.batch * height * line == 0 {
+        return;
+    }
+    // An image is split only where there would be nothing to do for some threads: at a cut lines are computed twice.
+    let threads = num_threads();
+    let parts = if images.batch.is_multiple_of(threads) { 1 } else { threads.min(height) };
+    let flops = |link: &Link<'_>, size: &[usize; 2]| 2 * size[0] * size[1] * link.conv.products();
+    let work = images.batch * links.iter().zip(&sizes[1..]).map(|(link, size)| flops(link, size)).sum::<usize>();
+    let out = Shared(out.as_mut_ptr());
+    for_each(images.batch * parts, work, |task| {
+        let (image, part) = (task / parts, task % parts);
+        let lines = part * height / parts..(part + 1) * height / parts;
+        let first = image * height + lines.start;
+        // SAFETY: tasks have lines of their own, all of which are in the output (seen above).
+        let out = unsafe { std::slice::from_raw_parts_mut(out.at(first * line), lines.len() * line) };
+        let epilogue = last.epilogue.at_row(first * width);
+        Task { links, sizes: &sizes, images: images.one(image), epilogue, cache }.run(lines, out);
+    });
+}
+
+/// Some lines of an image of the output.
+struct Task<'a> {
+    links: &'a [Link<'a>],
+    /// The sizes of the input and of what each link gives.
+    sizes: &'a [[usize; 2]],
+    images: Images<'a>,
+    /// The last link's, from the first of the lines on.
+    epilogue: Epilogue<'a>,
+    /// How many numbers may lie between the links, if possible.
+    cache: usize,
+}
+
+impl Task<'_> {
+    fn run(&self, lines: Range<usize>, out: &mut [f32]) {
+        thread_local! {
+            static SCRATCH: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+        }
+        let count = (1..=lines.len()).find(|count| self.memory(lines.len().div_ceil(*count)).1 <= self.cache);
+        let count = count.unwrap_or(lines.len());
+        let (mut between, len) = self.memory(lines.len().div_ceil(count));
+        // Taken out while in use, so that a chain within a chain gets memory of its own.
+        let mut memory = SCRATCH.take();
+        memory.resize(memory.len().max(len), 0.0);
+        let line = out.len() / lines.len();
+        let mut rest = out;
+        for band in 0..count {
+            let at = |band: usize| lines.start + band * lines.len() / count;
+            let band = at(band)..at(band + 1);
+            let (out, after) = rest.split_at_mut(band.len() * line);
+            rest = after;
+            self.band(band.clone(), band.start - lines.start, &mut between, &mut memory, out);
+        }
+        SCRATCH.set(memory);
+    }
+
+    /// What lies between the links for so many lines of the output at a time, and how many numbers that takes.
+    fn memory(&self, lines: usize) -> (Few<Between>, usize) {
+        let mut between = Few::new();
+        let (mut lines, mut start) = (lines, 0);
+        for index in (1..self.links.len()).rev() {
+            let shape = self.links[index].conv.shape();
+            let [height, width] = self.sizes[index];
+            let window = shape.dilation[0] * (shape.kernel[0].max(1) - 1) + 1;
+            lines = height.min((lines.max(1) - 1) * shape.stride[0] + window);
+            let line = width * shape.inputs;
+            between.push(Between { height, line, start, held: 0..0 });
+            start += lines * line;
+        }
+        between.reverse();
+        (between, start)
+    }
+
+    /// A band of lines, of which so many of the task's come before.
+    fn band(&self, band: Range<usize>, before: usize, between: &mut [Between], memory: &mut [f32], out: &mut [f32]) {
+        // What is to be computed of what lies between, from the last to the first: what is needed and not there yet.
+        let mut new: Few<_> = smallvec![band.clone(); self.links.len()];
+        for (index, between) in between.iter_mut().enumerate().rev() {
+            let (needed, _) = self.links[index + 1].conv.shape().lines_read(&new[index + 1], between.height);
+            let kept = needed.start.max(between.held.start)..between.held.end.max(needed.start).min(needed.end);
+            if kept.is_empty() {
+                between.held = needed.start..needed.start;
+            } else {
+                let from = between.start + (kept.start - between.held.start) * between.line;
+                memory.copy_within(from..from + kept.len() * between.line, between.start);
+                between.held = kept;
+            }
+            new[index] = between.held.end..needed.end.max(between.held.end);
+        }
+        for (index, link) in self.links.iter().enumerate() {
+            let (ConvShape { inputs, outputs, .. }, lines) = (*link.conv.shape(), new[index].clone());
+            if lines.is_empty() {
+                continue;
+            }
+            let height = self.sizes[index][0];
+            // What comes before lies behind in memory.
+            let (source, target) = match index {
+                0 => (None, between.get(index)),
+                _ => (Some(&between[index - 1]), between.get(index)),
+            };
+            let split = source.map_or(memory.len(), |source| source.start);
+            let (to, from) = memory.split_at_mut(split);
+            let to = match target {
+                Some(target) => &mut to[target.start + target.held.len() * target.line..],
+                None => &mut *out,
+            };
+            let (images, first) = match source {
+                Some(Between { held, line, .. }) => {
+                    let data = &from[..held.len() * line];
+                    (Images::pixels(data, 1, [held.len(), self.sizes[index][1]], inputs), held.start)
+                }
+                None => (self.images, 0),
+            };
+            let row = before * self.sizes[index + 1][1];
+            let epilogue = if target.is_some() { link.epilogue } else { self.epilogue.at_row(row) };
+            link.conv.run_lines(to, outputs, &images, Held { first, height }, lines.clone(), &epilogue);
+            if let Some(target) = between.get_mut(index) {
+                target.held.end = lines.end;
+            }
+        }
+    }
+}

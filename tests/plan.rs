@@ -196,6 +196,41 @@ fn what_depends_on_shapes_alone_is_computed_once() {
     }
 }
 
+#[traceable]
+struct Products {
+    first: Parameter,
+    second: Parameter,
+}
+
+#[traceable]
+impl Products {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        x.linear(&self.first, None).linear(&self.second, None)
+    }
+}
+
+/// Weights that are made when they are read are packed as they are made, once, and not kept.
+#[test]
+fn plans_keep_only_packed_weights() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let lazy = |shape: [usize; 2]| {
+        let made = Arc::clone(&made);
+        Parameter::lazy(&shape, DType::F32, move || {
+            made.fetch_add(1, Ordering::Relaxed);
+            Tensor::arange(12).to(DType::F32).reshape(shape.map(|size| size as i64))
+        })
+    };
+    let model = Products { first: lazy([3, 4]), second: lazy([4, 3]) };
+    let module = traced(&model);
+    let inputs = [2, 5].map(|batch| Tensor::randn([batch, 4]));
+    let planned = inputs.clone().map(|x| module.forward(&x).unwrap());
+    assert_eq!(made.load(Ordering::Relaxed), 2);
+    for (x, planned) in inputs.iter().zip(planned) {
+        assert!(planned.all_close(&model.forward(x), 1e-5, 1e-5));
+    }
+    assert_eq!(made.load(Ordering::Relaxed), 4, "the model makes its own");
+}
+
 #[test]
 fn a_plan_follows_the_state() {
     let model = Mixed::new();
@@ -229,7 +264,7 @@ fn a_weight_that_is_made_when_read_is_packed_and_not_kept() {
     check(&module, &small);
     check(&module, &large);
     assert_eq!(results, [module.forward(&small).unwrap(), module.forward(&large).unwrap()]);
-    assert_eq!(made.load(Ordering::Relaxed), 1);
+    assert_eq!(made.load(Ordering::Relaxed), 2, "the interpreter keeps its own");
 }
 
 #[test]

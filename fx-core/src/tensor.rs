@@ -23,6 +23,7 @@ use smallvec::SmallVec;
 pub use dtype::DType;
 pub use element::{Element, Float, cast, num};
 pub(crate) use element::{dispatch, dispatch_float};
+pub(crate) use safetensors::Archive;
 pub use safetensors::{load_safetensors, load_safetensors_bytes, load_safetensors_with, save_safetensors};
 pub use scalar::Scalar;
 
@@ -192,14 +193,15 @@ impl Tensor {
         self.to_vec()
     }
 
-    /// A window on storage that is shared with the caller.
+    /// A window on storage that is shared with the caller, whose first element is at `offset`.
     ///
     /// # Panics
     /// If the layout does not lie within the storage.
-    pub(crate) fn window<T: Element>(storage: Arc<Vec<T>>, shape: Dims, strides: Dims) -> Self {
-        let last: usize = shape.iter().zip(&strides).map(|(size, stride)| size.saturating_sub(1) * stride).sum();
+    pub(crate) fn window<T: Element>(storage: Arc<Vec<T>>, offset: usize, shape: Dims, strides: Dims) -> Self {
+        let last =
+            offset + shape.iter().zip(&strides).map(|(size, stride)| size.saturating_sub(1) * stride).sum::<usize>();
         assert!(shape.contains(&0) || last < storage.len(), "the layout must lie within the storage");
-        Self { storage: T::wrap(storage), shape, strides, offset: 0 }
+        Self { storage: T::wrap(storage), shape, strides, offset }
     }
 
     /// The same storage through another layout, whose first element is `offset` after this one's.

@@ -195,6 +195,37 @@ fn a_view_is_written_as_it_is_seen() {
     remove(&path);
 }
 
+/// A large parameter is read when it is needed, from the file as it was.
+#[test]
+#[cfg(unix)]
+fn a_large_parameter_is_read_late() {
+    const SIZE: usize = 1 << 14;
+    let path = file("late");
+    let (from, to) = (Norm::new(SIZE, Vec::new()), Norm::new(SIZE, Vec::new()));
+    let numbers = Tensor::from_vec([SIZE], (0..SIZE).map(|i| i as f32).collect());
+    from.weight.set(numbers.clone()).expect("the shape is the same");
+    from.save_safetensors(&path).expect("it can be written");
+    to.load_safetensors(&path).expect("it fits");
+    assert_eq!(to.weight.version(), 1);
+    // A file that takes its place is another one, and so is none.
+    Norm::new(3, Vec::new()).save_safetensors(&path).expect("it can be written");
+    assert_eq!(to.weight.tensor(), numbers);
+    from.save_safetensors(&path).expect("it can be written");
+    to.load_safetensors(&path).expect("it fits");
+    to.save_safetensors(&path).expect("what is not read yet is read before");
+    assert_eq!(load_safetensors(&path).expect("it can be read")["weight"], numbers);
+    // One that is written to is noticed.
+    to.load_safetensors(&path).expect("it fits");
+    let mut bytes = fs::read(&path).expect("it can be read");
+    bytes.push(0);
+    fs::write(&path, bytes).expect("it can be written");
+    let panic = std::panic::catch_unwind(|| to.weight.tensor()).expect_err("the file is another");
+    let message = panic.downcast_ref::<String>().expect("a message");
+    let name = path.display().to_string();
+    assert!([name.as_str(), "`weight`", "was written after"].iter().all(|what| message.contains(what)), "{message}");
+    remove(&path);
+}
+
 #[test]
 fn a_module_goes_through_a_file() {
     let path = file("module");

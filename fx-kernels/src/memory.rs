@@ -1,6 +1,8 @@
 //! Memory for large operands.
 
-/// So many times the value, in memory that the system is asked to map in large pages if it is large itself.
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+
+/// So many zeros, in memory that the system is asked to map in large pages if it is large itself.
 ///
 /// A product that streams through weights then does not wait for the tables that say where each 4096 bytes are. Where the
 /// system has no such pages, or does not give them, this is a vector as any other.
@@ -9,13 +11,58 @@
 /// If so many do not fit the address space.
 ///
 /// ```
-/// assert_eq!(fx_kernels::memory::filled(0.5, 3), [0.5; 3]);
+/// assert_eq!(fx_kernels::memory::zeroed(3), [0.0; 3]);
 /// ```
-pub fn filled<T: Clone>(value: T, len: usize) -> Vec<T> {
-    let mut memory = Vec::with_capacity(len);
+pub fn zeroed(len: usize) -> Vec<f32> {
+    let mut memory = vec![0.0; len];
     advise(&mut memory);
-    memory.resize(len, value);
     memory
+}
+
+/// A line of the cache. Vectors of a panel must not straddle two lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Line {
+    _numbers: [f32; LINE],
+}
+
+/// As [`zeroed`], for so many lines: nothing is written before the pages are asked for.
+///
+/// # Panics
+/// As [`zeroed`].
+pub(crate) fn zeroed_lines(count: usize) -> Vec<Line> {
+    let layout = Layout::array::<Line>(count).expect("so many lines do not fit the address space");
+    if count == 0 {
+        return Vec::new();
+    }
+    // SAFETY: the layout has a size, and is that of the vector; zeros are numbers.
+    let mut memory = unsafe {
+        let start = alloc_zeroed(layout).cast::<Line>();
+        if start.is_null() {
+            handle_alloc_error(layout);
+        }
+        Vec::from_raw_parts(start, count, count)
+    };
+    advise(&mut memory);
+    memory
+}
+
+/// The numbers in a line of the cache: memory that is to begin with one has so many more.
+pub const LINE: usize = 16;
+
+/// Where the first line of the cache begins: vectors that straddle two lines take twice as long to read.
+///
+/// ```
+/// use fx_kernels::memory::{LINE, first_line};
+///
+/// let memory = vec![0.0; 100 + LINE];
+/// assert!(first_line(&memory) <= LINE);
+/// ```
+pub fn first_line(data: &[f32]) -> usize {
+    match data.as_ptr().align_offset(LINE * size_of::<f32>()) {
+        first if first <= LINE => first,
+        _ => 0,
+    }
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]

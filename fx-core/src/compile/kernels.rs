@@ -25,7 +25,7 @@ use crate::arg::{Arg, Kwargs};
 use crate::module::Parameter;
 use crate::ops::kind::Kind;
 use crate::ops::{Function, functions as ops};
-use crate::tensor::{DType, Dims, Tensor};
+use crate::tensor::{DType, Dims, Tensor, view};
 use crate::value::Meta;
 
 use conv::Convs;
@@ -171,13 +171,8 @@ impl<'a> Site<'a> {
 
     /// An f32 weight that is known, and its shape.
     fn weight(&self, index: usize) -> Option<(&'a Known, Dims)> {
-        let Arg::Value(known) = self.arg(index) else { return None };
-        let (dtype, shape) = match known {
-            Known::Constant(tensor) => (tensor.dtype(), Dims::from_slice(tensor.shape())),
-            Known::Unread(parameter) => (parameter.dtype(), Dims::from_vec(parameter.shape())),
-            Known::Value(..) | Known::Opaque(_) => return None,
-        };
-        (dtype == DType::F32).then_some((known, shape))
+        let known = self.arg(index).as_value()?;
+        known.weight().map(|shape| (known, shape))
     }
 
     /// An f32 argument that is known, or absent.
@@ -195,12 +190,43 @@ impl<'a> Site<'a> {
 }
 
 impl Known {
+    /// The shape of an f32 tensor that is known.
+    fn weight(&self) -> Option<Dims> {
+        let (dtype, shape) = match self {
+            Known::Constant(tensor) => (tensor.dtype(), Dims::from_slice(tensor.shape())),
+            Known::Unread(parameter) => (parameter.dtype(), Dims::from_vec(parameter.shape())),
+            Known::Value(..) | Known::Opaque(_) => return None,
+        };
+        (dtype == DType::F32).then_some(shape)
+    }
+
     /// The tensor, if it is known.
     pub(super) fn constant(&self) -> Option<Tensor> {
         match self {
             Known::Constant(tensor) => Some(tensor.clone()),
             Known::Unread(parameter) => Some(parameter.tensor()),
             Known::Value(..) | Known::Opaque(_) => None,
+        }
+    }
+
+    /// Which weight it is.
+    fn place(&self) -> Option<Place> {
+        match self {
+            Known::Constant(tensor) => Some((tensor.storage_id(), tensor.offset(), Dims::from_slice(tensor.strides()))),
+            Known::Unread(parameter) => Some((parameter.id(), 0, Dims::new())),
+            Known::Value(..) | Known::Opaque(_) => None,
+        }
+    }
+
+    /// What is made of the tensor, which need not be kept.
+    ///
+    /// # Panics
+    /// If it is not known.
+    fn read<P>(&self, pack: impl FnOnce(&Tensor) -> P) -> P {
+        match self {
+            Known::Constant(tensor) => pack(tensor),
+            Known::Unread(parameter) => pack(&parameter.peek()),
+            Known::Value(..) | Known::Opaque(_) => unreachable!("invariant: the weight has a place"),
         }
     }
 
@@ -213,11 +239,14 @@ impl Known {
 /// Weights that were packed, by the tensor that they come from: plans for other shapes share them.
 #[derive(Default)]
 pub(super) struct Packs {
-    /// By the storage, offset and strides of the weight, or the parameter that it is made by.
-    convs: Cache<((usize, usize, Dims), ConvShape, Algorithm), PackedConv>,
-    linears: Cache<(usize, usize, [usize; 2]), PackedLinear>,
-    cells: Cache<(usize, usize), PackedCell>,
+    convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
+    /// With whether the weight is transposed.
+    linears: Cache<(Place, bool), PackedLinear>,
+    cells: Cache<(Place, Cell), PackedCell>,
 }
+
+/// Which weight: by storage, offset and strides, or by the parameter that it is made by.
+type Place = (usize, usize, Dims);
 
 /// What was packed, with what a key names, so that nothing else gets its name.
 struct Cache<K, P>(Mutex<FxHashMap<K, (Known, Arc<P>)>>);
@@ -243,31 +272,26 @@ impl Packs {
     /// The weight of a convolution in f32; None if it is not known.
     fn conv(&self, weight: &Known, shape: ConvShape, by: Algorithm) -> Option<Arc<PackedConv>> {
         let pack = |tensor: &Tensor| PackedConv::with(tensor.contiguous().as_slice().unwrap_or(&[]), shape, by);
-        match weight {
-            Known::Constant(tensor) => {
-                let place = (tensor.storage_id(), tensor.offset(), Dims::from_slice(tensor.strides()));
-                Some(self.convs.get((place, shape, by), weight.clone(), || pack(tensor)))
-            }
-            Known::Unread(parameter) => {
-                let place = (parameter.id(), 0, Dims::new());
-                Some(self.convs.get((place, shape, by), weight.clone(), || pack(&parameter.peek())))
-            }
-            Known::Value(..) | Known::Opaque(_) => None,
-        }
+        Some(self.convs.get((weight.place()?, shape, by), weight.clone(), || weight.read(pack)))
     }
 
-    /// The right operand of a product, `[inputs, outputs]` with any strides.
-    fn linear(&self, right: &Tensor) -> Arc<PackedLinear> {
-        let (shape, strides) = (right.shape(), right.strides());
-        let matrix = || fx_kernels::Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
-        let key = (right.storage_id(), right.offset(), [strides[0], strides[1]]);
-        self.linears.get(key, Known::Constant(right.clone()), || PackedLinear::from_matrix(matrix()))
+    /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
+    /// is not known.
+    fn linear(&self, weight: &Known, transposed: bool) -> Option<Arc<PackedLinear>> {
+        let pack = |tensor: &Tensor| {
+            let right = if transposed { view::transpose(tensor, 0, 1) } else { tensor.clone() };
+            let (shape, strides) = (right.shape(), right.strides());
+            let matrix = fx_kernels::Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
+            PackedLinear::from_matrix(matrix)
+        };
+        Some(self.linears.get((weight.place()?, transposed), weight.clone(), || weight.read(pack)))
     }
 
-    /// The weight of a recurrent layer's state, contiguous.
-    fn cell(&self, cell: Cell, weight: &Tensor) -> Arc<PackedCell> {
-        let pack = || PackedCell::new(cell, weight.as_slice().unwrap_or(&[]), weight.shape()[1]);
-        self.cells.get((weight.storage_id(), weight.offset()), Known::Constant(weight.clone()), pack)
+    /// The weight of a recurrent layer's state in f32; None if it is not known.
+    fn cell(&self, cell: Cell, weight: &Known) -> Option<Arc<PackedCell>> {
+        let pack =
+            |tensor: &Tensor| PackedCell::new(cell, tensor.contiguous().as_slice().unwrap_or(&[]), tensor.shape()[1]);
+        Some(self.cells.get((weight.place()?, cell), weight.clone(), || weight.read(pack)))
     }
 
     /// The bytes of all packed weights.

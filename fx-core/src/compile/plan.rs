@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fx_kernels::memory::filled;
+use fx_kernels::memory::{LINE, first_line, zeroed};
 use smallvec::SmallVec;
 
 use super::kernels::{Kernel, Packs};
@@ -22,7 +22,7 @@ use crate::tensor::{DType, Dims, Tensor};
 pub struct Plan {
     pub(super) form: Vec<Arg<Form>>,
     pub(super) steps: Vec<Step>,
-    /// The lengths of the buffers, in elements.
+    /// The lengths of the buffers, in elements from the first line of the cache on.
     pub(super) buffers: Vec<usize>,
     pub(super) output: Arg<Source>,
     /// For errors and for printing: nodes, their lines and the user's.
@@ -115,7 +115,7 @@ impl Plan {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = idle.unwrap_or_else(|| Context {
             registers: (0..self.steps.len()).map(|_| None).collect(),
-            buffers: self.buffers.iter().map(|len| Arc::new(filled(0.0, *len))).collect(),
+            buffers: self.buffers.iter().map(|len| Arc::new(zeroed(*len + LINE))).collect(),
         });
         let result = context.run(self, args, each);
         context.registers.fill_with(|| None);
@@ -211,8 +211,14 @@ impl Context {
         let shared = &mut self.buffers[buffer];
         if Arc::get_mut(shared).is_none() {
             // Somebody holds an earlier result that is in this buffer.
-            *shared = Arc::new(if in_place.is_some() { shared.to_vec() } else { filled(0.0, shared.len()) });
+            let mut buffer = zeroed(shared.len());
+            if in_place.is_some() {
+                let (from, to) = (first_line(shared), first_line(&buffer));
+                buffer[to..to + layout.numel()].copy_from_slice(&shared[from..from + layout.numel()]);
+            }
+            *shared = Arc::new(buffer);
         }
+        let start = first_line(shared);
         let registers = &self.registers;
         let slice = |(index, register): (usize, &usize)| match &registers[*register] {
             _ if in_place == Some(index) => Ok(None),
@@ -221,9 +227,9 @@ impl Context {
         };
         let operands = operands.iter().enumerate().map(slice).collect::<Result<SmallVec<[_; 4]>>>()?;
         if let Some(out) = Arc::get_mut(shared) {
-            kernel.run(&mut out[..layout.numel()], &operands);
+            kernel.run(&mut out[start..start + layout.numel()], &operands);
         }
-        Ok(Tensor::window(Arc::clone(shared), layout.shape.clone(), layout.strides.clone()))
+        Ok(Tensor::window(Arc::clone(shared), start, layout.shape.clone(), layout.strides.clone()))
     }
 
     fn arguments(&self, args: &[Arg<Source>], kwargs: &Kwargs<Source>) -> Result<(Vec<Arg<Tensor>>, Kwargs<Tensor>)> {

@@ -35,10 +35,25 @@ impl StateEpoch {
     }
 }
 
+/// How a tensor is made; it is the same each time.
+pub(crate) type Make = Arc<dyn Fn() -> Tensor + Send + Sync>;
+
 /// A tensor, or how it is made when it is first asked for.
 enum Content {
     Made(Tensor),
-    Lazy(OnceLock<Tensor>, Box<dyn Fn() -> Tensor + Send + Sync>),
+    Lazy(OnceLock<Tensor>, Make),
+}
+
+impl Content {
+    fn lazy(shape: &[usize], dtype: DType, make: impl Fn() -> Tensor + Send + Sync + 'static) -> Self {
+        let wanted = Dims::from_slice(shape);
+        let make = move || {
+            let made = make();
+            assert_eq!(made.shape(), &*wanted, "a tensor is made with the shape that it was said to have");
+            made.to_dtype(dtype)
+        };
+        Self::Lazy(OnceLock::new(), Arc::new(make))
+    }
 }
 
 /// A tensor that other handles of the same module share, and that can be replaced by one like it.
@@ -62,7 +77,7 @@ impl Cell {
     fn get(&self) -> Tensor {
         let made = match &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
             Content::Made(tensor) => return tensor.clone(),
-            Content::Lazy(made, make) => made.get_or_init(make).clone(),
+            Content::Lazy(made, make) => made.get_or_init(&**make).clone(),
         };
         // What it was made from can go.
         let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +94,18 @@ impl Cell {
     fn peek(&self) -> Tensor {
         match &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
             Content::Made(tensor) => tensor.clone(),
-            Content::Lazy(made, make) => made.get().cloned().unwrap_or_else(make),
+            Content::Lazy(made, make) => made.get().cloned().unwrap_or_else(&**make),
+        }
+    }
+
+    /// What gives the tensor as it is now, also after another was set; one that was not made is not kept.
+    fn snapshot(&self) -> Make {
+        match &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
+            Content::Made(tensor) => {
+                let tensor = tensor.clone();
+                Arc::new(move || tensor.clone())
+            }
+            Content::Lazy(_, make) => Arc::clone(make),
         }
     }
 
@@ -92,11 +118,14 @@ impl Cell {
             let message = format!("a tensor of shape {:?} cannot replace one of {:?}", tensor.shape(), &*self.shape);
             return Err(Error::new(ErrorKind::State, message));
         }
-        let tensor = tensor.to_dtype(self.dtype);
-        *self.content.write().unwrap_or_else(PoisonError::into_inner) = Content::Made(tensor);
+        self.replace(Content::Made(tensor.to_dtype(self.dtype)));
+        Ok(())
+    }
+
+    fn replace(&self, content: Content) {
+        *self.content.write().unwrap_or_else(PoisonError::into_inner) = content;
         self.version.fetch_add(1, Ordering::Release);
         EPOCH.fetch_add(1, Ordering::Release);
-        Ok(())
     }
 }
 
@@ -129,13 +158,7 @@ macro_rules! state {
                 dtype: DType,
                 make: impl Fn() -> Tensor + Send + Sync + 'static,
             ) -> Self {
-                let wanted = Dims::from_slice(shape);
-                let make = move || {
-                    let made = make();
-                    assert_eq!(made.shape(), &*wanted, "a tensor is made with the shape that it was said to have");
-                    made.to_dtype(dtype)
-                };
-                Self(Arc::new(Cell::new(shape, dtype, Content::Lazy(OnceLock::new(), Box::new(make)))))
+                Self(Arc::new(Cell::new(shape, dtype, Content::lazy(shape, dtype, make))))
             }
 
             #[doc = concat!("The ", $what, "'s tensor.")]
@@ -191,9 +214,19 @@ state! {
     Parameter, Parameter, "parameter"
 }
 impl Parameter {
+    /// Replaces the tensor, for all handles, by one of the same shape that is made when it is first read.
+    pub(crate) fn set_lazy(&self, make: impl Fn() -> Tensor + Send + Sync + 'static) {
+        self.0.replace(Content::lazy(&self.0.shape, self.0.dtype, make));
+    }
+
     /// The tensor, which is not kept if it was not made before.
     pub(crate) fn peek(&self) -> Tensor {
         self.0.peek()
+    }
+
+    /// What gives the tensor as it is now, also after another was set; one that was not made is not kept.
+    pub(crate) fn snapshot(&self) -> Make {
+        self.0.snapshot()
     }
 
     /// Whether the tensor was made, or was there from the start.

@@ -1,12 +1,13 @@
 //! State dicts: all parameters and buffers by their paths.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::{Entry, Module, entries};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tensor::{Tensor, load_safetensors, save_safetensors};
+use crate::tensor::{Archive, Tensor, save_safetensors};
 
 /// Tensors by qualified name, in the order of the model.
 pub type StateDict = IndexMap<String, Tensor>;
@@ -34,10 +35,15 @@ pub trait StateDictExt: Module + Sized {
 
     /// Sets all parameters and buffers from a safetensors file.
     ///
+    /// Large parameters are read when they are first needed: a plan packs them as they are read, and memory never holds
+    /// them twice. So the file must stay as it is until then; one that was written in between is noticed, and a panic
+    /// where the parameter is read. [`load_state_dict`](Self::load_state_dict) of what
+    /// [`load_safetensors`](crate::tensor::load_safetensors) gives reads all at once.
+    ///
     /// # Errors
     /// As [`StateDictExt::load_state_dict`], and if the file cannot be read.
     fn load_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.load_state_dict(&load_safetensors(path)?)
+        load_file(self, path.as_ref())
     }
 
     /// Writes all parameters and buffers to a safetensors file.
@@ -79,7 +85,50 @@ fn is_counter(name: &str) -> bool {
 }
 
 fn load(module: &dyn Module, state: &StateDict) -> Result<()> {
-    let wanted: IndexMap<String, Entry<'_>> = entries(module)
+    let shapes = state.iter().map(|(name, tensor)| (name.as_str(), tensor.shape())).collect();
+    for (name, entry) in fitting(module, &shapes)? {
+        set(&entry, &state[&name])?;
+    }
+    Ok(())
+}
+
+fn load_file(module: &dyn Module, path: &Path) -> Result<()> {
+    /// The elements of a parameter that waits until it is read.
+    const LARGE: usize = 1 << 14;
+    let archive = Arc::new(Archive::open(path)?);
+    let entries = fitting(module, &archive.shapes().collect())?;
+    let waits =
+        |entry: &Entry<'_>| matches!(entry, Entry::Parameter(x) if x.shape().iter().product::<usize>() >= LARGE);
+    // All that is read now, before anything is set.
+    let mut read = Vec::new();
+    for (name, entry) in entries.iter().filter(|(_, entry)| !waits(entry)) {
+        read.push((entry, archive.tensor(name)?));
+    }
+    for (entry, tensor) in read {
+        set(entry, &tensor)?;
+    }
+    for (name, entry) in &entries {
+        if let Entry::Parameter(parameter) = entry
+            && waits(entry)
+        {
+            let (archive, name) = (Arc::clone(&archive), name.clone());
+            parameter.set_lazy(move || archive.tensor(&name).unwrap_or_else(|error| panic!("{error}")));
+        }
+    }
+    Ok(())
+}
+
+fn set(entry: &Entry<'_>, tensor: &Tensor) -> Result<()> {
+    match entry {
+        Entry::Parameter(parameter) => parameter.set(tensor.clone()),
+        Entry::Buffer(buffer) => buffer.set(tensor.clone()),
+        _ => Ok(()),
+    }
+}
+
+/// The parameters and buffers of a module that a state of these shapes sets, if it fits.
+fn fitting<'a>(module: &'a dyn Module, state: &IndexMap<&str, &[usize]>) -> Result<IndexMap<String, Entry<'a>>> {
+    let mut wanted: IndexMap<String, Entry<'_>> = entries(module)
         .into_iter()
         .filter(|(_, entry)| matches!(entry, Entry::Parameter(_) | Entry::Buffer(_)))
         .collect();
@@ -90,17 +139,17 @@ fn load(module: &dyn Module, state: &StateDict) -> Result<()> {
             Entry::Buffer(buffer) => buffer.shape(),
             _ => continue,
         };
-        match state.get(name) {
+        match state.get(name.as_str()) {
             None if is_counter(name) => {}
             None => faults.push(format!("missing: `{name}` {have:?}")),
-            Some(tensor) if tensor.shape() != have => {
-                faults.push(format!("misshapen: `{name}` is {:?}, the model has {have:?}", tensor.shape()));
+            Some(shape) if **shape != have => {
+                faults.push(format!("misshapen: `{name}` is {shape:?}, the model has {have:?}"));
             }
             Some(_) => {}
         }
     }
-    let extra = state.iter().filter(|(name, _)| !wanted.contains_key(*name) && !is_counter(name));
-    faults.extend(extra.map(|(name, tensor)| format!("extra: `{name}` {:?}", tensor.shape())));
+    let extra = state.iter().filter(|(name, _)| !wanted.contains_key(**name) && !is_counter(name));
+    faults.extend(extra.map(|(name, shape)| format!("extra: `{name}` {shape:?}")));
     if !faults.is_empty() {
         let message = format!(
             "the state does not fit {}, {} wrong:\n  {}",
@@ -110,12 +159,6 @@ fn load(module: &dyn Module, state: &StateDict) -> Result<()> {
         );
         return Err(Error::new(ErrorKind::State, message));
     }
-    for (name, entry) in wanted {
-        match (entry, state.get(&name)) {
-            (Entry::Parameter(parameter), Some(tensor)) => parameter.set(tensor.clone())?,
-            (Entry::Buffer(buffer), Some(tensor)) => buffer.set(tensor.clone())?,
-            _ => {}
-        }
-    }
-    Ok(())
+    wanted.retain(|name, _| state.contains_key(name.as_str()));
+    Ok(wanted)
 }

@@ -65,11 +65,13 @@ fn constant(graph: &Graph, state: &State, arg: &NodeArg, layer: &Layer) -> Optio
     if let Arg::Int(_) | Arg::Float(_) = arg {
         return arg.as_float().filter(|_| layer.dtype().is_float()).map(Tensor::scalar);
     }
-    let tensor = state.tensor_of(graph, arg).filter(|tensor| tensor.dtype() == layer.dtype())?;
+    let read = state.parameter_of(graph, arg).filter(|read| read.dtype() == layer.dtype())?;
     // The channels of a convolution stand before its spatial dimensions, those of a linear layer last.
     let after = if layer.function == ops::linear { 0 } else { layer.rank() - 2 };
     let mut channels = vec![1; after + 1];
     channels[0] = layer.outputs();
-    let fits = tensor.ndim() == 0 || tensor.shape() == channels;
-    fits.then(|| tensor.to_dtype(DType::F64).reshape([tensor.numel()]))
+    let shape = read.shape();
+    // A weight that is nothing of the kind is not read.
+    let fits = shape.is_empty() || shape == channels;
+    fits.then(|| read.tensor().to_dtype(DType::F64).reshape([-1]))
 }

@@ -102,10 +102,10 @@ impl Layer {
                     old.iter().zip(&scale).zip(&shift).map(|((old, scale), shift)| old * scale + shift).collect();
                 Tensor::from_vec([outputs], bias).to_dtype(dtype)
             });
-            let weight = self.weight.tensor();
+            let weight = self.weight.snapshot();
             let scaled = move || {
                 let [scale, _] = factors();
-                scaled_rows(&weight, &all(scale))
+                scaled_rows(&weight(), &all(scale))
             };
             return Self { weight: Parameter::lazy(&self.weight.shape(), dtype, scaled), bias: Some(bias), ..self };
         }
@@ -167,10 +167,12 @@ impl Layer {
 
 /// An f32 weight with each row times a number, in one pass over memory.
 fn scaled_rows(weight: &Tensor, scale: &[f64]) -> Tensor {
-    let mut numbers = weight.to_vec::<f32>();
+    let weight = weight.contiguous();
+    let numbers = weight.as_slice::<f32>().unwrap_or(&[]);
     let len = (numbers.len() / scale.len().max(1)).max(1);
-    for (row, scale) in numbers.chunks_exact_mut(len).zip(scale) {
-        row.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
+    let mut scaled = Vec::with_capacity(numbers.len());
+    for (row, scale) in numbers.chunks_exact(len).zip(scale) {
+        scaled.extend(row.iter().map(|x| (f64::from(*x) * scale) as f32));
     }
-    Tensor::from_vec(weight.shape(), numbers)
+    Tensor::from_vec(weight.shape(), scaled)
 }

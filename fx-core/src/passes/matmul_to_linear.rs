@@ -39,14 +39,14 @@ impl Product {
     fn of(graph: &Graph, state: &State, id: NodeId, node: &Node) -> Option<Self> {
         let [input, weight] = node.args() else { return None };
         let is_product = node.function() == Some(ops::matmul);
-        let matrix = is_product.then(|| state.tensor_of(graph, weight))??;
-        if matrix.ndim() != 2 || !matrix.dtype().is_float() {
+        let matrix = is_product.then(|| state.parameter_of(graph, weight))??;
+        if matrix.shape().len() != 2 || !matrix.dtype().is_float() {
             return None;
         }
         let mut product = Self { nodes: vec![id], input: input.clone(), weight: weight.clone(), bias: Arg::None };
         if let Some((sum, other)) = sum_after(graph, id)
-            && let Some(bias) = state.tensor_of(graph, &other)
-            && (bias.dtype(), bias.shape()) == (matrix.dtype(), &matrix.shape()[1..])
+            && let Some(bias) = state.parameter_of(graph, &other)
+            && (bias.dtype(), &*bias.shape()) == (matrix.dtype(), &matrix.shape()[1..])
         {
             product.nodes.push(sum);
             product.bias = other;

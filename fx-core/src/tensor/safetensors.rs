@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use half::{bf16, f16};
 use indexmap::IndexMap;
@@ -28,14 +30,8 @@ pub fn load_safetensors(path: impl AsRef<Path>) -> Result<IndexMap<String, Tenso
 /// As [`load_safetensors`].
 pub fn load_safetensors_with(path: impl AsRef<Path>) -> Result<(IndexMap<String, Tensor>, HashMap<String, String>)> {
     let path = path.as_ref();
-    let context = |error: Error| Error::new(error.kind(), format!("{}: {}", path.display(), error.message()));
-    let open = || {
-        let file = File::open(path)?;
-        let len = file.metadata()?.len();
-        Ok((file, len))
-    };
-    let (mut file, len) = open().map_err(|error: io::Error| context(error.into()))?;
-    read(&mut file, len).map_err(context)
+    let (mut file, len) = open(path)?;
+    read(&mut file, len).map_err(|error| named(path, &error))
 }
 
 /// Reads all tensors of a safetensors file in memory.
@@ -47,46 +43,145 @@ pub fn load_safetensors_bytes(mut bytes: &[u8]) -> Result<IndexMap<String, Tenso
     read(&mut bytes, len).map(|(tensors, _)| tensors)
 }
 
+fn open(path: &Path) -> Result<(File, u64)> {
+    let open = || {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        Ok((file, len))
+    };
+    open().map_err(|error: io::Error| named(path, &error.into()))
+}
+
+/// An error with the file's name.
+fn named(path: &Path, error: &Error) -> Error {
+    Error::new(error.kind(), format!("{}: {}", path.display(), error.message()))
+}
+
 fn invalid(why: impl fmt::Display) -> Error {
     Error::new(ErrorKind::Format, format!("not a safetensors file: {why}"))
 }
 
-/// Reads the header of a file of `len` bytes, then tensor after tensor, so that none is in memory twice.
-fn read(source: &mut impl Read, len: u64) -> Result<(IndexMap<String, Tensor>, HashMap<String, String>)> {
-    /// The longest header that the format allows.
-    const LONGEST: u64 = 100_000_000;
-    let mut size = [0; 8];
-    source.read_exact(&mut size).map_err(invalid)?;
-    let size = u64::from_le_bytes(size);
-    let data = len.checked_sub(8).and_then(|rest| rest.checked_sub(size)).filter(|_| size <= LONGEST);
-    let data = data.ok_or_else(|| invalid(format!("a header of {size} bytes in a file of {len}")))?;
-    let mut header = vec![0; size as usize];
-    source.read_exact(&mut header).map_err(invalid)?;
-    let metadata: Metadata = serde_json::from_slice(&header).map_err(invalid)?;
-    let mut entries: Vec<_> = metadata.tensors().into_iter().collect();
-    // Tensors without elements share a place with others.
-    entries.sort_by(|(a, x), (b, y)| (x.data_offsets, a).cmp(&(y.data_offsets, b)));
-    let mut place = 0;
-    let mut tensors = IndexMap::new();
-    for (name, info) in entries {
-        let dtype = dtype(info.dtype).ok_or_else(|| {
-            let message = format!("the tensor `{name}` has the element type {:?}, which is not supported", info.dtype);
-            Error::new(ErrorKind::Unsupported, message)
-        })?;
-        let bytes = info.shape.iter().try_fold(dtype.size(), |bytes, size| bytes.checked_mul(*size));
-        let end = bytes.and_then(|bytes| bytes.checked_add(place)).filter(|end| *end as u64 <= data);
-        if end.is_none_or(|end| (place, end) != info.data_offsets) {
-            return Err(invalid(format!("`{name}` of shape {:?} does not lie at {:?}", info.shape, info.data_offsets)));
+/// What a file holds, as its header says.
+struct Contents {
+    /// The tensors in the order of their data.
+    entries: IndexMap<String, Stored>,
+    metadata: HashMap<String, String>,
+}
+
+/// A tensor in a file: how it is, and at which byte of the file it begins.
+struct Stored {
+    dtype: DType,
+    shape: Vec<usize>,
+    start: u64,
+}
+
+impl Contents {
+    /// Reads the header of a file of `len` bytes.
+    fn read(source: &mut impl Read, len: u64) -> Result<Self> {
+        /// The longest header that the format allows.
+        const LONGEST: u64 = 100_000_000;
+        let mut size = [0; 8];
+        source.read_exact(&mut size).map_err(invalid)?;
+        let size = u64::from_le_bytes(size);
+        let data = len.checked_sub(8).and_then(|rest| rest.checked_sub(size)).filter(|_| size <= LONGEST);
+        let data = data.ok_or_else(|| invalid(format!("a header of {size} bytes in a file of {len}")))?;
+        let mut header = vec![0; size as usize];
+        source.read_exact(&mut header).map_err(invalid)?;
+        let metadata: Metadata = serde_json::from_slice(&header).map_err(invalid)?;
+        let mut tensors: Vec<_> = metadata.tensors().into_iter().collect();
+        // Tensors without elements share a place with others.
+        tensors.sort_by(|(a, x), (b, y)| (x.data_offsets, a).cmp(&(y.data_offsets, b)));
+        let mut place = 0;
+        let mut entries = IndexMap::new();
+        for (name, info) in tensors {
+            let dtype = dtype(info.dtype).ok_or_else(|| {
+                let message =
+                    format!("the tensor `{name}` has the element type {:?}, which is not supported", info.dtype);
+                Error::new(ErrorKind::Unsupported, message)
+            })?;
+            let bytes = info.shape.iter().try_fold(dtype.size(), |bytes, size| bytes.checked_mul(*size));
+            let end = bytes.and_then(|bytes| bytes.checked_add(place)).filter(|end| *end as u64 <= data);
+            if end.is_none_or(|end| (place, end) != info.data_offsets) {
+                let place = info.data_offsets;
+                return Err(invalid(format!("`{name}` of shape {:?} does not lie at {place:?}", info.shape)));
+            }
+            let start = len - data + place as u64;
+            place = info.data_offsets.1;
+            entries.insert(name, Stored { dtype, shape: info.shape.clone(), start });
         }
-        place = info.data_offsets.1;
-        let numel = info.shape.iter().product();
-        let tensor = dispatch!(dtype, T => Tensor::try_from_vec(&info.shape, decode::<T>(source, numel)?))?;
-        tensors.insert(name, tensor);
+        if place as u64 != data {
+            return Err(invalid(format!("{data} bytes of data, of which the header knows {place}")));
+        }
+        Ok(Self { entries, metadata: metadata.metadata().clone().unwrap_or_default() })
     }
-    if place as u64 != data {
-        return Err(invalid(format!("{data} bytes of data, of which the header knows {place}")));
+}
+
+impl Stored {
+    /// Reads the tensor, where its data begins.
+    fn read(&self, source: &mut impl Read) -> Result<Tensor> {
+        let numel = self.shape.iter().product();
+        dispatch!(self.dtype, T => Tensor::try_from_vec(&self.shape, decode::<T>(source, numel)?))
     }
-    Ok((tensors, metadata.metadata().clone().unwrap_or_default()))
+}
+
+/// Reads the header, then tensor after tensor, so that none is in memory twice.
+fn read(source: &mut impl Read, len: u64) -> Result<(IndexMap<String, Tensor>, HashMap<String, String>)> {
+    let Contents { entries, metadata } = Contents::read(source, len)?;
+    let mut tensors = IndexMap::new();
+    for (name, stored) in entries {
+        tensors.insert(name, stored.read(source)?);
+    }
+    Ok((tensors, metadata))
+}
+
+/// A file whose tensors are read one by one, when they are asked for.
+pub(crate) struct Archive {
+    path: PathBuf,
+    entries: IndexMap<String, Stored>,
+    file: Mutex<File>,
+    /// The file's length and when it was changed last, as it was opened.
+    stamp: (u64, Option<SystemTime>),
+}
+
+impl Archive {
+    /// Reads the header of a file.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let (mut file, len) = open(path)?;
+        let Contents { entries, .. } = Contents::read(&mut file, len).map_err(|error| named(path, &error))?;
+        let stamp = stamp(&file).map_err(|error| named(path, &error.into()))?;
+        Ok(Self { path: path.to_owned(), entries, file: Mutex::new(file), stamp })
+    }
+
+    /// The shape of each tensor.
+    pub(crate) fn shapes(&self) -> impl Iterator<Item = (&str, &[usize])> {
+        self.entries.iter().map(|(name, stored)| (name.as_str(), stored.shape.as_slice()))
+    }
+
+    /// Reads a tensor.
+    ///
+    /// # Errors
+    /// If there is none of the name, or the file cannot be read or was written since it was opened.
+    pub(crate) fn tensor(&self, name: &str) -> Result<Tensor> {
+        let read = || {
+            let stored = self.entries.get(name).ok_or_else(|| Error::not_found("no such tensor"))?;
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            if stamp(&file)? != self.stamp {
+                let message = "the file was written after it was loaded; load it again, or whole: \
+                               `model.load_state_dict(&load_safetensors(path)?)`";
+                return Err(Error::new(ErrorKind::Io, message));
+            }
+            file.seek(SeekFrom::Start(stored.start))?;
+            stored.read(&mut *file)
+        };
+        read().map_err(|error| {
+            named(&self.path, &Error::new(error.kind(), format!("the tensor `{name}`: {}", error.message())))
+        })
+    }
+}
+
+fn stamp(file: &File) -> io::Result<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified().ok()))
 }
 
 /// Writes tensors to a file, beside it first and then renamed, so that it is never half-written.

@@ -8,6 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::images::Images;
+use crate::memory::{LINE, first_line};
 use crate::threads::{Shared, for_each, num_threads};
 
 /// The numbers between the convolutions that stay in the second-level cache beside weights and results.
@@ -107,7 +108,8 @@ impl Task<'_> {
         let (mut between, len) = self.memory(lines.len().div_ceil(count));
         // Taken out while in use, so that a chain within a chain gets memory of its own.
         let mut memory = SCRATCH.take();
-        memory.resize(memory.len().max(len), 0.0);
+        memory.resize(memory.len().max(len + LINE), 0.0);
+        let start = first_line(&memory);
         let line = out.len() / lines.len();
         let mut rest = out;
         for band in 0..count {
@@ -115,7 +117,7 @@ impl Task<'_> {
             let band = at(band)..at(band + 1);
             let (out, after) = rest.split_at_mut(band.len() * line);
             rest = after;
-            self.band(band.clone(), band.start - lines.start, &mut between, &mut memory, out);
+            self.band(band.clone(), band.start - lines.start, &mut between, &mut memory[start..], out);
         }
         SCRATCH.set(memory);
     }

@@ -78,9 +78,8 @@ impl Kernel for Lines<'_> {
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
         let channels = self.of.channels;
-        // Line after line for a vector of channels: what two lines read is still in the first-level cache.
-        for channel in (0..channels).step_by(V::LANES) {
-            for y in self.lines.clone() {
+        for y in self.lines.clone() {
+            for channel in (0..channels).step_by(V::LANES) {
                 if channel + V::LANES <= channels {
                     self.line::<V, false>(y, channel);
                 } else {
@@ -173,7 +172,27 @@ impl Line<'_> {
             self.write(lane, &finish, sum, x);
         }
         let mut from = self.from.wrapping_add((start * stride[1]).wrapping_sub(before[1]).wrapping_mul(pixel));
-        for x in start..end {
+        let mut x = start;
+        // Neighbours read all columns but one together.
+        while (stride[1], dilation[1]) == (1, 1) && x + 2 <= end {
+            let (mut left, mut right) = (bias, bias);
+            for j in 0..=WIDTH {
+                for i in 0..LINES {
+                    let number = lane.load::<V>(from.wrapping_add(i * line + j * pixel));
+                    if j < WIDTH {
+                        left = number.mul_add(kernel[i][j], left);
+                    }
+                    if j > 0 {
+                        right = number.mul_add(kernel[i][j - 1], right);
+                    }
+                }
+            }
+            self.write(lane, &finish, left, x);
+            self.write(lane, &finish, right, x + 1);
+            from = from.wrapping_add(2 * step);
+            x += 2;
+        }
+        for x in x..end {
             let mut sum = bias;
             for j in 0..WIDTH {
                 for i in 0..LINES {

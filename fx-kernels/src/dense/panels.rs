@@ -1,18 +1,8 @@
 //! The right operand of a product, packed once: panels as wide as a register tile, row after row.
 
-use crate::memory::filled;
+use crate::memory::{LINE, Line, zeroed_lines};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::for_each_piece;
-
-/// A line of the cache. Vectors of a panel must not straddle two lines.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Line {
-    _numbers: [f32; LINE],
-}
-
-/// The numbers in a line.
-pub(crate) const LINE: usize = 16;
 
 /// A matrix in panels of as many columns as two vectors have; the last one may be narrower.
 ///
@@ -45,25 +35,24 @@ impl Panels {
     /// # Panics
     /// If an element lies outside `data`.
     pub(crate) fn new(level: Level, data: &[f32], rows: &[usize], columns: usize, step: usize) -> Self {
-        /// As many rows of a panel as the first-level cache has room for.
-        const BLOCK: usize = 64;
         let (_, lanes) = tile_size(level);
         let inner = rows.len();
         let mut panels = Self { lines: Vec::new(), level, lanes, inner, columns };
         let len = (0..panels.count()).map(|index| inner * panels.width(index)).sum::<usize>();
-        let mut lines = filled(Line { _numbers: [0.0; LINE] }, len.div_ceil(LINE));
+        let mut lines = zeroed_lines(len.div_ceil(LINE));
         // SAFETY: a line is an array of numbers.
         let packed = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
+        let in_order = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
         for_each_piece(packed, inner * 2 * lanes, 16 * len, |index, panel| {
             let (first, width) = (index * 2 * lanes, panels.width(index));
-            let columns = width.min(columns - first);
-            for (packed, rows) in panel.chunks_mut(BLOCK * width).zip(rows.chunks(BLOCK)) {
-                for j in 0..columns {
-                    let column = &data[((first + j) * step).min(data.len())..];
-                    for (packed, row) in packed.chunks_exact_mut(width).zip(rows) {
-                        packed[j] = column[*row];
-                    }
-                }
+            let source =
+                Source { data: &data[(first * step).min(data.len())..], step, columns: width.min(columns - first) };
+            if step == 1 {
+                source.copy(rows, panel, width);
+            } else if in_order {
+                source.transpose(rows, panel, width);
+            } else {
+                source.gather(rows, panel, width);
             }
         });
         panels.lines = lines;
@@ -111,6 +100,66 @@ impl Panels {
 
     fn width(&self, index: usize) -> usize {
         if self.columns - index * 2 * self.lanes <= self.lanes { self.lanes } else { 2 * self.lanes }
+    }
+}
+
+/// The columns of a panel in the matrix: element `(k, j)` is `data[rows[k] + j * step]`.
+struct Source<'a> {
+    data: &'a [f32],
+    step: usize,
+    columns: usize,
+}
+
+impl Source<'_> {
+    /// Where the columns are neighbours.
+    fn copy(&self, rows: &[usize], panel: &mut [f32], width: usize) {
+        for (packed, row) in panel.chunks_exact_mut(width).zip(rows) {
+            packed[..self.columns].copy_from_slice(&self.data[*row..row + self.columns]);
+        }
+    }
+
+    /// Where the rows are neighbours: squares of four by four, which become vectors.
+    fn transpose(&self, rows: &[usize], panel: &mut [f32], width: usize) {
+        /// As many rows of a panel as the first-level cache has room for.
+        const BLOCK: usize = 64;
+        const SIDE: usize = 4;
+        for (packed, rows) in panel.chunks_mut(BLOCK * width).zip(rows.chunks(BLOCK)) {
+            let column = |j: usize| &self.data[rows[0] + j * self.step..][..rows.len()];
+            for first in (0..self.columns).step_by(SIDE) {
+                if first + SIDE > self.columns {
+                    for j in first..self.columns {
+                        packed.chunks_exact_mut(width).zip(column(j)).for_each(|(packed, x)| packed[j] = *x);
+                    }
+                    continue;
+                }
+                let columns: [_; SIDE] = std::array::from_fn(|i| column(first + i).chunks_exact(SIDE));
+                let [a, b, c, d] = columns;
+                let rest = [a.remainder(), b.remainder(), c.remainder(), d.remainder()];
+                let mut lines = packed.chunks_exact_mut(SIDE * width);
+                for ((((lines, a), b), c), d) in (&mut lines).zip(a).zip(b).zip(c).zip(d) {
+                    for k in 0..SIDE {
+                        lines[k * width + first..][..SIDE].copy_from_slice(&[a[k], b[k], c[k], d[k]]);
+                    }
+                }
+                for (k, line) in lines.into_remainder().chunks_exact_mut(width).enumerate() {
+                    line[first..first + SIDE].copy_from_slice(&rest.map(|column| column[k]));
+                }
+            }
+        }
+    }
+
+    /// Where neither are.
+    fn gather(&self, rows: &[usize], panel: &mut [f32], width: usize) {
+        /// As many rows of a panel as the first-level cache has room for.
+        const BLOCK: usize = 64;
+        for (packed, rows) in panel.chunks_mut(BLOCK * width).zip(rows.chunks(BLOCK)) {
+            for j in 0..self.columns {
+                let column = &self.data[(j * self.step).min(self.data.len())..];
+                for (packed, row) in packed.chunks_exact_mut(width).zip(rows) {
+                    packed[j] = column[*row];
+                }
+            }
+        }
     }
 }
 

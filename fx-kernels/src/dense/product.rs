@@ -14,9 +14,10 @@ use smallvec::SmallVec;
 use super::Epilogue;
 use super::block::Block;
 use super::left::Left;
-use super::panels::{LINE, Panel, Panels, tile_size};
+use super::panels::{Panel, Panels, tile_size};
 use super::tile::{MOST_ROWS, Tile};
 use crate::elementwise::run_rows;
+use crate::memory::LINE;
 use crate::threads::{Shared, for_each};
 
 /// The steps of the inner dimension that a panel is worked through at a time.

@@ -5,7 +5,7 @@ use crate::math::{self, Single};
 use crate::simd::{Kernel, Vector, dispatch};
 
 /// A recurrent cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cell {
     /// Long short-term memory; the gates are input, forget, new and output (Hochreiter and Schmidhuber, 1997).
     Lstm,

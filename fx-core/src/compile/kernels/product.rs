@@ -11,7 +11,7 @@ use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::ops::{Attr, functions as ops};
-use crate::tensor::{DType, Scalar, Tensor, view};
+use crate::tensor::{DType, Scalar, Tensor};
 
 /// What follows a product.
 #[derive(Clone)]
@@ -61,27 +61,37 @@ struct Linear {
 }
 
 pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
-    let weight = site.constant(1).filter(|weight| weight.ndim() == 2)?;
     let output = Layout::row_major(DType::F32, site.shape());
     let other = other(site, &output)?;
-    packed(site, 0, &view::transpose(&weight, 0, 1), Follow::of(site)?, other)
+    packed(site, 0, 1, true, Follow::of(site)?, other)
 }
 
 /// `bias + input @ weight` with a known weight, as GPT-2 writes its linear layers.
 pub(super) fn addmm(site: &Site<'_>) -> Option<Lowered> {
     let one = |name| Some(site.attribute::<kind::scalar>(name, Scalar::Int(1))?.to_f64() == 1.0);
     let bias = site.constant(0).filter(|bias| bias.shape() == &site.shape()[1..])?;
-    let known = one("alpha")? && one("beta")?;
-    let weight = site.constant(2).filter(|_| known)?;
-    packed(site, 1, &weight, Follow { bias: Some(bias), activation: None }, None)
+    let plain = one("alpha")? && one("beta")?;
+    if !plain {
+        return None;
+    }
+    packed(site, 1, 2, false, Follow { bias: Some(bias), activation: None }, None)
 }
 
-fn packed(site: &Site<'_>, input: usize, right: &Tensor, follow: Follow, other: Option<Wanted>) -> Option<Lowered> {
+/// A product of an argument with a known matrix, which may be transposed.
+fn packed(
+    site: &Site<'_>,
+    input: usize,
+    weight: usize,
+    transposed: bool,
+    follow: Follow,
+    other: Option<Wanted>,
+) -> Option<Lowered> {
     let (input, register) = site.value(input)?;
-    let columns = right.shape()[1];
+    let (weight, shape) = site.weight(weight).filter(|(_, shape)| shape.len() == 2)?;
+    let columns = if transposed { shape[0] } else { shape[1] };
     let output = Layout::row_major(DType::F32, site.shape());
     let rows = output.numel().checked_div(columns)?;
-    let kernel = Linear { packed: site.packs.linear(right), rows, follow, residual: other.is_some() };
+    let kernel = Linear { packed: site.packs.linear(weight, transposed)?, rows, follow, residual: other.is_some() };
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &input.shape));
     let operands = [wanted].into_iter().chain(other).collect();
     Some(Lowered::new(kernel, operands, output))
@@ -110,8 +120,8 @@ struct Batched {
 }
 
 pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
-    if let Some(right) = site.constant(1).filter(|right| right.ndim() == 2) {
-        return packed(site, 0, &right, Follow { bias: None, activation: None }, None);
+    if site.weight(1).is_some_and(|(_, shape)| shape.len() == 2) {
+        return packed(site, 0, 1, false, Follow { bias: None, activation: None }, None);
     }
     let ((a, left), (b, right)) = (site.value(0)?, site.value(1)?);
     let (n, m) = (a.shape.len(), b.shape.len());

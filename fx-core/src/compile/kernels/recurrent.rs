@@ -11,7 +11,7 @@ use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::functions as ops;
 use crate::ops::kind;
-use crate::tensor::{DType, Dims, Tensor, view};
+use crate::tensor::{DType, Dims, Tensor};
 
 struct Recurrent {
     cell: Cell,
@@ -84,18 +84,24 @@ fn steps_first(input: &Layout, batch_first: bool) -> Layout {
 impl Part {
     /// From `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`.
     fn new(site: &Site<'_>, cell: Cell, weights: &[Arg<Known>]) -> Option<Self> {
-        let constant = |arg: &Arg<Known>| arg.as_value().and_then(Known::single);
-        let tensors = weights.iter().map(constant).collect::<Option<Vec<_>>>()?;
-        let [input, state, biases @ ..] = tensors.as_slice() else { return None };
-        let (bias, state_bias) = match biases {
+        let [input, state, biases @ ..] = weights else { return None };
+        let bias = |arg: &Arg<Known>| arg.as_value().and_then(Known::single);
+        let biases = biases.iter().map(bias).collect::<Option<Vec<_>>>()?;
+        let (bias, state_bias) = match biases.as_slice() {
             [] => (None, None),
             [bias, state_bias] if cell.keeps_apart() => (Some(bias.clone()), Some(state_bias.clone())),
             [bias, state_bias] => (Some(bias + state_bias), None),
             _ => return None,
         };
-        let from_input = site.packs.linear(&view::transpose(input, 0, 1));
-        Some(Self { from_input, from_state: site.packs.cell(cell, state), bias, state_bias })
+        let from_input = site.packs.linear(weight(input)?, true)?;
+        let from_state = site.packs.cell(cell, weight(state)?)?;
+        Some(Self { from_input, from_state, bias, state_bias })
     }
+}
+
+/// An f32 tensor that is known.
+fn weight(arg: &Arg<Known>) -> Option<&Known> {
+    arg.as_value().filter(|known| known.weight().is_some())
 }
 
 impl Recurrent {

@@ -180,6 +180,15 @@ fn parts_of_a_value_are_views() {
     assert!(!text.contains("  op ") && !text.contains("copy") && text.contains("attention"), "{text}");
 }
 
+#[test]
+fn images_are_put_in_order_before_they_are_seen_as_rows() {
+    let module = traced(&nn::Sequential::new((nn::Conv2d::new(3, 8, 3), nn::Flatten::new())));
+    let x = Tensor::randn([2, 3, 6, 6]);
+    check(&module, &x);
+    let text = module.plan(&x).unwrap().to_string();
+    assert!(!text.contains("  op ") && text.contains("copy") && text.contains("view"), "{text}");
+}
+
 #[traceable]
 fn with_positions(x: &Tensor) -> Tensor {
     x + Tensor::arange(x.size(1)).to(DType::F32).sin()

@@ -186,23 +186,18 @@ impl Builder<'_> {
         if !VIEWS.contains(&function) || function.effect() != Effect::Pure || from.numel() == 0 {
             return None;
         }
-        let example = from.example();
-        let mut first = Some(example.clone());
-        let mut data = |known: &Known| match known {
-            Known::Value(..) => first.take().ok_or(()),
-            known => known.constant().ok_or(()),
-        };
-        let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
-        let result = function.eval(&args, &kwargs.try_map(&mut |_| Err(())).ok()?).ok()?;
-        let mut is_view = true;
-        result.for_each(&mut |tensor| is_view &= tensor.storage_id() == example.storage_id());
-        is_view.then(|| {
-            result.map(&mut |tensor| {
-                let action = Action::View { from: *register, offset: tensor.offset() - example.offset() };
-                let layout = Layout::of(tensor);
-                Known::Value(layout.clone(), self.step(id, action, Some(layout)))
-            })
-        })
+        // Rows of images whose channels lie last, say, are a view of a copy in order.
+        let rows = Layout::row_major(from.dtype, &from.shape);
+        let (result, from) =
+            viewed(function, from, args, kwargs).map(|result| (result, from.clone())).or_else(|| {
+                let copied = from.dtype == DType::F32 && !from.is_row_major();
+                copied.then(|| viewed(function, &rows, args, kwargs).map(|result| (result, rows.clone())))?
+            })?;
+        let register = self.laid(id, &Wanted::new(*register, from));
+        Some(result.map(&mut |(layout, offset)| {
+            let action = Action::View { from: register, offset: *offset };
+            Known::Value(layout.clone(), self.step(id, action, Some(layout.clone())))
+        }))
     }
 
     /// A call for which there is a kernel.
@@ -343,6 +338,26 @@ fn element(function: Function, args: &[Arg<Known>]) -> Option<Arg<Known>> {
     let [Arg::Tuple(items) | Arg::List(items), Arg::Int(index)] = args else { return None };
     let index = if *index < 0 { index + items.len() as i64 } else { *index };
     (function == ops::getitem).then(|| items.get(usize::try_from(index).ok()?).cloned())?
+}
+
+/// The results of a call whose first argument lies so, each with its offset in it, if they are views of it.
+fn viewed(
+    function: Function,
+    from: &Layout,
+    args: &[Arg<Known>],
+    kwargs: &Kwargs<Known>,
+) -> Option<Arg<(Layout, usize)>> {
+    let example = from.example();
+    let mut first = Some(example.clone());
+    let mut data = |known: &Known| match known {
+        Known::Value(..) => first.take().ok_or(()),
+        known => known.constant().ok_or(()),
+    };
+    let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
+    let result = function.eval(&args, &kwargs.try_map(&mut |_| Err(())).ok()?).ok()?;
+    let mut is_view = true;
+    result.for_each(&mut |tensor| is_view &= tensor.storage_id() == example.storage_id());
+    is_view.then(|| result.map(&mut |tensor| (Layout::of(tensor), tensor.offset() - example.offset())))
 }
 
 /// The result of a call all of whose arguments are known, if it is a view of them or small.

@@ -135,7 +135,7 @@ impl ConvShape {
 
     /// Whether a pixel has so few channels that the taps of a line are better taken together.
     fn has_short_pixels(&self) -> bool {
-        self.groups == 1 && self.dilation[1] == 1 && self.kernel[1] > 1 && self.inputs < 16
+        self.groups == 1 && self.dilation[1] == 1 && self.kernel[1] > 1 && self.inputs <= 16
     }
 }
 

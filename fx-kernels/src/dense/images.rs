@@ -109,6 +109,10 @@ impl<'a> Images<'a> {
         match self.layout {
             Layout::Pixels { distance } => {
                 let first = (image * height + y) * width * distance;
+                if distance == channels {
+                    out.copy_from_slice(&self.data[first..first + width * channels]);
+                    return;
+                }
                 for (from, to) in self.data[first..].chunks(distance).zip(out.chunks_exact_mut(channels)) {
                     to.copy_from_slice(&from[..channels]);
                 }

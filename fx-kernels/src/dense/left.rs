@@ -92,44 +92,39 @@ impl Left<'_> {
 impl Windows<'_> {
     /// As [`Left::fill`], in images that begin at `base` and have pixels at a distance of `pixel`.
     pub(crate) fn fill(&self, rows: Range<usize>, base: *const f32, pixel: usize, table: &mut [*const f32]) {
-        let mut row = rows.start;
-        while row < rows.end {
-            // Windows of one line of the output follow each other at equal distances.
-            let (image, corner) = self.corner(row);
-            let line = self.output[1] - row % self.output[1];
-            let count = line.min(rows.end - row);
-            let [height, width] = self.input;
-            let image = base.wrapping_add(image * height * width * pixel);
-            self.fill_line(corner, count, image, pixel, &mut table[row - rows.start..]);
-            row += count;
+        let ([height, width], [lines, columns]) = (self.input, self.kernel);
+        let reach = [(lines - 1) * self.dilation[0], (columns - 1) * self.dilation[1]];
+        // Where the windows begin: their corners, and the places of these in memory.
+        let (mut corners, mut places) = ([[0; 2]; MOST_ROWS], [base; MOST_ROWS]);
+        let count = rows.len();
+        let (image, mut corner) = self.corner(rows.start);
+        let (mut image, mut left) = (base.wrapping_add(image * height * width * pixel), rows.start % self.output[1]);
+        let mut inside = true;
+        for (to, place) in corners.iter_mut().zip(&mut places).take(count) {
+            let [y, x] = corner;
+            (*to, *place) = (corner, image.wrapping_add(y.wrapping_mul(width).wrapping_add(x).wrapping_mul(pixel)));
+            inside &= y < height && x < width && y + reach[0] < height && x + reach[1] < width;
+            corner[1] = corner[1].wrapping_add(self.stride[1]);
+            left += 1;
+            if left == self.output[1] {
+                // The next line, or the next image.
+                (left, corner) = (0, [y.wrapping_add(self.stride[0]), 0usize.wrapping_sub(self.before[1])]);
+                if y.wrapping_add(self.before[0]) / self.stride[0] + 1 == self.output[0] {
+                    corner[0] = 0usize.wrapping_sub(self.before[0]);
+                    image = image.wrapping_add(height * width * pixel);
+                }
+            }
         }
-    }
-
-    /// Writes where the taps of `count` windows are that begin at `corner` and right of it, [`MOST_ROWS`] places apart.
-    fn fill_line(
-        &self,
-        [top, left]: [usize; 2],
-        count: usize,
-        image: *const f32,
-        pixel: usize,
-        table: &mut [*const f32],
-    ) {
-        let ([height, width], step) = (self.input, self.stride[1]);
-        for i in 0..self.kernel[0] {
-            let y = top.wrapping_add(i * self.dilation[0]);
-            let line = image.wrapping_add(y.wrapping_mul(width * pixel));
-            for j in 0..self.kernel[1] {
-                let x = left.wrapping_add(j * self.dilation[1]);
-                let places = &mut table[(i * self.kernel[1] + j) * MOST_ROWS..][..count];
-                let place = |index: usize| line.wrapping_add(x.wrapping_add(index * step).wrapping_mul(pixel));
-                if y < height && x < width && x + (count - 1) * step < width {
-                    places.iter_mut().enumerate().for_each(|(index, to)| *to = place(index));
-                    continue;
-                }
-                for (index, to) in places.iter_mut().enumerate() {
-                    let inside = y < height && x.wrapping_add(index * step) < width;
-                    *to = if inside { place(index) } else { self.zeros.as_ptr() };
-                }
+        for (tap, table) in table.chunks_exact_mut(MOST_ROWS).take(lines * columns).enumerate() {
+            let [i, j] = [tap / columns * self.dilation[0], tap % columns * self.dilation[1]];
+            let distance = (i * width + j) * pixel;
+            if inside {
+                table.iter_mut().zip(&places).for_each(|(to, place)| *to = place.wrapping_add(distance));
+                continue;
+            }
+            for ((to, place), [y, x]) in table.iter_mut().zip(&places).zip(&corners).take(count) {
+                let inside = (y.wrapping_add(i) < height) & (x.wrapping_add(j) < width);
+                *to = if inside { place.wrapping_add(distance) } else { self.zeros.as_ptr() };
             }
         }
     }

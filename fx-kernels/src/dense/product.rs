@@ -20,7 +20,8 @@ use crate::elementwise::run_rows;
 use crate::memory::LINE;
 use crate::threads::{Shared, for_each};
 
-/// The steps of the inner dimension that a panel is worked through at a time.
+/// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
+/// the chains' sums added, so that rounding errors do not grow with the inner dimension.
 const DEPTH: usize = 768;
 /// The numbers of the left operand in a block.
 const BLOCK: usize = 160 * 1024;
@@ -118,16 +119,21 @@ impl Product<'_> {
         let blocks = (least..=most_blocks).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
         let sets = sets(blocks);
         let block = tiles.div_ceil(blocks) * most;
-        // A panel that is used once gains nothing from steps.
-        let depth = if tiles == 1 { usize::MAX } else { DEPTH };
-        let steps = if run >= depth {
-            let parts = run.div_ceil(depth);
+        let steps = if run >= DEPTH {
+            let parts = run.div_ceil(DEPTH);
             Steps { runs: 1, parts, count: runs * parts }
         } else {
-            let count = runs.div_ceil(depth / run.max(1));
+            let count = runs.div_ceil(DEPTH / run.max(1));
             Steps { runs: runs.div_ceil(count), parts: 1, count }
         };
-        let ahead = if runs == 1 { (BLOCK / (block * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
+        let ahead = if tiles == 1 {
+            // A panel that is used once is read from its start to its end.
+            steps.count
+        } else if runs == 1 {
+            (BLOCK / (block * run.div_ceil(steps.parts)).max(1)).max(1)
+        } else {
+            steps.count
+        };
         Split { id: NEXT.fetch_add(1, Ordering::Relaxed), tiles, blocks, sets, run, steps, ahead }
     }
 

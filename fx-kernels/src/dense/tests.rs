@@ -58,6 +58,23 @@ fn linear_layers() {
     }
 }
 
+/// Rounding errors of a sum grow with the length of its chains, not with its own.
+#[test]
+fn long_sums_are_accurate() {
+    let (n, k) = (20, 24 * 768);
+    let positive = |len: usize, seed: u32| numbers(len, seed).into_iter().map(|x| x + 0.5).collect::<Vec<_>>();
+    let w = positive(n * k, 2);
+    for (level, m) in Level::available().flat_map(|level| [(level, 1), (level, 14)]) {
+        let x = positive(m * k, 1);
+        let mut out = vec![0.0; m * n];
+        PackedLinear::at(level, Matrix::rows(&w, n, k).t()).run(&mut out, n, &x, k, m, &Epilogue::default());
+        let sum = |i: usize, j: usize| (0..k).map(|p| f64::from(x[i * k + p]) * f64::from(w[j * k + p])).sum::<f64>();
+        let error = |index: usize| f64::from(out[index]) / sum(index / n, index % n) - 1.0;
+        let square = (0..m * n).map(|index| error(index).powi(2)).sum::<f64>() / (m * n) as f64;
+        assert!(square.sqrt() < 1e-6, "{level:?}, {m} rows: {:e}", square.sqrt());
+    }
+}
+
 /// A convolution by its definition.
 fn definition(x: &[f32], w: &[f32], shape: &ConvShape, batch: usize, input: [usize; 2], pixel: usize) -> Vec<f64> {
     let output = shape.output(input);

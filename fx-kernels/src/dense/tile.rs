@@ -191,15 +191,6 @@ unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(j
             }
         }
     }
-    if job.accumulate {
-        for i in 0..ROWS {
-            for v in 0..VECTORS {
-                // SAFETY: there is a row of the result for each row of the tile.
-                let before = unsafe { V::load_at(job.out.add(i * job.stride + v * V::LANES)) };
-                sums[i][v] = sums[i][v] + before;
-            }
-        }
-    }
     let mut panel = job.panel;
     let mut table = job.left;
     for _ in 0..job.segments {
@@ -223,6 +214,16 @@ unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(j
             k += 1;
         }
         table = table.wrapping_add(MOST_ROWS);
+    }
+    // Added last, so that the sums of the next steps are no part of the same long chain.
+    if job.accumulate {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                // SAFETY: there is a row of the result for each row of the tile.
+                let before = unsafe { V::load_at(job.out.add(i * job.stride + v * V::LANES)) };
+                sums[i][v] = sums[i][v] + before;
+            }
+        }
     }
     if !job.residual.is_null() {
         for i in 0..ROWS {

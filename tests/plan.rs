@@ -238,6 +238,9 @@ fn plans_keep_only_packed_weights() {
         assert!(planned.all_close(&model.forward(x), 1e-5, 1e-5));
     }
     assert_eq!(made.load(Ordering::Relaxed), 4, "the model makes its own");
+    // What was read since is packed already.
+    let packed = module.plan(&inputs[0]).unwrap().packed_bytes();
+    assert_eq!(module.plan(Tensor::randn([7, 4])).unwrap().packed_bytes(), packed);
 }
 
 #[test]

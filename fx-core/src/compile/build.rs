@@ -102,18 +102,12 @@ impl Builder<'_> {
             Opcode::Placeholder => Ok(self.input(id, node)),
             Opcode::GetAttr => {
                 let state = self.module.state();
-                let tensor = match state.parameters.get(name) {
-                    Some(parameter) if !parameter.is_made() => {
-                        let meta = Meta::tensor(parameter.shape(), parameter.dtype());
-                        return Ok(Held {
-                            place: Arg::Value(Known::Unread(parameter.clone())),
-                            meta: Arg::Value(meta),
-                        });
-                    }
-                    Some(parameter) => parameter.tensor(),
-                    None => state.buffers.get(name).ok_or_else(|| no_such(node.op(), name))?.tensor(),
-                };
-                Ok(known(Arg::Value(tensor)))
+                if let Some(parameter) = state.parameters.get(name) {
+                    let meta = Arg::Value(Meta::tensor(parameter.shape(), parameter.dtype()));
+                    return Ok(Held { place: Arg::Value(Known::Parameter(parameter.clone())), meta });
+                }
+                let buffer = state.buffers.get(name).ok_or_else(|| no_such(node.op(), name))?;
+                Ok(known(Arg::Value(buffer.tensor())))
             }
             Opcode::CallModule => self.call_module(id, node),
             _ => {
@@ -402,7 +396,7 @@ fn layouts(meta: &Arg<Meta>) -> Option<SmallVec<[Layout; 1]>> {
 fn source(known: &Known) -> Source {
     match known {
         Known::Constant(tensor) => Source::Constant(tensor.clone()),
-        Known::Unread(parameter) => Source::Constant(parameter.tensor()),
+        Known::Parameter(parameter) => Source::Constant(parameter.tensor()),
         Known::Value(_, register) | Known::Opaque(register) => Source::Register(*register),
     }
 }

@@ -59,8 +59,8 @@ pub(super) trait Kernel: Send + Sync {
 pub(super) enum Known {
     /// All of it.
     Constant(Tensor),
-    /// All of it, when it is read: a weight that something is folded into. It need not be kept once it is packed.
-    Unread(Parameter),
+    /// All of it, when it is read; one that was not made before need not be kept once it is packed.
+    Parameter(Parameter),
     /// How it lies, and the register that it will be in.
     Value(Layout, usize),
     /// The register alone.
@@ -194,7 +194,7 @@ impl Known {
     fn weight(&self) -> Option<Dims> {
         let (dtype, shape) = match self {
             Known::Constant(tensor) => (tensor.dtype(), Dims::from_slice(tensor.shape())),
-            Known::Unread(parameter) => (parameter.dtype(), Dims::from_vec(parameter.shape())),
+            Known::Parameter(parameter) => (parameter.dtype(), Dims::from_vec(parameter.shape())),
             Known::Value(..) | Known::Opaque(_) => return None,
         };
         (dtype == DType::F32).then_some(shape)
@@ -204,7 +204,7 @@ impl Known {
     pub(super) fn constant(&self) -> Option<Tensor> {
         match self {
             Known::Constant(tensor) => Some(tensor.clone()),
-            Known::Unread(parameter) => Some(parameter.tensor()),
+            Known::Parameter(parameter) => Some(parameter.tensor()),
             Known::Value(..) | Known::Opaque(_) => None,
         }
     }
@@ -213,7 +213,7 @@ impl Known {
     fn place(&self) -> Option<Place> {
         match self {
             Known::Constant(tensor) => Some((tensor.storage_id(), tensor.offset(), Dims::from_slice(tensor.strides()))),
-            Known::Unread(parameter) => Some((parameter.id(), 0, Dims::new())),
+            Known::Parameter(parameter) => Some((parameter.id(), 0, Dims::new())),
             Known::Value(..) | Known::Opaque(_) => None,
         }
     }
@@ -225,7 +225,7 @@ impl Known {
     fn read<P>(&self, pack: impl FnOnce(&Tensor) -> P) -> P {
         match self {
             Known::Constant(tensor) => pack(tensor),
-            Known::Unread(parameter) => pack(&parameter.peek()),
+            Known::Parameter(parameter) => pack(&parameter.peek()),
             Known::Value(..) | Known::Opaque(_) => unreachable!("invariant: the weight has a place"),
         }
     }
@@ -245,7 +245,7 @@ pub(super) struct Packs {
     cells: Cache<(Place, Cell), PackedCell>,
 }
 
-/// Which weight: by storage, offset and strides, or by the parameter that it is made by.
+/// Which weight: by the parameter, or by storage, offset and strides.
 type Place = (usize, usize, Dims);
 
 /// What was packed, with what a key names, so that nothing else gets its name.

@@ -109,10 +109,6 @@ impl Cell {
         }
     }
 
-    fn is_made(&self) -> bool {
-        matches!(&*self.content.read().unwrap_or_else(PoisonError::into_inner), Content::Made(_))
-    }
-
     fn set(&self, tensor: Tensor) -> Result<()> {
         if *self.shape != *tensor.shape() {
             let message = format!("a tensor of shape {:?} cannot replace one of {:?}", tensor.shape(), &*self.shape);
@@ -227,11 +223,6 @@ impl Parameter {
     /// What gives the tensor as it is now, also after another was set; one that was not made is not kept.
     pub(crate) fn snapshot(&self) -> Make {
         self.0.snapshot()
-    }
-
-    /// Whether the tensor was made, or was there from the start.
-    pub(crate) fn is_made(&self) -> bool {
-        self.0.is_made()
     }
 }
 

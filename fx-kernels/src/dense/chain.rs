@@ -144,28 +144,30 @@ impl Task<'_> {
         // What is to be computed of what lies between, from the last to the first: what is needed and not there yet.
         let mut new: Few<_> = smallvec![band.clone(); self.links.len()];
         for (index, between) in between.iter_mut().enumerate().rev() {
-            let (needed, _) = self.links[index + 1].conv.shape().lines_read(&new[index + 1], between.height);
-            let kept = needed.start.max(between.held.start)..between.held.end.max(needed.start).min(needed.end);
-            if kept.is_empty() {
-                between.held = needed.start..needed.start;
-            } else {
-                let from = between.start + (kept.start - between.held.start) * between.line;
-                memory.copy_within(from..from + kept.len() * between.line, between.start);
-                between.held = kept;
+            if new[index + 1].is_empty() {
+                // All that is needed was computed for lines before.
+                new[index] = 0..0;
+                continue;
             }
-            new[index] = between.held.end..needed.end.max(between.held.end);
+            let (needed, _) = self.links[index + 1].conv.shape().lines_read(&new[index + 1], between.height);
+            if between.held.contains(&needed.start) {
+                let (first, end) = (needed.start - between.held.start, between.held.len());
+                let from = between.start + first * between.line..between.start + end * between.line;
+                memory.copy_within(from, between.start);
+                between.held.start = needed.start;
+            } else {
+                between.held = needed.start..needed.start;
+            }
+            new[index] = between.held.end..needed.end;
         }
         for (index, link) in self.links.iter().enumerate() {
             let (ConvShape { inputs, outputs, .. }, lines) = (*link.conv.shape(), new[index].clone());
             if lines.is_empty() {
                 continue;
             }
-            let height = self.sizes[index][0];
+            let [height, width] = self.sizes[index];
             // What comes before lies behind in memory.
-            let (source, target) = match index {
-                0 => (None, between.get(index)),
-                _ => (Some(&between[index - 1]), between.get(index)),
-            };
+            let (source, target) = (index.checked_sub(1).map(|before| &between[before]), between.get(index));
             let split = source.map_or(memory.len(), |source| source.start);
             let (to, from) = memory.split_at_mut(split);
             let to = match target {
@@ -175,7 +177,7 @@ impl Task<'_> {
             let (images, first) = match source {
                 Some(Between { held, line, .. }) => {
                     let data = &from[..held.len() * line];
-                    (Images::pixels(data, 1, [held.len(), self.sizes[index][1]], inputs), held.start)
+                    (Images::pixels(data, 1, [held.len(), width], inputs), held.start)
                 }
                 None => (self.images, 0),
             };

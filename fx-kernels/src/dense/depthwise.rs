@@ -1,15 +1,10 @@
 //! Depthwise convolutions of 3 by 3 and 5 by 5: a vector of channels goes along a line with all its weights in registers.
 
-use std::ops::Range;
-
 use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
 use crate::elementwise::run_rows;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
-
-/// The most lines that a thread works on at a time.
-const LINES: usize = 8;
 
 /// A depthwise convolution.
 pub(crate) struct Depthwise<'a> {
@@ -47,91 +42,77 @@ impl Depthwise<'_> {
         assert!(self.weights.len() >= kernel[0] * kernel[1] * channels, "there are too few weights");
         self.epilogue.check(rows, channels);
         let out = Shared(out.as_mut_ptr());
-        let parts = height.div_ceil(LINES);
-        for_each(self.batch * parts, 8 * rows * channels * kernel[0], |index| {
-            let (image, part) = (index / parts, index % parts);
-            let lines = part * height / parts..(part + 1) * height / parts;
-            let to = out.at((image * height + lines.start) * width * stride);
-            dispatch(level, Lines { of: self, image, lines: lines.clone(), to, stride });
+        for_each(self.batch * height, 8 * rows * channels * kernel[0], |index| {
+            let to = out.at(index * width * stride);
+            dispatch(level, Line { of: self, index, to, stride });
             if let Some(function) = self.epilogue.function() {
-                // SAFETY: the lines are in the result (seen above), and no other task has them.
-                unsafe { run_rows(level, function, to, lines.len() * width, stride, channels) };
+                // SAFETY: the line is in the result (seen above), and no other task has it.
+                unsafe { run_rows(level, function, to, width, stride, channels) };
             }
         });
-    }
-}
-
-/// Some lines of the output of an image.
-struct Lines<'a> {
-    of: &'a Depthwise<'a>,
-    image: usize,
-    lines: Range<usize>,
-    /// Where the first one is.
-    to: *mut f32,
-    stride: usize,
-}
-
-impl Kernel for Lines<'_> {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        let channels = self.of.channels;
-        for y in self.lines.clone() {
-            for channel in (0..channels).step_by(V::LANES) {
-                if channel + V::LANES <= channels {
-                    self.line::<V, false>(y, channel);
-                } else {
-                    self.line::<V, true>(y, channel);
-                }
-            }
-        }
-    }
-}
-
-impl Lines<'_> {
-    /// A line, by the version for the taps that are in the image.
-    #[inline(always)]
-    fn line<V: Vector<Elem = f32>, const PART: bool>(&self, y: usize, channel: usize) {
-        let Windows { input: [height, width], output, kernel, stride, dilation, before, data, pixel, .. } =
-            self.of.windows;
-        let tap = |tap: usize| (y * stride[0] + tap * dilation[0]).wrapping_sub(before[0]);
-        let first = (0..kernel[0]).find(|i| tap(*i) < height).unwrap_or(0);
-        let count = (first..kernel[0]).take_while(|i| tap(*i) < height).count();
-        let from = data.as_ptr().wrapping_add((self.image * height + tap(first).min(height)) * width * pixel);
-        let to = self.to.wrapping_add((y - self.lines.start) * output[1] * self.stride);
-        let row = (self.image * output[0] + y) * output[1];
-        let line = Line { of: self.of, row, first, from, to, stride: self.stride };
-        let lane = Lane::<PART> { channel, channels: self.of.channels };
-        match (kernel[0], count) {
-            (_, 0) => line.along::<V, 0, 3, PART>(&lane),
-            (3, 1) => line.along::<V, 1, 3, PART>(&lane),
-            (3, 2) => line.along::<V, 2, 3, PART>(&lane),
-            (3, _) => line.along::<V, 3, 3, PART>(&lane),
-            (_, 1) => line.along::<V, 1, 5, PART>(&lane),
-            (_, 2) => line.along::<V, 2, 5, PART>(&lane),
-            (_, 3) => line.along::<V, 3, 5, PART>(&lane),
-            (_, 4) => line.along::<V, 4, 5, PART>(&lane),
-            _ => line.along::<V, 5, 5, PART>(&lane),
-        }
     }
 }
 
 /// A line of the output.
 struct Line<'a> {
     of: &'a Depthwise<'a>,
-    /// The number of its first pixel among those of all images.
-    row: usize,
-    /// The first of the window's lines that is in the image.
-    first: usize,
-    /// Where that line begins.
-    from: *const f32,
+    /// Its number among those of all images.
+    index: usize,
     to: *mut f32,
     stride: usize,
 }
 
-impl Line<'_> {
+impl Kernel for Line<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Windows { input: [height, width], output, kernel, stride, dilation, before, data, pixel, .. } =
+            self.of.windows;
+        let (image, y) = (self.index / output[0], self.index % output[0]);
+        let tap = |tap: usize| (y * stride[0] + tap * dilation[0]).wrapping_sub(before[0]);
+        let first = (0..kernel[0]).find(|i| tap(*i) < height).unwrap_or(0);
+        let count = (first..kernel[0]).take_while(|i| tap(*i) < height).count();
+        let from = data.as_ptr().wrapping_add((image * height + tap(first).min(height)) * width * pixel);
+        let taps = Taps { line: &self, first, from };
+        match (kernel[0], count) {
+            (_, 0) => taps.channels::<V, 0, 3>(),
+            (3, 1) => taps.channels::<V, 1, 3>(),
+            (3, 2) => taps.channels::<V, 2, 3>(),
+            (3, _) => taps.channels::<V, 3, 3>(),
+            (_, 1) => taps.channels::<V, 1, 5>(),
+            (_, 2) => taps.channels::<V, 2, 5>(),
+            (_, 3) => taps.channels::<V, 3, 5>(),
+            (_, 4) => taps.channels::<V, 4, 5>(),
+            _ => taps.channels::<V, 5, 5>(),
+        }
+    }
+}
+
+/// The lines of the image that are under the windows of a line.
+struct Taps<'a> {
+    line: &'a Line<'a>,
+    /// The first one's number in the window.
+    first: usize,
+    /// Where it begins.
+    from: *const f32,
+}
+
+impl Taps<'_> {
+    /// All channels, a vector at a time.
+    #[inline(always)]
+    fn channels<V: Vector<Elem = f32>, const LINES: usize, const WIDTH: usize>(&self) {
+        let channels = self.line.of.channels;
+        let whole = channels - channels % V::LANES;
+        for channel in (0..whole).step_by(V::LANES) {
+            self.along::<V, LINES, WIDTH, false>(&Lane { channel, channels });
+        }
+        if whole < channels {
+            self.along::<V, LINES, WIDTH, true>(&Lane { channel: whole, channels });
+        }
+    }
+
     /// A vector of channels, of which only a part may be there, along the line.
     ///
     /// The loops over constants are unrolled, so that the weights are registers.
@@ -141,7 +122,7 @@ impl Line<'_> {
         &self,
         lane: &Lane<PART>,
     ) {
-        let Depthwise { windows, channels, weights, epilogue, .. } = *self.of;
+        let Depthwise { windows, channels, weights, epilogue, .. } = *self.line.of;
         let Windows { input: [_, width], output, stride, dilation, before, pixel, .. } = windows;
         let mut kernel = [[V::zero(); WIDTH]; LINES];
         for i in 0..LINES {
@@ -169,7 +150,7 @@ impl Line<'_> {
                     }
                 }
             }
-            self.write(lane, &finish, sum, x);
+            self.line.write(lane, &finish, sum, x);
         }
         let mut from = self.from.wrapping_add((start * stride[1]).wrapping_sub(before[1]).wrapping_mul(pixel));
         let mut x = start;
@@ -187,8 +168,8 @@ impl Line<'_> {
                     }
                 }
             }
-            self.write(lane, &finish, left, x);
-            self.write(lane, &finish, right, x + 1);
+            self.line.write(lane, &finish, left, x);
+            self.line.write(lane, &finish, right, x + 1);
             from = from.wrapping_add(2 * step);
             x += 2;
         }
@@ -200,18 +181,21 @@ impl Line<'_> {
                     sum = lane.load::<V>(from).mul_add(kernel[i][j], sum);
                 }
             }
-            self.write(lane, &finish, sum, x);
+            self.line.write(lane, &finish, sum, x);
             from = from.wrapping_add(step);
         }
     }
+}
 
+impl Line<'_> {
     /// Writes sums with bias to a pixel, with what follows.
     #[inline(always)]
     fn write<V: Vector<Elem = f32>, const PART: bool>(&self, lane: &Lane<PART>, finish: &Finish<V>, sum: V, x: usize) {
         let to = self.to.wrapping_add(x * self.stride);
         let mut sum = sum;
         if finish.adds {
-            sum = self.of.epilogue.add(sum, self.row + x, to, |from| lane.load(from));
+            let row = self.index * self.of.windows.output[1] + x;
+            sum = self.of.epilogue.add(sum, row, to, |from| lane.load(from));
         }
         sum = finish.high.min(finish.low.max(sum));
         let to = to.wrapping_add(lane.channel);

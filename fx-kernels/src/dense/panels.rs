@@ -103,6 +103,9 @@ impl Panels {
     }
 }
 
+/// As many rows of a panel as the first-level cache has room for.
+const BLOCK: usize = 64;
+
 /// The columns of a panel in the matrix: element `(k, j)` is `data[rows[k] + j * step]`.
 struct Source<'a> {
     data: &'a [f32],
@@ -120,8 +123,6 @@ impl Source<'_> {
 
     /// Where the rows are neighbours: squares of four by four, which become vectors.
     fn transpose(&self, rows: &[usize], panel: &mut [f32], width: usize) {
-        /// As many rows of a panel as the first-level cache has room for.
-        const BLOCK: usize = 64;
         const SIDE: usize = 4;
         for (packed, rows) in panel.chunks_mut(BLOCK * width).zip(rows.chunks(BLOCK)) {
             let column = |j: usize| &self.data[rows[0] + j * self.step..][..rows.len()];
@@ -132,8 +133,7 @@ impl Source<'_> {
                     }
                     continue;
                 }
-                let columns: [_; SIDE] = std::array::from_fn(|i| column(first + i).chunks_exact(SIDE));
-                let [a, b, c, d] = columns;
+                let [a, b, c, d]: [_; SIDE] = std::array::from_fn(|i| column(first + i).chunks_exact(SIDE));
                 let rest = [a.remainder(), b.remainder(), c.remainder(), d.remainder()];
                 let mut lines = packed.chunks_exact_mut(SIDE * width);
                 for ((((lines, a), b), c), d) in (&mut lines).zip(a).zip(b).zip(c).zip(d) {
@@ -150,8 +150,6 @@ impl Source<'_> {
 
     /// Where neither are.
     fn gather(&self, rows: &[usize], panel: &mut [f32], width: usize) {
-        /// As many rows of a panel as the first-level cache has room for.
-        const BLOCK: usize = 64;
         for (packed, rows) in panel.chunks_mut(BLOCK * width).zip(rows.chunks(BLOCK)) {
             for j in 0..self.columns {
                 let column = &self.data[(j * self.step).min(self.data.len())..];

@@ -126,14 +126,9 @@ impl Product<'_> {
             let count = runs.div_ceil(DEPTH / run.max(1));
             Steps { runs: runs.div_ceil(count), parts: 1, count }
         };
-        let ahead = if tiles == 1 {
-            // A panel that is used once is read from its start to its end.
-            steps.count
-        } else if runs == 1 {
-            (BLOCK / (block * run.div_ceil(steps.parts)).max(1)).max(1)
-        } else {
-            steps.count
-        };
+        // A panel that is used once is read from its start to its end.
+        let parts = runs == 1 && tiles > 1;
+        let ahead = if parts { (BLOCK / (block * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
         Split { id: NEXT.fetch_add(1, Ordering::Relaxed), tiles, blocks, sets, run, steps, ahead }
     }
 

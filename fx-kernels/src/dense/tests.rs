@@ -20,6 +20,29 @@ fn close(got: f32, want: f64, scale: usize, what: &str) {
     assert!((f64::from(got) - want).abs() < 1e-6 * (scale as f64).sqrt() + 1e-6, "{what}: {got}, not {want}");
 }
 
+/// What follows a product in one of eight cases, of a residual with rows so far apart.
+fn following<'a>(case: usize, bias: &'a [f32], residual: &'a [f32], stride: usize) -> Epilogue<'a> {
+    Epilogue {
+        bias: (case & 1 > 0).then_some(bias),
+        residual: (case & 2 > 0).then_some(Residual { data: residual, stride }),
+        accumulate: case & 4 > 0,
+        activation: [None, Some(Unary::Relu), Some(Unary::Clamp(-0.1, 0.2)), Some(Unary::Sigmoid)][case % 4],
+    }
+}
+
+/// What that makes of a sum, where 0.25 was before.
+fn followed(sum: f64, case: usize, bias: f32, residual: f32) -> f64 {
+    let mut sum = sum + if case & 1 > 0 { f64::from(bias) } else { 0.0 };
+    sum += if case & 2 > 0 { f64::from(residual) } else { 0.0 };
+    sum += if case & 4 > 0 { 0.25 } else { 0.0 };
+    match case % 4 {
+        1 => sum.max(0.0),
+        2 => sum.clamp(-0.1, 0.2),
+        3 => 1.0 / (1.0 + (-sum).exp()),
+        _ => sum,
+    }
+}
+
 #[test]
 fn linear_layers() {
     for (m, n, k) in
@@ -30,26 +53,16 @@ fn linear_layers() {
         for level in Level::available() {
             let layer = PackedLinear::at(level, Matrix::rows(&w, n, k).t());
             for case in 0..8 {
-                let epilogue = Epilogue {
-                    bias: (case & 1 > 0).then_some(&bias),
-                    residual: (case & 2 > 0).then_some(Residual { data: &residual, stride: n + 1 }),
-                    accumulate: case & 4 > 0,
-                    activation: [None, Some(Unary::Relu), Some(Unary::Clamp(-0.1, 0.2)), Some(Unary::Sigmoid)]
-                        [case % 4],
-                };
+                let epilogue = following(case, &bias, &residual, n + 1);
                 let mut out = vec![0.25; m * (n + 2)];
                 layer.run(&mut out, n + 2, &x, k + 3, m, &epilogue);
                 for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
-                    let mut want = (0..k).map(|p| f64::from(x[i * (k + 3) + p]) * f64::from(w[j * k + p])).sum::<f64>();
-                    want += if case & 1 > 0 { f64::from(bias[j]) } else { 0.0 };
-                    want += if case & 2 > 0 { f64::from(residual[i * (n + 1) + j]) } else { 0.0 };
-                    want += if case & 4 > 0 { 0.25 } else { 0.0 };
-                    let want = match case % 4 {
-                        1 => want.max(0.0),
-                        2 => want.clamp(-0.1, 0.2),
-                        3 => 1.0 / (1.0 + (-want).exp()),
-                        _ => want,
-                    };
+                    let want = followed(
+                        (0..k).map(|p| f64::from(x[i * (k + 3) + p]) * f64::from(w[j * k + p])).sum::<f64>(),
+                        case,
+                        bias[j],
+                        residual[i * (n + 1) + j],
+                    );
                     close(out[i * (n + 2) + j], want, k, &format!("{level:?} {m}x{n}x{k} case {case} at {i}, {j}"));
                 }
                 assert!(out.chunks(n + 2).all(|row| row[n..] == [0.25; 2]), "a gap was written");
@@ -180,26 +193,12 @@ fn depthwise_convolutions() {
             let residual = numbers(rows * channels, 4);
             let sums = definition(&x, &w, &shape, batch, input, channels);
             for (level, case) in Level::available().flat_map(|level| (0..8).map(move |case| (level, case))) {
-                let epilogue = Epilogue {
-                    bias: (case & 1 > 0).then_some(&bias),
-                    residual: (case & 2 > 0).then_some(Residual { data: &residual, stride: channels }),
-                    accumulate: case & 4 > 0,
-                    activation: [None, Some(Unary::Relu), Some(Unary::Clamp(-0.1, 0.2)), Some(Unary::Sigmoid)]
-                        [case % 4],
-                };
+                let epilogue = following(case, &bias, &residual, channels);
                 let mut out = vec![0.25; rows * (channels + 1)];
                 let images = Images::pixels(&x, batch, input, channels);
                 PackedConv::at(level, &w, shape, Algorithm::Direct).run(&mut out, channels + 1, &images, &epilogue);
                 for (i, sum) in sums.iter().enumerate() {
-                    let mut want = sum + if case & 1 > 0 { f64::from(bias[i % channels]) } else { 0.0 };
-                    want += if case & 2 > 0 { f64::from(residual[i]) } else { 0.0 };
-                    want += if case & 4 > 0 { 0.25 } else { 0.0 };
-                    let want = match case % 4 {
-                        1 => want.max(0.0),
-                        2 => want.clamp(-0.1, 0.2),
-                        3 => 1.0 / (1.0 + (-want).exp()),
-                        _ => want,
-                    };
+                    let want = followed(*sum, case, bias[i % channels], residual[i]);
                     let got = out[i / channels * (channels + 1) + i % channels];
                     close(got, want, taps * taps, &format!("{level:?} {shape:?} case {case} at {i}"));
                 }
@@ -233,6 +232,7 @@ fn chains_are_as_their_convolutions() {
         vec![point(7, 20), window(20, 1, 2), lines],
         vec![window(20, 2, 1), lines, ConvShape { inputs: 8, outputs: 5, groups: 1, ..window(8, 3, 1) }],
         vec![point(7, 48), ConvShape { outputs: 32, groups: 1, ..window(48, 1, 1) }, point(32, 40)],
+        vec![point(7, 20), ConvShape { before: [5, 1], after: [6, 1], ..window(20, 1, 1) }, lines],
         vec![lines],
     ];
     let (batch, size) = (3, [19, 8]);
@@ -293,12 +293,7 @@ fn winograd_is_as_direct() {
         }
         let pixels = batch * input[0] * input[1];
         let residual = numbers(pixels * 32, 4);
-        let epilogue = Epilogue {
-            bias: (case & 1 > 0).then_some(&bias),
-            residual: (case & 2 > 0).then_some(Residual { data: &residual, stride: 32 }),
-            accumulate: case & 4 > 0,
-            activation: [None, Some(Unary::Relu), Some(Unary::Clamp(-0.1, 0.2)), Some(Unary::Sigmoid)][case % 4],
-        };
+        let epilogue = following(case, &bias, &residual, 32);
         let [direct, winograd] = [Algorithm::Direct, Algorithm::Winograd].map(|algorithm| {
             let conv = PackedConv::at(level, &w, shape, algorithm);
             assert_eq!(conv.algorithm(), algorithm);

@@ -11,6 +11,7 @@ pub mod kind;
 mod read;
 mod shape;
 pub mod table;
+mod wide;
 
 /// Declares the families: their files, their rows, and the supertraits that they make.
 macro_rules! families {

@@ -43,6 +43,11 @@ impl Drop for Within {
 /// Runs `f` on `0..count`, in parallel where `work` (in floating-point operations or bytes) makes that worth while. A loop
 /// within a part of a parallel one is not parallel itself.
 pub fn for_each(count: usize, work: usize, f: impl Fn(usize) + Sync) {
+    share(count, work, &f);
+}
+
+/// Compiled once for all loops.
+fn share(count: usize, work: usize, f: &(dyn Fn(usize) + Sync)) {
     /// Below this much work a hand-over to another thread costs more than it brings.
     const WORTH_WHILE: usize = 200_000;
     let threads = num_threads().min(count);

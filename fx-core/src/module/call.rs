@@ -205,23 +205,26 @@ impl<V: Value> ModuleCall<V> {
     pub fn run<R: Tree<V>>(self, module: &impl Capture, body: impl FnOnce() -> R) -> R {
         let mut body = Some(body);
         let mut result = None;
-        let mut forward = || match body.take() {
-            Some(body) => {
-                let output = body();
-                let arg = if V::RECORDS { output.to_arg() } else { Arg::None };
-                result = Some(output);
-                Ok(arg)
-            }
-            None => Err(Error::argument("the forward of a module runs once for each call")),
-        };
-        let mut call = Call::new(Callee::Module(module.as_module(), &mut forward));
-        (call.args, call.kwargs) = (self.args, self.kwargs);
-        let applied = V::apply(call);
-        match (result, applied) {
+        let applied = self.apply(module.as_module(), &mut || {
+            let output = body.take()?();
+            let arg = if V::RECORDS { output.to_arg() } else { Arg::None };
+            result = Some(output);
+            Some(arg)
+        });
+        match result {
             // The body ran: its own result, as it is.
-            (Some(result), Ok(_)) => result,
-            (_, applied) => R::read(applied),
+            Some(result) if applied.is_ok() => result,
+            _ => R::read(applied),
         }
+    }
+
+    /// The part of [`ModuleCall::run`] that is the same for all modules.
+    #[track_caller]
+    fn apply(self, module: &dyn Module, body: &mut dyn FnMut() -> Option<Arg<V>>) -> Result<Arg<V>> {
+        let mut forward = || body().ok_or_else(|| Error::argument("the forward of a module runs once for each call"));
+        let mut call = Call::new(Callee::Module(module, &mut forward));
+        (call.args, call.kwargs) = (self.args, self.kwargs);
+        V::apply(call)
     }
 }
 
@@ -299,7 +302,7 @@ where
 ///
 /// # Errors
 /// If the arguments do not fit, or an op fails.
-fn call_dynamic<M: Capture, V: Value>(module: &M, mut args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
+fn call_dynamic<M: Capture, V: Value>(module: &M, args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>>
 where
     M::Static: Statics,
     for<'a> &'a V: RefOps<V>,
@@ -308,7 +311,20 @@ where
     for<'a> &'a Parameter: ScalarOps<V>,
     for<'a> &'a Buffer: ScalarOps<V>,
 {
-    let Signature { inputs, statics, .. } = M::SIGNATURE;
+    dynamic(&M::SIGNATURE, args, kwargs, &mut |args| {
+        let statics = M::Static::from_kwargs(M::SIGNATURE.statics, kwargs)?;
+        module.invoke::<V>(args, statics)
+    })
+}
+
+/// The part of [`call_dynamic`] that is the same for all modules.
+fn dynamic<V: Value>(
+    signature: &Signature,
+    mut args: Vec<Arg<V>>,
+    kwargs: &Kwargs<V>,
+    invoke: &mut dyn FnMut(Vec<Arg<V>>) -> Result<Arg<V>>,
+) -> Result<Arg<V>> {
+    let inputs = signature.inputs;
     for name in &inputs[args.len().min(inputs.len())..] {
         args.push(kwargs.get(name).cloned().unwrap_or(Arg::None));
     }
@@ -316,6 +332,5 @@ where
         let message = format!("forward takes {} arguments ({}), found {}", inputs.len(), inputs.join(", "), args.len());
         return Err(Error::argument(message));
     }
-    let statics = M::Static::from_kwargs(statics, kwargs)?;
-    fallible::scope(|| module.invoke::<V>(args, statics))?
+    fallible::scope(|| invoke(args))?
 }

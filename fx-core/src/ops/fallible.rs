@@ -12,8 +12,20 @@ thread_local! {
     static SCOPES: RefCell<Vec<Option<Error>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Closes its scope when dropped, so that a panic does not leave it open.
+/// A scope; it closes when dropped, so that a panic does not leave it open.
 struct Scope;
+
+impl Scope {
+    fn open() -> Self {
+        SCOPES.with_borrow_mut(|scopes| scopes.push(None));
+        Self
+    }
+
+    /// The error that was noted, if one was.
+    fn close(self) -> Result<()> {
+        SCOPES.with_borrow_mut(|scopes| scopes.last_mut().and_then(Option::take)).map_or(Ok(()), Err)
+    }
+}
 
 impl Drop for Scope {
     fn drop(&mut self) {
@@ -26,12 +38,10 @@ impl Drop for Scope {
 /// # Errors
 /// The first error noted while `f` ran.
 pub fn scope<R>(f: impl FnOnce() -> R) -> Result<R> {
-    SCOPES.with_borrow_mut(|scopes| scopes.push(None));
-    let guard = Scope;
+    let scope = Scope::open();
     let result = f();
-    let error = SCOPES.with_borrow_mut(|scopes| scopes.last_mut().and_then(Option::take));
-    drop(guard);
-    error.map_or(Ok(result), Err)
+    scope.close()?;
+    Ok(result)
 }
 
 /// Keeps `error` if it is the first of the innermost scope; whether there is a scope.

@@ -15,7 +15,7 @@ use crate::value::Call;
 
 pub(crate) use eval::linear as eval_linear;
 pub(crate) use infer::linear as infer_linear;
-pub(crate) use product::{Number, affine, in_floats, wide};
+pub(crate) use product::affine;
 
 ops! {
     /// Products of vectors and matrices.

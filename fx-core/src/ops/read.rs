@@ -59,16 +59,9 @@ impl<'a, C: Concrete> Reader<'a, C> {
         }
     }
 
-    /// An attribute with a default.
-    pub(super) fn optional<K: Kind>(
-        &self,
-        name: &'static str,
-        default: impl FnOnce() -> K::Held<C>,
-    ) -> Result<K::Held<C>> {
-        match self.kwargs.get(name) {
-            Some(arg) => read::<K, C>(name, arg),
-            None => Ok(default()),
-        }
+    /// An attribute that has a default, if it is given.
+    pub(super) fn optional<K: Kind>(&self, name: &'static str) -> Result<Option<K::Held<C>>> {
+        self.kwargs.get(name).map(|arg| read::<K, C>(name, arg)).transpose()
     }
 }
 

@@ -106,7 +106,10 @@ macro_rules! ops {
                         Ok($crate::ops::read::Output::into_arg($eval(
                             $(reader.operand::<kind::$ok>()?,)*
                             $(reader.required::<kind::$ak>(stringify!($attr))?,)*
-                            $(reader.optional::<kind::$oak>(stringify!($oattr), || $default)?,)*
+                            $(match reader.optional::<kind::$oak>(stringify!($oattr))? {
+                                Some(given) => given,
+                                None => $default,
+                            },)*
                         )?))
                     },
                     infer: |args, kwargs| {
@@ -115,7 +118,10 @@ macro_rules! ops {
                         Ok($crate::ops::read::Output::into_arg($infer(
                             $(reader.operand::<kind::$ok>()?,)*
                             $(reader.required::<kind::$ak>(stringify!($attr))?,)*
-                            $(reader.optional::<kind::$oak>(stringify!($oattr), || $default)?,)*
+                            $(match reader.optional::<kind::$oak>(stringify!($oattr))? {
+                                Some(given) => given,
+                                None => $default,
+                            },)*
                         )?))
                     },
                     flops: $flops,

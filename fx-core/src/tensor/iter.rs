@@ -1,9 +1,9 @@
 //! Running a function over all elements: one, two or three tensors at a time, with broadcasting.
 //!
 //! Broadcasting is turned into runs: an outer walk, the same code for all types, finds where each run of the last
-//! dimensions begins in every operand; the inner loop, compiled for each function, goes over one run with fixed
-//! steps. Operands that are contiguous, or one number a run, have loops of their own, which vectorise. They are plain
-//! loops: hundreds of functions come here, and each adapter of an iterator would be compiled for each of them.
+//! dimensions begins in every operand. Where the elements of a run do not lie side by side, they are brought together
+//! a piece at a time, in code that is the same for all functions; so the inner loop, compiled for each of hundreds of
+//! functions, is one plain loop over slices.
 
 use super::{Dims, Element, Tensor, view};
 
@@ -41,26 +41,14 @@ pub fn zip<A: Element, B: Element, U: Element>(a: &Tensor, b: &Tensor, f: impl F
     let runs = Runs::new([a, b]);
     let (x, y) = (a.elements::<A>(), b.elements::<B>());
     let mut all = zeros(runs.numel());
-    let mut pieces = all.chunks_exact_mut(runs.len.max(1));
-    runs.for_each(&mut |[i, j]| {
-        let Some(out) = pieces.next() else { return };
-        match runs.steps {
-            [1, 1] => {
-                for ((out, x), y) in out.iter_mut().zip(&x[i..]).zip(&y[j..]) {
-                    *out = f(*x, *y);
-                }
-            }
-            [1, 0] => {
-                let y = y[j];
-                for (out, x) in out.iter_mut().zip(&x[i..]) {
-                    *out = f(*x, y);
-                }
-            }
-            [s, t] => {
-                for (k, out) in out.iter_mut().enumerate() {
-                    *out = f(x[i + k * s], y[j + k * t]);
-                }
-            }
+    let mut rest = &mut *all;
+    let (mut p, mut q) = (Vec::new(), Vec::new());
+    runs.for_each(&mut |[i, j], len| {
+        let out = rest.split_off_mut(..len).unwrap_or_default();
+        let x = beside(&x[i..], runs.steps[0], len, &mut p);
+        let y = beside(&y[j..], runs.steps[1], len, &mut q);
+        for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
+            *out = f(*x, *y);
         }
     });
     Tensor::from_vec(&runs.shape, all)
@@ -80,15 +68,31 @@ pub fn zip3<A: Element, B: Element, C: Element, U: Element>(
     let runs = Runs::new([a, b, c]);
     let (x, y, z) = (a.elements::<A>(), b.elements::<B>(), c.elements::<C>());
     let mut all = zeros(runs.numel());
-    let mut pieces = all.chunks_exact_mut(runs.len.max(1));
-    let [s, t, u] = runs.steps;
-    runs.for_each(&mut |[i, j, k]| {
-        let Some(out) = pieces.next() else { return };
-        for (n, out) in out.iter_mut().enumerate() {
-            *out = f(x[i + n * s], y[j + n * t], z[k + n * u]);
+    let mut rest = &mut *all;
+    let (mut p, mut q, mut r) = (Vec::new(), Vec::new(), Vec::new());
+    runs.for_each(&mut |[i, j, k], len| {
+        let out = rest.split_off_mut(..len).unwrap_or_default();
+        let x = beside(&x[i..], runs.steps[0], len, &mut p);
+        let y = beside(&y[j..], runs.steps[1], len, &mut q);
+        let z = beside(&z[k..], runs.steps[2], len, &mut r);
+        for (((out, x), y), z) in out.iter_mut().zip(x).zip(y).zip(z) {
+            *out = f(*x, *y, *z);
         }
     });
     Tensor::from_vec(&runs.shape, all)
+}
+
+/// `len` elements that are `step` apart, side by side: as they are, or copied into `held`.
+fn beside<'a, T: Element>(elements: &'a [T], step: usize, len: usize, held: &'a mut Vec<T>) -> &'a [T] {
+    if step == 1 {
+        return &elements[..len];
+    }
+    held.clear();
+    match step {
+        0 => held.resize(len, elements[0]),
+        step => held.extend(elements.iter().step_by(step).take(len)),
+    }
+    held
 }
 
 fn zeros<T: Element>(len: usize) -> Vec<T> {
@@ -150,15 +154,21 @@ impl<const N: usize> Runs<N> {
         self.shape.iter().product()
     }
 
-    /// Calls `f` with the place of every run in each operand, in row-major order.
-    fn for_each(&self, f: &mut dyn FnMut([usize; N])) {
+    /// Calls `f` with the place of every piece of a run in each operand and its length, in row-major order. A run is one
+    /// piece if it lies side by side in all operands; else pieces fit into the first-level cache.
+    fn for_each(&self, f: &mut dyn FnMut([usize; N], usize)) {
+        const PIECE: usize = 512;
         if self.numel() == 0 {
             return;
         }
+        let piece = if self.steps == [1; N] { self.len } else { self.len.min(PIECE) };
         let mut index = Dims::from_elem(0, self.outer.len());
         let mut place = self.start;
         loop {
-            f(place);
+            for first in (0..self.len).step_by(piece) {
+                let first_of = |n| place[n] + first * self.steps[n];
+                f(std::array::from_fn(first_of), piece.min(self.len - first));
+            }
             let mut dim = self.outer.len();
             loop {
                 if dim == 0 {
@@ -184,10 +194,10 @@ pub(super) fn gather<T: Element>(x: &Tensor) -> Vec<T> {
     let elements = x.elements::<T>();
     let mut out = Vec::with_capacity(runs.numel());
     let [step] = runs.steps;
-    runs.for_each(&mut |[i]| match step {
-        1 => out.extend_from_slice(&elements[i..i + runs.len]),
-        0 => out.resize(out.len() + runs.len, elements[i]),
-        step => out.extend(elements[i..].iter().step_by(step).take(runs.len)),
+    runs.for_each(&mut |[i], len| match step {
+        1 => out.extend_from_slice(&elements[i..i + len]),
+        0 => out.resize(out.len() + len, elements[i]),
+        step => out.extend(elements[i..].iter().step_by(step).take(len)),
     });
     out
 }

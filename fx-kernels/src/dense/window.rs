@@ -11,7 +11,7 @@ use crate::elementwise::run_rows;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 
-/// The most rows of a tile: enough sums to hide how long a product takes, and few enough versions of the kernel.
+/// The rows of a tile: enough sums to hide how long a product takes.
 const TILE_ROWS: usize = 6;
 
 /// How a window's numbers become one, for each channel.
@@ -86,7 +86,7 @@ impl Sliding<'_> {
         stride: usize,
     ) {
         let count = rows.len();
-        let mut scales = [1.0; MOST_ROWS];
+        let mut scales = [1.0; TILE_ROWS];
         if let Reduction::Scaled(scale) = self.reduction {
             scales.iter_mut().zip(rows.clone()).for_each(|(to, row)| *to = scale(row));
         }
@@ -109,7 +109,7 @@ struct Job<'a> {
     sliding: &'a Sliding<'a>,
     first: usize,
     rows: usize,
-    scales: [f32; MOST_ROWS],
+    scales: [f32; TILE_ROWS],
     table: *const *const f32,
     out: *mut f32,
     stride: usize,
@@ -124,16 +124,16 @@ impl Kernel for Run<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        /// Runs the version for the number of rows.
-        macro_rules! with_rows {
-            ($($rows:literal)*) => {
-                match self.0.rows {
-                    $($rows => self.0.reduce::<V, $rows>(),)*
-                    rows => unreachable!("a tile of {rows} rows"),
-                }
-            };
+        let job = self.0;
+        if job.rows == TILE_ROWS {
+            return job.reduce::<V, TILE_ROWS>();
         }
-        with_rows!(1 2 3 4 5 6);
+        // The last tile, row by row.
+        for i in 0..job.rows {
+            let (table, out) = (job.table.wrapping_add(i), job.out.wrapping_add(i * job.stride));
+            let scales = [job.scales[i]; TILE_ROWS];
+            Job { first: job.first + i, rows: 1, scales, table, out, ..job }.reduce::<V, 1>();
+        }
     }
 }
 

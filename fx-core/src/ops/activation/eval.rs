@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::ops::reduction::norm_rows;
+use crate::ops::wide::in_ordered;
 use crate::ops::{fast, shape};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Element, Tensor, dispatch, iter, random, view};
@@ -58,20 +59,22 @@ pub(super) fn relu(x: &Tensor) -> Result<Tensor> {
     if let Some(y) = fast::unary(Unary::Relu, x) {
         return Ok(y);
     }
-    Ok(dispatch!(x.dtype(), T => {
+    Ok(in_ordered!(x.dtype(), T => {
         let zero = T::from_i64(0);
-        iter::map::<T, T>(x, |x| if x < zero { zero } else { x })
-    }))
+        iter::map::<T, T>(&x.to_dtype(T::DTYPE), |x| if x < zero { zero } else { x })
+    })
+    .to_dtype(x.dtype()))
 }
 
 fn between(x: &Tensor, low: f64, high: f64) -> Tensor {
     if x.dtype() == DType::F32 && let Some(y) = fast::unary(Unary::Clamp(low as f32, high as f32), x) {
         return y;
     }
-    dispatch!(x.dtype(), T => {
+    in_ordered!(x.dtype(), T => {
         let (low, high) = (T::from_f64(low), T::from_f64(high));
-        iter::map::<T, T>(x, |x| if x < low { low } else if x > high { high } else { x })
+        iter::map::<T, T>(&x.to_dtype(T::DTYPE), |x| if x < low { low } else if x > high { high } else { x })
     })
+    .to_dtype(x.dtype())
 }
 
 pub(super) fn relu6(x: &Tensor) -> Result<Tensor> {

@@ -8,7 +8,7 @@ use fx_kernels::{Matrix, gemm};
 use super::window::{Plane, lift, result_shape, unbatched};
 use crate::error::Result;
 use crate::ops::kind::Padding;
-use crate::ops::linalg::{Number, in_floats, wide};
+use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::Tensor;
 
 pub(crate) fn conv<const N: usize>(

@@ -5,7 +5,7 @@ use fx_kernels::{Matrix, gemm};
 
 use super::window::{Plane, lift, result_shape, unbatched};
 use crate::error::Result;
-use crate::ops::linalg::{Number, in_floats, wide};
+use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::Tensor;
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use crate::error::Result;
 use crate::ops::kind::Num;
 use crate::ops::shape::{self, Rank, promote};
-use crate::tensor::{DType, Element, Scalar, Tensor, dispatch, view};
+use crate::ops::wide::in_ordered;
+use crate::tensor::{DType, Element, Scalar, Tensor, view};
 
 fn compare<T: Element>(a: &T, b: &T) -> Ordering {
     let nan = |x: &T| x.partial_cmp(x).is_none();
@@ -25,7 +26,8 @@ fn foremost(x: &Tensor, dim: i64, count: Option<usize>, descending: bool) -> Res
     let mut result_shape = moved.shape().to_vec();
     result_shape[last] = count;
     let numel = result_shape.iter().product();
-    let (values, places) = dispatch!(x.dtype(), T => {
+    let (values, places) = in_ordered!(x.dtype(), T => {
+        let moved = moved.to_dtype(T::DTYPE);
         let (mut values, mut places) = (Vec::with_capacity(numel), Vec::with_capacity(numel));
         let elements = moved.as_slice::<T>().unwrap_or(&[]);
         for row in elements.chunks_exact(len.max(1)) {
@@ -36,6 +38,7 @@ fn foremost(x: &Tensor, dim: i64, count: Option<usize>, descending: bool) -> Res
         }
         (Tensor::from_vec(&result_shape, values), Tensor::from_vec(&result_shape, places))
     });
+    let values = values.to_dtype(x.dtype());
     Ok((view::transpose(&values, dim, last), view::transpose(&places, dim, last)))
 }
 
@@ -82,9 +85,9 @@ pub(super) fn searchsorted(sorted: &Tensor, values: Num<'_, Tensor>, right: bool
     let dtype = promote([(sorted.dtype(), Rank::Dims), (own, rank)]);
     let len = sorted.shape()[sorted.ndim() - 1];
     let per_row = if sorted.ndim() == 1 { values.numel() } else { values.shape()[values.ndim() - 1] };
-    Ok(dispatch!(dtype, T => {
-        let rows = sorted.to_dtype(dtype).to_vec::<T>();
-        let wanted = values.to_dtype(dtype).to_vec::<T>();
+    Ok(in_ordered!(dtype, T => {
+        let elements = |x: &Tensor| x.to_dtype(dtype).to_dtype(T::DTYPE).to_vec::<T>();
+        let (rows, wanted) = (elements(sorted), elements(&values));
         let mut places = Vec::with_capacity(wanted.len());
         for (row, wanted) in wanted.chunks(per_row.max(1)).enumerate() {
             let row = &rows[row * len..(row + 1) * len];

@@ -4,7 +4,8 @@ use fx_kernels::gemm;
 use fx_kernels::threads::for_each_piece;
 
 use super::infer::one_dtype;
-use super::product::{Number, in_floats, matrix_at, offset, wide};
+use super::product::{matrix_at, offset};
+use crate::ops::wide::{Number, in_floats, wide};
 use crate::error::{Error, Result};
 use crate::ops::fast;
 use crate::ops::shape::{self as rules, require_equal, require_float, require_ndim};

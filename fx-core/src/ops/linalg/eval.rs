@@ -1,6 +1,7 @@
 //! Products on tensors.
 
-use super::product::{affine, in_floats, stacked, sum_last, wide};
+use super::product::{affine, stacked, sum_last};
+use crate::ops::wide::{in_floats, wide};
 use crate::error::Result;
 use crate::ops::reduction::norm_rows;
 use crate::ops::shape;

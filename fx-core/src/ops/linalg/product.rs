@@ -6,36 +6,8 @@
 use fx_kernels::threads::for_each_piece;
 use fx_kernels::{Matrix, gemm};
 
-use crate::tensor::num::Real;
+use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::{DType, Dims, Element, Tensor, dispatch, view};
-
-/// A type that the kernels compute in: `f32` or `f64`.
-pub(crate) trait Number: Element + Real + gemm::Scalar {}
-
-impl Number for f32 {}
-impl Number for f64 {}
-
-/// The type in which floats of a type are computed.
-pub(crate) fn wide(dtype: DType) -> DType {
-    if dtype == DType::F64 { DType::F64 } else { DType::F32 }
-}
-
-/// Runs an expression with `$T` as the type in which floats of `$dtype` are computed.
-macro_rules! in_floats {
-    ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            $crate::tensor::DType::F64 => {
-                type $T = f64;
-                $body
-            }
-            _ => {
-                type $T = f32;
-                $body
-            }
-        }
-    };
-}
-pub(crate) use in_floats;
 
 /// The matrix in the last two dimensions at a place in the leading ones; `data` are the tensor's elements.
 pub(super) fn matrix_at<'a, T>(x: &Tensor, data: &'a [T], index: usize) -> Matrix<'a, T> {

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 use crate::ops::shape::{Rank, float_of, promote};
+use crate::ops::wide::{in_floats, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Element, Float, Tensor, dispatch, dispatch_float, iter};
+use crate::tensor::{DType, Element, Tensor, dispatch, iter};
 
 pub(super) type Word = Cow<'static, str>;
 
@@ -38,11 +39,8 @@ fn alike(x: &Tensor, y: &Tensor) -> (Tensor, Tensor) {
 macro_rules! pointwise {
     ($x:expr, $y:expr, |$a:ident, $b:ident| $body:expr) => {{
         let dtype = float_of(common($x, $y));
-        let (x, y) = ($x.to_dtype(dtype), $y.to_dtype(dtype));
-        dispatch_float!(dtype, T => iter::zip::<T, T, T>(&x, &y, |a, b| {
-            let ($a, $b) = (a.widen(), b.widen());
-            T::narrow($body)
-        }), x)
+        let convert = |x: &Tensor| x.to_dtype(dtype).to_dtype(wide(dtype));
+        in_floats!(dtype, T => iter::zip::<T, T, T>(&convert($x), &convert($y), |$a, $b| $body)).to_dtype(dtype)
     }};
 }
 

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::ops::fast;
-use crate::ops::linalg::{Number, in_floats, wide};
+use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Tensor};
 

@@ -7,7 +7,7 @@ use fx_kernels::threads::for_each_piece;
 use super::infer::Windows;
 use crate::error::Result;
 use crate::ops::conv::{Plane, lift};
-use crate::ops::linalg::{Number, in_floats, wide};
+use crate::ops::wide::{Number, in_floats, in_ordered, wide};
 use crate::tensor::num::Real;
 use crate::tensor::{Dims, Element, Tensor, iter};
 use crate::value::TensorMeta;
@@ -25,19 +25,6 @@ impl Ordered for f64 {
 }
 impl Ordered for i64 {
     const LOWEST: Self = i64::MIN;
-}
-
-/// Runs an expression with `$T` as the type in which elements of `$dtype` are compared.
-macro_rules! in_ordered {
-    ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            dtype if !dtype.is_float() => {
-                type $T = i64;
-                $body
-            }
-            dtype => in_floats!(dtype, $T => $body),
-        }
-    };
 }
 
 /// Whether one element takes another's place: it is larger, or NaN.

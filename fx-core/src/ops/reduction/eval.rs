@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::arg::Arg;
 use crate::error::Result;
+use crate::ops::wide::in_ordered;
 use crate::ops::{fast, shape};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Element, Float, Scalar, Tensor, dispatch, dispatch_float, iter, view};
@@ -132,12 +133,12 @@ fn best<T: Element>(row: &[T], beats: impl Fn(T, T) -> bool) -> usize {
 }
 
 fn choose(x: &Tensor, dims: &[usize], keepdim: bool, largest: bool) -> (Tensor, Tensor) {
-    let rows = iter::lanes(x, dims);
-    let (values, places) = dispatch!(x.dtype(), T => {
+    let (values, places) = in_ordered!(x.dtype(), T => {
+        let rows = iter::lanes(&x.to_dtype(T::DTYPE), dims);
         let place = |row: &[T]| best(row, |a: T, b: T| if largest { a > b } else { a < b });
         (rows.map::<T, T>(|row| row[place(row)]), rows.map::<T, i64>(|row| place(row) as i64))
     });
-    (kept(values, x, dims, keepdim), kept(places, x, dims, keepdim))
+    (kept(values.to_dtype(x.dtype()), x, dims, keepdim), kept(places, x, dims, keepdim))
 }
 
 fn extreme(x: &Tensor, dim: Option<i64>, keepdim: bool, largest: bool) -> Result<Arg<Tensor>> {

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::error::Result;
-use crate::ops::linalg::{Number, affine, in_floats, wide};
+use crate::ops::linalg::affine;
+use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::num::Real;
 use crate::tensor::{Tensor, view};
 

@@ -4,6 +4,7 @@
 //! clone costs a reference count. What is shared is never written; a kernel writes only into storage of its own.
 //! Elements are seen through [`ndarray`] views. The ops are in [`crate::ops`]; here is what they are made of.
 
+mod buffer;
 mod create;
 mod display;
 mod dtype;
@@ -14,12 +15,14 @@ mod safetensors;
 mod scalar;
 pub mod view;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use half::{bf16, f16};
 use ndarray::{ArrayViewD, IxDyn, ShapeBuilder};
 use smallvec::SmallVec;
 
+pub use buffer::Buffer;
 pub use dtype::DType;
 pub use element::{Element, Float, cast, num};
 pub(crate) use element::{dispatch, dispatch_float};
@@ -52,15 +55,15 @@ pub struct Tensor {
 #[doc(hidden)]
 #[derive(Clone)]
 pub enum Storage {
-    Bool(Arc<Vec<bool>>),
-    U8(Arc<Vec<u8>>),
-    I8(Arc<Vec<i8>>),
-    I32(Arc<Vec<i32>>),
-    I64(Arc<Vec<i64>>),
-    F16(Arc<Vec<f16>>),
-    BF16(Arc<Vec<bf16>>),
-    F32(Arc<Vec<f32>>),
-    F64(Arc<Vec<f64>>),
+    Bool(Arc<Buffer<bool>>),
+    U8(Arc<Buffer<u8>>),
+    I8(Arc<Buffer<i8>>),
+    I32(Arc<Buffer<i32>>),
+    I64(Arc<Buffer<i64>>),
+    F16(Arc<Buffer<f16>>),
+    BF16(Arc<Buffer<bf16>>),
+    F32(Arc<Buffer<f32>>),
+    F64(Arc<Buffer<f64>>),
 }
 
 impl Storage {
@@ -184,7 +187,7 @@ impl Tensor {
     pub fn into_vec<T: Element>(mut self) -> Vec<T> {
         if self.is_contiguous() && self.offset == 0 {
             let numel = self.numel();
-            if let Some(elements) = T::unwrap_mut(&mut self.storage).and_then(Arc::get_mut)
+            if let Some(elements) = T::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut)
                 && elements.len() == numel
             {
                 return std::mem::take(elements);
@@ -197,7 +200,7 @@ impl Tensor {
     ///
     /// # Panics
     /// If the layout does not lie within the storage.
-    pub(crate) fn window<T: Element>(storage: Arc<Vec<T>>, offset: usize, shape: Dims, strides: Dims) -> Self {
+    pub(crate) fn window<T: Element>(storage: Arc<Buffer<T>>, offset: usize, shape: Dims, strides: Dims) -> Self {
         let last =
             offset + shape.iter().zip(&strides).map(|(size, stride)| size.saturating_sub(1) * stride).sum::<usize>();
         assert!(shape.contains(&0) || last < storage.len(), "the layout must lie within the storage");
@@ -215,13 +218,21 @@ impl Tensor {
         }
     }
 
+    /// Another form of the elements: see [`Buffer::form`].
+    pub(crate) fn form<F: Any + Send + Sync>(&self, fits: impl Fn(&F) -> bool, make: impl FnOnce() -> F) -> Arc<F> {
+        match &self.storage {
+            Storage::F32(buffer) => buffer.form(fits, make),
+            _ => Arc::new(make()),
+        }
+    }
+
     /// The elements for writing, if they are contiguous and nobody shares them.
     pub(crate) fn unique_slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
         if !self.is_contiguous() || self.numel() == 0 {
             return None;
         }
         let range = self.offset..self.offset + self.numel();
-        T::unwrap_mut(&mut self.storage).and_then(Arc::get_mut).map(|elements| &mut elements[range])
+        T::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut).map(|elements| &mut elements[range])
     }
 
     /// The single element.
@@ -255,9 +266,10 @@ impl Tensor {
             return self.clone();
         }
         if self.dtype() == DType::F32 && self.numel() > 0 && self.ndim() <= fx_kernels::copy::MOST_DIMS {
-            let (mut out, x) = (vec![0.0_f32; self.numel()], self.strided::<f32>());
-            fx_kernels::copy::copy(&mut out, &row_major(&self.shape), x, &self.strides, &self.shape);
-            return Tensor::from_vec(&self.shape, out);
+            return Tensor::written(&self.shape, |out| {
+                let x = self.strided::<f32>();
+                fx_kernels::copy::copy(out, &row_major(&self.shape), x, &self.strides, &self.shape);
+            });
         }
         dispatch!(self.dtype(), T => Tensor::from_vec(&self.shape, iter::gather::<T>(self)))
     }

@@ -1,22 +1,13 @@
-//! The matrix product `c = a b` or `c += a b`, of f32 and f64.
+//! The matrix product `c = a b` or `c += a b`, of f32 and f64, with operands that are not packed before.
 //!
-//! The scheme is that of Goto and van de Geijn (2008): a block of the inner dimension at a time, both operands are
-//! packed into panels as wide as a register tile, and a micro-kernel keeps one tile of the result in registers while
-//! it runs down a pair of panels. Few rows are not worth packing: they are computed as dot products or as sums of
-//! rows, at the speed of memory.
+//! In f32 it is a product of `crate::dense`: one operand is packed, the other is read where it lies. Few rows are not
+//! worth packing: they are computed as dot products or as sums of rows, at the speed of memory.
 
-mod micro;
+mod double;
+mod few;
+mod single;
 
 use crate::simd::Level;
-use crate::threads::{Shared, for_each};
-use micro::Micro;
-
-/// The length of a block of the inner dimension: a panel of it stays in the first-level cache.
-const BLOCK_K: usize = 320;
-/// The columns of `b` that one task works on: their panels stay in the second-level cache.
-const BLOCK_N: usize = 256;
-/// The rows of `a` that one task works on.
-const BLOCK_M: usize = 112;
 
 /// A matrix with any strides, as an operand.
 #[derive(Clone, Copy, Debug)]
@@ -70,18 +61,26 @@ impl<'a, T> Matrix<'a, T> {
 }
 
 /// A type that matrices are multiplied in.
-pub trait Scalar: Copy + Send + Sync + Default + sealed::Sealed + 'static {
-    /// The number 1.
-    const ONE: Self;
+#[allow(private_bounds, reason = "nobody else can implement it")]
+pub trait Scalar: sealed::Sealed {}
 
-    #[doc(hidden)]
-    fn micro(level: Level) -> Micro<Self>;
-    #[doc(hidden)]
-    fn scratch<R>(f: impl FnOnce(&mut Vec<Self>) -> R) -> R;
-}
+impl Scalar for f32 {}
+impl Scalar for f64 {}
 
 mod sealed {
-    pub trait Sealed {}
+    use super::{Level, Matrix};
+
+    pub(crate) trait Sealed: crate::simd::Element {
+        /// The product of operands of more than a few rows, with rows of `c` that are `stride` apart.
+        fn product(
+            level: Level,
+            c: &mut [Self],
+            stride: usize,
+            accumulate: bool,
+            a: Matrix<'_, Self>,
+            b: Matrix<'_, Self>,
+        );
+    }
 }
 
 /// Writes `a b` to `c`, or adds it, where `c` is in row-major order with rows `stride` apart.
@@ -111,144 +110,20 @@ pub fn gemm_at<T: Scalar>(
         return;
     }
     assert!(stride >= n && (m - 1) * stride + n <= c.len(), "the result does not fit");
-    let micro = T::micro(level);
     if k == 0 {
         if !accumulate {
-            (0..m).for_each(|i| c[i * stride..i * stride + n].fill(T::default()));
+            (0..m).for_each(|i| c[i * stride..i * stride + n].fill(T::ZERO));
         }
         return;
     }
     if m <= 3 {
-        return few_rows(&micro, c, stride, accumulate, a, b);
-    }
-    if n == 1 && a.col_stride == 1 && stride == 1 {
+        few::rows(level, c, stride, accumulate, a, b);
+    } else if n == 1 && a.col_stride == 1 && stride == 1 {
         // A matrix times a column is a row times the transposed matrix.
-        return few_rows(&micro, c, m, accumulate, b.t(), a.t());
+        few::rows(level, c, m, accumulate, b.t(), a.t());
+    } else {
+        T::product(level, c, stride, accumulate, a, b);
     }
-    packed(&micro, c, stride, accumulate, a, b);
-}
-
-/// A product with few rows: nothing is packed, `b` is read once.
-fn few_rows<T: Scalar>(
-    micro: &Micro<T>,
-    c: &mut [T],
-    stride: usize,
-    accumulate: bool,
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
-) {
-    /// Columns a task.
-    const COLUMNS: usize = 256;
-    let (m, n, k) = (a.rows, b.cols, a.cols);
-    let rows: Vec<T> = (0..m).flat_map(|i| (0..k).map(move |p| a.data[i * a.row_stride + p * a.col_stride])).collect();
-    let c = Shared(c.as_mut_ptr());
-    for_each(n.div_ceil(COLUMNS), 2 * m * n * k, |task| {
-        let (start, stop) = (task * COLUMNS, n.min((task + 1) * COLUMNS));
-        for i in 0..m {
-            let row = &rows[i * k..(i + 1) * k];
-            // SAFETY: tasks write disjoint columns of `c`, which holds `m` rows of `n` elements `stride` apart.
-            let out = unsafe { std::slice::from_raw_parts_mut(c.at(i * stride + start), stop - start) };
-            if !accumulate {
-                out.fill(T::default());
-            }
-            if b.row_stride == 1 {
-                for (j, out) in (start..stop).zip(out) {
-                    let column = &b.data[j * b.col_stride..j * b.col_stride + k];
-                    (micro.dot)(out, row, column);
-                }
-            } else if b.col_stride == 1 {
-                for (p, &x) in row.iter().enumerate() {
-                    let line = p * b.row_stride;
-                    (micro.axpy)(out, x, &b.data[line + start..line + stop]);
-                }
-            } else {
-                for (j, out) in (start..stop).zip(out) {
-                    let column: Vec<T> = (0..k).map(|p| b.data[p * b.row_stride + j * b.col_stride]).collect();
-                    (micro.dot)(out, row, &column);
-                }
-            }
-        }
-    });
-}
-
-/// The general case.
-fn packed<T: Scalar>(
-    micro: &Micro<T>,
-    c: &mut [T],
-    stride: usize,
-    accumulate: bool,
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
-) {
-    let (m, n, k) = (a.rows, b.cols, a.cols);
-    let (mr, nr) = (micro.rows, micro.cols);
-    let (panels_m, panels_n) = (m.div_ceil(mr), n.div_ceil(nr));
-    let block_k = k.div_ceil(k.div_ceil(BLOCK_K));
-    let (task_m, task_n) = ((BLOCK_M / mr).max(1), (BLOCK_N / nr).max(1));
-    let (tasks_m, tasks_n) = (panels_m.div_ceil(task_m), panels_n.div_ceil(task_n));
-    T::scratch(|scratch| {
-        let a_len = panels_m * mr * block_k;
-        let len = a_len + panels_n * nr * block_k;
-        if scratch.len() < len {
-            scratch.resize(len, T::default());
-        }
-        let (packed_a, packed_b) = scratch[..len].split_at_mut(a_len);
-        let c = Shared(c.as_mut_ptr());
-        for start in (0..k).step_by(block_k) {
-            let depth = block_k.min(k - start);
-            pack(packed_a, a, mr, start, depth);
-            pack(packed_b, b.t(), nr, start, depth);
-            let (packed_a, packed_b) = (&*packed_a, &*packed_b);
-            let accumulate = accumulate || start > 0;
-            for_each(tasks_m * tasks_n, 2 * m * n * depth, |task| {
-                let (task_i, task_j) = (task % tasks_m * task_m, task / tasks_m * task_n);
-                for i in task_i..panels_m.min(task_i + task_m) {
-                    let panel_a = &packed_a[i * mr * depth..(i + 1) * mr * depth];
-                    for j in task_j..panels_n.min(task_j + task_n) {
-                        let panel_b = &packed_b[j * nr * depth..(j + 1) * nr * depth];
-                        let (rows, cols) = (mr.min(m - i * mr), nr.min(n - j * nr));
-                        // SAFETY: the tile lies within `c` (checked by the caller), and tiles are disjoint.
-                        unsafe {
-                            micro.tile(panel_a, panel_b, c.at(i * mr * stride + j * nr), stride, rows, cols, accumulate)
-                        };
-                    }
-                }
-            });
-        }
-    });
-}
-
-/// Copies columns `start..start + depth` of a matrix into panels of `width` rows, column after column; the last
-/// panel is filled up with zeros.
-fn pack<T: Scalar>(out: &mut [T], x: Matrix<'_, T>, width: usize, start: usize, depth: usize) {
-    let panel = width * depth;
-    let panels = x.rows.div_ceil(width);
-    crate::threads::for_each_piece(&mut out[..panels * panel], panel, 4 * panels * panel, |index, out| {
-        let first = index * width;
-        let rows = width.min(x.rows - first);
-        let base = first * x.row_stride + start * x.col_stride;
-        if x.row_stride == 1 {
-            for (p, out) in out.chunks_exact_mut(width).enumerate() {
-                let from = base + p * x.col_stride;
-                out[..rows].copy_from_slice(&x.data[from..from + rows]);
-                out[rows..].fill(T::default());
-            }
-            return;
-        }
-        for i in 0..width {
-            if i >= rows {
-                out[i..].iter_mut().step_by(width).for_each(|x| *x = T::default());
-                continue;
-            }
-            let from = base + i * x.row_stride;
-            let line = x.data[from..].iter().step_by(x.col_stride.max(1)).take(depth);
-            if x.col_stride == 0 {
-                out[i..].iter_mut().step_by(width).for_each(|out| *out = x.data[from]);
-            } else {
-                out[i..].iter_mut().step_by(width).zip(line).for_each(|(out, &x)| *out = x);
-            }
-        }
-    });
 }
 
 #[cfg(test)]

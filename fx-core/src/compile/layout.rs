@@ -67,7 +67,7 @@ impl Layout {
     pub(super) fn example(&self) -> Tensor {
         dispatch!(self.dtype, T => {
             let zeros = vec![T::from_i64(0); self.extent()];
-            Tensor::window(Arc::new(zeros), 0, self.shape.clone(), self.strides.clone())
+            Tensor::window(Arc::new(zeros.into()), 0, self.shape.clone(), self.strides.clone())
         })
     }
 

@@ -14,7 +14,7 @@ use crate::graph::{Graph, NodeId};
 use crate::interpreter::locate;
 use crate::module::Module;
 use crate::ops::Function;
-use crate::tensor::{DType, Dims, Tensor};
+use crate::tensor::{Buffer, DType, Dims, Tensor};
 
 /// A model made ready to run on inputs of one form: the shapes and element types of its tensors, and its other inputs.
 ///
@@ -76,7 +76,7 @@ pub(super) enum Action {
 /// The registers and buffers of a run.
 pub(super) struct Context {
     registers: Vec<Option<Arg<Tensor>>>,
-    buffers: Vec<Arc<Vec<f32>>>,
+    buffers: Vec<Arc<Buffer<f32>>>,
 }
 
 impl Plan {
@@ -115,7 +115,7 @@ impl Plan {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = idle.unwrap_or_else(|| Context {
             registers: (0..self.steps.len()).map(|_| None).collect(),
-            buffers: self.buffers.iter().map(|len| Arc::new(zeroed(*len + LINE))).collect(),
+            buffers: self.buffers.iter().map(|len| Arc::new(zeroed(*len + LINE).into())).collect(),
         });
         let result = context.run(self, args, each);
         context.registers.fill_with(|| None);
@@ -209,14 +209,14 @@ impl Context {
             self.registers[operands[operand]] = None;
         }
         let shared = &mut self.buffers[buffer];
-        if Arc::get_mut(shared).is_none() {
+        if Buffer::get_mut(shared).is_none() {
             // Somebody holds an earlier result that is in this buffer.
             let mut buffer = zeroed(shared.len());
             if in_place.is_some() {
                 let (from, to) = (first_line(shared), first_line(&buffer));
                 buffer[to..to + layout.numel()].copy_from_slice(&shared[from..from + layout.numel()]);
             }
-            *shared = Arc::new(buffer);
+            *shared = Arc::new(buffer.into());
         }
         let start = first_line(shared);
         let registers = &self.registers;
@@ -226,7 +226,7 @@ impl Context {
             _ => Err(missing()),
         };
         let operands = operands.iter().enumerate().map(slice).collect::<Result<SmallVec<[_; 4]>>>()?;
-        if let Some(out) = Arc::get_mut(shared) {
+        if let Some(out) = Buffer::get_mut(shared) {
             kernel.run(&mut out[start..start + layout.numel()], &operands);
         }
         Ok(Tensor::window(Arc::clone(shared), start, layout.shape.clone(), layout.strides.clone()))

@@ -4,6 +4,7 @@
 
 mod eval;
 mod infer;
+mod packed;
 mod transpose;
 mod window;
 

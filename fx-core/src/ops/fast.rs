@@ -24,9 +24,7 @@ fn elements(x: &Tensor) -> &[f32] {
 
 /// A tensor of a shape, whose elements a kernel writes, in the type of `like`.
 fn written(shape: &[usize], like: DType, kernel: impl FnOnce(&mut [f32])) -> Tensor {
-    let mut out = vec![0.0; shape.iter().product()];
-    kernel(&mut out);
-    Tensor::from_vec(shape, out).to_dtype(like)
+    Tensor::written(shape, kernel).to_dtype(like)
 }
 
 /// An op of every element.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::{Array, ArrayD, Dimension, IxDyn};
 
-use super::{DType, Dims, Element, Scalar, Storage, Tensor, dispatch, row_major};
+use super::{Buffer, DType, Dims, Element, Scalar, Storage, Tensor, dispatch, row_major};
 use crate::error::{Error, Result};
 
 impl Tensor {
@@ -25,7 +25,18 @@ impl Tensor {
     /// # Errors
     /// If the number of elements is not that of the shape.
     pub fn try_from_vec<T: Element>(shape: impl AsRef<[usize]>, elements: Vec<T>) -> Result<Self> {
-        Self::of_storage(shape.as_ref(), elements.len(), T::wrap(Arc::new(elements)))
+        Self::of_storage(shape.as_ref(), elements.len(), T::wrap(Arc::new(elements.into())))
+    }
+
+    /// A tensor of `shape` whose elements `write` writes, all of them; what they are before is of no meaning.
+    pub(crate) fn written<T: Element>(shape: &[usize], write: impl FnOnce(&mut [T])) -> Self {
+        let buffer = Buffer::written(shape.iter().product(), T::from_i64(0), write);
+        Self {
+            storage: T::wrap(Arc::new(buffer)),
+            shape: Dims::from_slice(shape),
+            strides: row_major(shape),
+            offset: 0,
+        }
     }
 
     fn of_storage(shape: &[usize], len: usize, storage: Storage) -> Result<Self> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use half::{bf16, f16};
 
-use super::{DType, Scalar, Storage};
+use super::{Buffer, DType, Scalar, Storage};
 
 /// A type of tensor elements.
 pub trait Element: Copy + Send + Sync + PartialOrd + std::fmt::Debug + sealed::Sealed + 'static {
@@ -35,13 +35,13 @@ pub trait Element: Copy + Send + Sync + PartialOrd + std::fmt::Debug + sealed::S
     }
 
     #[doc(hidden)]
-    fn wrap(elements: Arc<Vec<Self>>) -> Storage;
+    fn wrap(elements: Arc<Buffer<Self>>) -> Storage;
 
     #[doc(hidden)]
-    fn unwrap(storage: &Storage) -> Option<&Arc<Vec<Self>>>;
+    fn unwrap(storage: &Storage) -> Option<&Arc<Buffer<Self>>>;
 
     #[doc(hidden)]
-    fn unwrap_mut(storage: &mut Storage) -> Option<&mut Arc<Vec<Self>>>;
+    fn unwrap_mut(storage: &mut Storage) -> Option<&mut Arc<Buffer<Self>>>;
 }
 
 /// A floating-point element type, and the type in which it computes.
@@ -153,18 +153,18 @@ macro_rules! element {
                 convert(self)
             }
 
-            fn wrap(elements: Arc<Vec<Self>>) -> Storage {
+            fn wrap(elements: Arc<Buffer<Self>>) -> Storage {
                 Storage::$Variant(elements)
             }
 
-            fn unwrap(storage: &Storage) -> Option<&Arc<Vec<Self>>> {
+            fn unwrap(storage: &Storage) -> Option<&Arc<Buffer<Self>>> {
                 match storage {
                     Storage::$Variant(elements) => Some(elements),
                     _ => None,
                 }
             }
 
-            fn unwrap_mut(storage: &mut Storage) -> Option<&mut Arc<Vec<Self>>> {
+            fn unwrap_mut(storage: &mut Storage) -> Option<&mut Arc<Buffer<Self>>> {
                 match storage {
                     Storage::$Variant(elements) => Some(elements),
                     _ => None,

@@ -36,7 +36,7 @@ impl<'a> Images<'a> {
         Self { data, batch, size, layout: Layout::Pixels { distance: channels } }
     }
 
-    /// Images with the channels first, without gaps.
+    /// Images with the channels first, without gaps; `data` holds nothing else.
     pub fn planes(data: &'a [f32], batch: usize, size: [usize; 2]) -> Self {
         Self { data, batch, size, layout: Layout::Planes }
     }

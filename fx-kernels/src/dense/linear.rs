@@ -5,6 +5,7 @@ use super::left::Left;
 use super::panels::Panels;
 use super::product::Product;
 use crate::gemm::Matrix;
+use crate::memory::Line;
 use crate::simd::Level;
 
 /// The weights of a linear layer, packed: `y = x W^T`.
@@ -41,9 +42,19 @@ impl PackedLinear {
     /// # Panics
     /// If the processor does not have the level.
     pub fn at(level: Level, right: Matrix<'_, f32>) -> Self {
+        Self::within(level, right, Vec::new())
+    }
+
+    /// As [`at`](Self::at), in memory that was used before, if there is enough of it.
+    pub(crate) fn within(level: Level, right: Matrix<'_, f32>, memory: Vec<Line>) -> Self {
         let (data, [row, column]) = right.parts();
         let rows: Vec<usize> = (0..right.height()).map(|k| k * row).collect();
-        Self { panels: Panels::new(level, data, &rows, right.width(), column) }
+        Self { panels: Panels::within(memory, level, data, &rows, right.width(), column) }
+    }
+
+    /// The memory, for others.
+    pub(crate) fn into_memory(self) -> Vec<Line> {
+        self.panels.into_memory()
     }
 
     /// The numbers in a row of the input.

@@ -35,11 +35,29 @@ impl Panels {
     /// # Panics
     /// If an element lies outside `data`.
     pub(crate) fn new(level: Level, data: &[f32], rows: &[usize], columns: usize, step: usize) -> Self {
+        Self::within(Vec::new(), level, data, rows, columns, step)
+    }
+
+    /// As [`new`](Self::new), in memory that was used before, if there is enough of it.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub(crate) fn within(
+        mut lines: Vec<Line>,
+        level: Level,
+        data: &[f32],
+        rows: &[usize],
+        columns: usize,
+        step: usize,
+    ) -> Self {
         let (_, lanes) = tile_size(level);
         let inner = rows.len();
         let mut panels = Self { lines: Vec::new(), level, lanes, inner, columns };
         let len = (0..panels.count()).map(|index| inner * panels.width(index)).sum::<usize>();
-        let mut lines = zeroed_lines(len.div_ceil(LINE));
+        let used = lines.len() >= len.div_ceil(LINE);
+        if !used {
+            lines = zeroed_lines(len.div_ceil(LINE));
+        }
         // SAFETY: a line is an array of numbers.
         let packed = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
         let in_order = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
@@ -47,6 +65,9 @@ impl Panels {
             let (first, width) = (index * 2 * lanes, panels.width(index));
             let source =
                 Source { data: &data[(first * step).min(data.len())..], step, columns: width.min(columns - first) };
+            if used && source.columns < width {
+                panel.fill(0.0);
+            }
             if step == 1 {
                 source.copy(rows, panel, width);
             } else if in_order {
@@ -57,6 +78,11 @@ impl Panels {
         });
         panels.lines = lines;
         panels
+    }
+
+    /// The memory, for others.
+    pub(crate) fn into_memory(self) -> Vec<Line> {
+        self.lines
     }
 
     /// The level whose vectors set the width.

@@ -1,15 +1,18 @@
-//! Convolutions as matrix products: the weight times the matrix of the image's columns.
+//! Convolutions as matrix products: the weight times the matrix of the image's columns. In f32, over one or two dimensions,
+//! they are [`packed`].
 //!
 //! A group with one input channel has nothing to multiply out and is computed as sums of shifted rows.
 
+use fx_kernels::dense::ConvShape;
 use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, gemm};
 
+use super::packed;
 use super::window::{Plane, lift, result_shape, unbatched};
 use crate::error::Result;
 use crate::ops::kind::Padding;
 use crate::ops::wide::{Number, in_floats, wide};
-use crate::tensor::Tensor;
+use crate::tensor::{DType, Tensor, view};
 
 pub(crate) fn conv<const N: usize>(
     x: &Tensor,
@@ -42,6 +45,22 @@ pub(crate) fn conv<const N: usize>(
     };
     let outputs = weight.shape()[0];
     let shape = result_shape(x.shape()[0], outputs, &output, unbatched);
+    let empty = x.numel() == 0 || weight.numel() == 0 || shape.contains(&0);
+    if N < 3 && dtype != DType::F64 && !empty {
+        let flat = |[_, height, width]: [usize; 3]| [height, width];
+        let sizes = ConvShape {
+            inputs: x.shape()[1],
+            outputs,
+            kernel: flat(plane.kernel),
+            stride: flat(plane.stride),
+            dilation: flat(plane.dilation),
+            before: flat(plane.before),
+            after: flat(lift(around.map(|amount| amount - amount / 2), 0)),
+            groups: groups as usize,
+        };
+        let image = if N == 1 { view::unsqueeze(&x, 2) } else { x };
+        return Ok(view::reshape(&packed::conv(&image, weight, bias, sizes), &shape).to_dtype(dtype));
+    }
     let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
     let (x, weight, bias) = (convert(&x), convert(weight), bias.map(convert));
     let layer = Layer { plane, groups: groups as usize, inputs: x.shape()[1], outputs };

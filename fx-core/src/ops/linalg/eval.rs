@@ -78,7 +78,7 @@ pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resu
     if weight.ndim() == 2 {
         shape.push(weight.shape()[0]);
     }
-    let out = in_floats!(dtype, T => Tensor::from_vec(&shape, affine::<T>(&rows, &matrix, bias.as_ref())));
+    let out = in_floats!(dtype, T => Tensor::written::<T>(&shape, |out| affine(out, &rows, &matrix, bias.as_ref())));
     Ok(out.to_dtype(dtype))
 }
 

@@ -37,22 +37,20 @@ pub(crate) fn stacked(a: &Tensor, b: &Tensor) -> Tensor {
         return Tensor::from_vec(&shape, integers(&a.to_dtype(DType::I64), &b.to_dtype(DType::I64))).to_dtype(dtype);
     }
     let (a, b) = (a.to_dtype(wide(dtype)), b.to_dtype(wide(dtype)));
-    in_floats!(dtype, T => Tensor::from_vec(&shape, floats::<T>(&a, &b))).to_dtype(dtype)
+    in_floats!(dtype, T => Tensor::written::<T>(&shape, |out| floats(out, &a, &b))).to_dtype(dtype)
 }
 
-fn floats<T: Number>(a: &Tensor, b: &Tensor) -> Vec<T> {
+fn floats<T: Number>(out: &mut [T], a: &Tensor, b: &Tensor) {
     let lead = a.ndim() - 2;
     let (m, k, n) = (a.shape()[lead], a.shape()[lead + 1], b.shape()[lead + 1]);
     let batch: usize = a.shape()[..lead].iter().product();
-    let mut out = vec![T::default(); batch * m * n];
     if k == 0 {
-        return out;
+        return out.fill(T::default());
     }
     let (x, y) = (a.strided::<T>(), b.strided::<T>());
-    for_each_piece(&mut out, m * n, 2 * batch * m * n * k, |index, out| {
+    for_each_piece(out, m * n, 2 * batch * m * n * k, |index, out| {
         gemm(out, n, false, matrix_at(a, x, index), matrix_at(b, y, index));
     });
-    out
 }
 
 fn integers(a: &Tensor, b: &Tensor) -> Vec<i64> {
@@ -72,21 +70,21 @@ fn integers(a: &Tensor, b: &Tensor) -> Vec<i64> {
     out
 }
 
-/// `x` of shape `[rows, in]` times the transposed weight `[out, in]`, plus the bias; all of type `T`.
-pub(crate) fn affine<T: Number>(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Vec<T> {
-    let (rows, n) = (x.shape()[0], weight.shape()[0]);
-    let mut out = vec![T::default(); rows * n];
-    if let Some(bias) = bias {
-        let bias = bias.to_vec::<T>();
-        if n > 0 {
-            out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(&bias));
+/// Writes `x` of shape `[rows, in]` times the transposed weight `[out, in]`, plus the bias; all of type `T`.
+pub(crate) fn affine<T: Number>(out: &mut [T], x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) {
+    let n = weight.shape()[0];
+    match bias {
+        Some(bias) => {
+            let bias = bias.to_vec::<T>();
+            out.chunks_exact_mut(n.max(1)).for_each(|row| row.copy_from_slice(&bias));
         }
+        None if x.shape()[1] == 0 => out.fill(T::default()),
+        None => {}
     }
     if !out.is_empty() && x.shape()[1] > 0 {
         let (x, weight) = (matrix_at(x, x.strided::<T>(), 0), matrix_at(weight, weight.strided::<T>(), 0).t());
-        gemm(&mut out, n, bias.is_some(), x, weight);
+        gemm(out, n, bias.is_some(), x, weight);
     }
-    out
 }
 
 /// The sum over the last dimension, by which a tensor without it is left.

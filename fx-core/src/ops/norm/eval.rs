@@ -68,27 +68,32 @@ pub(super) fn batch_norm(
 ) -> Result<Tensor> {
     let channels = x.shape()[1];
     let area: usize = x.shape()[2..].iter().product();
-    Ok(in_floats!(x.dtype(), T => computed::<T>(x, |x| {
+    let y = in_floats!(x.dtype(), T => {
         let (weight, bias) = (operand::<T>(weight, channels, 1.0), operand::<T>(bias, channels, 0.0));
         let (mean, var) = (operand::<T>(mean, channels, 0.0), operand::<T>(var, channels, 1.0));
+        let x = x.to_dtype(wide(x.dtype())).contiguous();
+        let elements = x.as_slice::<T>().unwrap_or_default();
         let factors: Vec<(T, T)> = (0..channels)
             .map(|c| {
                 let (mean, var) = if training {
-                    moments(x.chunks_exact(area.max(1)).skip(c).step_by(channels))
+                    moments(elements.chunks_exact(area.max(1)).skip(c).step_by(channels))
                 } else {
                     (mean[c], var[c])
                 };
                 affine(mean, var, eps, weight[c], bias[c])
             })
             .collect();
-        let work = 4 * x.len();
-        // One image a piece where channels are short, so that a piece is worth its loop.
-        for_each_piece(x, channels * area, work, |_, image| {
-            for (row, &(scale, shift)) in image.chunks_exact_mut(area).zip(&factors) {
-                row.iter_mut().for_each(|x| *x = *x * scale + shift);
-            }
-        });
-    })))
+        Tensor::written::<T>(x.shape(), |out| {
+            // One image a piece where channels are short, so that a piece is worth its loop.
+            for_each_piece(out, channels * area, 4 * elements.len(), |image, out| {
+                let rows = elements[image * channels * area..].chunks_exact(area.max(1));
+                for ((out, x), &(scale, shift)) in out.chunks_exact_mut(area.max(1)).zip(rows).zip(&factors) {
+                    out.iter_mut().zip(x).for_each(|(out, x)| *out = *x * scale + shift);
+                }
+            });
+        })
+    });
+    Ok(y.to_dtype(x.dtype()))
 }
 
 pub(super) fn layer_norm(

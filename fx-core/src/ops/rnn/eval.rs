@@ -88,11 +88,13 @@ impl Network {
         let (steps, batch, inputs) = (x.shape()[0], x.shape()[1], x.shape()[2]);
         let (rows, hidden) = (weights[1].shape()[0], weights[1].shape()[1]);
         let rows_of_x = view::reshape(x, &[steps * batch, inputs]);
-        let from_input = affine::<T>(&rows_of_x, &weights[0], weights.get(2));
+        let (mut from_input, mut from_state) =
+            (vec![T::default(); steps * batch * rows], vec![T::default(); batch * rows]);
+        affine(&mut from_input, &rows_of_x, &weights[0], weights.get(2));
         for step in 0..steps {
             let step = if direction == 0 { step } else { steps - 1 - step };
             let h = Tensor::from_vec([batch, hidden], state[0].clone());
-            let from_state = affine::<T>(&h, &weights[1], weights.get(3));
+            affine(&mut from_state, &h, &weights[1], weights.get(3));
             for b in 0..batch {
                 let a = &from_input[(step * batch + b) * rows..][..rows];
                 let h = &from_state[b * rows..][..rows];

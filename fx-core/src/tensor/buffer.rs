@@ -1,0 +1,154 @@
+//! What tensors are windows on: elements of one type, and what ops made of them for the calls to come.
+//!
+//! The memory of results is used again for results: it is in the cache, mapped in, and needs no zeros.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Elements of one type.
+#[derive(Debug, Default)]
+pub struct Buffer<T: 'static> {
+    elements: Vec<T>,
+    form: Mutex<Form>,
+    /// Whether the memory is for other results when nobody needs these elements any more.
+    lent: bool,
+}
+
+/// Another form of the elements: the packed weights of a convolution.
+#[derive(Debug, Default)]
+enum Form {
+    /// Nobody asked for one.
+    #[default]
+    Unasked,
+    /// It was asked for once: what is computed anew for each call would be kept in vain.
+    Asked,
+    Kept(Arc<dyn Any + Send + Sync>),
+}
+
+impl<T: 'static> Buffer<T> {
+    /// Another form of the elements, kept from the second time on that one is asked for; one that does not fit is made
+    /// again.
+    pub(crate) fn form<F: Any + Send + Sync>(&self, fits: impl Fn(&F) -> bool, make: impl FnOnce() -> F) -> Arc<F> {
+        let kept = match &*self.form.lock().unwrap_or_else(PoisonError::into_inner) {
+            Form::Kept(form) => form.clone().downcast::<F>().ok(),
+            _ => None,
+        };
+        if let Some(form) = kept.filter(|form| fits(form)) {
+            return form;
+        }
+        // Not under the lock: what makes it may wait for threads that ask for it too.
+        let made = Arc::new(make());
+        let mut form = self.form.lock().unwrap_or_else(PoisonError::into_inner);
+        *form = match *form {
+            Form::Unasked => Form::Asked,
+            _ => Form::Kept(made.clone()),
+        };
+        made
+    }
+
+    /// The elements for writing, if nobody shares them; other forms of them are forgotten.
+    pub(crate) fn get_mut(this: &mut Arc<Self>) -> Option<&mut Vec<T>> {
+        Arc::get_mut(this).map(|buffer| {
+            buffer.form = Mutex::default();
+            &mut buffer.elements
+        })
+    }
+}
+
+impl<T: 'static> From<Vec<T>> for Buffer<T> {
+    fn from(elements: Vec<T>) -> Self {
+        Self { elements, form: Mutex::default(), lent: false }
+    }
+}
+
+impl<T: 'static> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.elements
+    }
+}
+
+thread_local! {
+    /// Memory that results were in, the last one used last.
+    static FREE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Smaller results are allocated as anything is.
+const LEAST: usize = 4096;
+
+impl<T: Clone + 'static> Buffer<T> {
+    /// `len` elements that `write` writes, all of them. What they are before is `zero`, or what others left there.
+    pub(crate) fn written(len: usize, zero: T, write: impl FnOnce(&mut [T])) -> Self {
+        let mut used: Option<Vec<T>> = None;
+        if len >= LEAST
+            && let Some(used) = (&mut used as &mut dyn Any).downcast_mut::<Option<Vec<f32>>>()
+        {
+            *used = FREE.with_borrow_mut(|free| take(free, len));
+        }
+        let mut elements = used.unwrap_or_else(|| vec![zero; len]);
+        write(&mut elements);
+        Self { elements, form: Mutex::default(), lent: len >= LEAST }
+    }
+}
+
+/// Memory with room for `len` elements, and not for many more.
+fn take(free: &mut Vec<Vec<f32>>, len: usize) -> Option<Vec<f32>> {
+    let fits = |memory: &Vec<f32>| (len..=2 * len).contains(&memory.capacity());
+    let mut memory = free.remove(free.iter().rposition(fits)?);
+    memory.resize(len, 0.0);
+    Some(memory)
+}
+
+impl<T: 'static> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        /// The most elements that a thread keeps room for.
+        const MOST: usize = 16 << 20;
+        let elements: &mut dyn Any = &mut self.elements;
+        if let Some(elements) = elements.downcast_mut::<Vec<f32>>()
+            && self.lent
+            && elements.len() >= LEAST
+        {
+            let elements = std::mem::take(elements);
+            // A thread that ends keeps nothing.
+            let _ = FREE.try_with(|free| {
+                let mut free = free.borrow_mut();
+                free.push(elements);
+                while free.iter().map(Vec::capacity).sum::<usize>() > MOST {
+                    free.remove(0);
+                }
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_results_is_used_again() {
+        let make = |len: usize, number: f32| Buffer::written(len, 0.0, |out| out.fill(number));
+        let place = make(LEAST, 1.0).as_ptr();
+        assert_eq!(make(3 * LEAST, 2.0)[..], vec![2.0; 3 * LEAST]);
+        let third = make(LEAST, 3.0);
+        assert_eq!((third.as_ptr(), &third[..]), (place, &[3.0; LEAST][..]));
+        assert_ne!(make(LEAST, 4.0).as_ptr(), place, "who has a result keeps it");
+        let small = make(1, 5.0);
+        assert_eq!(small[..], [5.0]);
+    }
+
+    #[test]
+    fn a_form_is_kept_from_the_second_time_on_and_forgotten_when_elements_change() {
+        let mut buffer = Arc::new(Buffer::from(vec![1.0_f32]));
+        let ask = |buffer: &Buffer<f32>| buffer.form(|_: &i32| true, || 7);
+        let (first, second) = (ask(&buffer), ask(&buffer));
+        assert!(!Arc::ptr_eq(&first, &second) && Arc::ptr_eq(&second, &ask(&buffer)));
+        assert_eq!(*buffer.form(|form: &i32| *form == 8, || 8), 8, "what does not fit is made again");
+        Buffer::get_mut(&mut buffer).expect("nobody shares it")[0] = 2.0;
+        let third = ask(&buffer);
+        assert!(!Arc::ptr_eq(&third, &ask(&buffer)));
+    }
+}

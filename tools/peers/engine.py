@@ -28,6 +28,7 @@ ENGINES = {
     "onnxruntime": ("ONNX Runtime", None),
     "openvino": ("OpenVINO", None),
     "rten": ("rten", "engine-rten"),
+    "tract": ("tract", "engine-tract"),
 }
 
 

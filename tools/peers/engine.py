@@ -29,6 +29,7 @@ ENGINES = {
     "openvino": ("OpenVINO", None),
     "rten": ("rten", "engine-rten"),
     "tract": ("tract", "engine-tract"),
+    "candle": ("candle", "engine-candle"),
 }
 
 

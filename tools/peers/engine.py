@@ -30,6 +30,7 @@ ENGINES = {
     "rten": ("rten", "engine-rten"),
     "tract": ("tract", "engine-tract"),
     "candle": ("candle", "engine-candle"),
+    "burn": ("burn", "engine-burn"),
 }
 
 

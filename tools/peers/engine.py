@@ -28,6 +28,9 @@ ENGINES = {
     "onnxruntime": ("ONNX Runtime", None),
     "openvino": ("OpenVINO", None),
     "rten": ("rten", "engine-rten"),
+    "tract": ("tract", "engine-tract"),
+    "candle": ("candle", "engine-candle"),
+    "burn": ("burn", "engine-burn"),
 }
 
 

@@ -14,7 +14,7 @@ from engine import ENGINES, RUST
 
 # The packages whose versions say what was measured.
 PYTHON = {"pytorch": "torch", "onnxruntime": "onnxruntime", "openvino": "openvino"}
-RUST_CRATES = {"rten": "rten"}
+RUST_CRATES = {"rten": "rten", "tract": "tract-onnx", "candle": "candle-core", "burn": "burn-tensor"}
 NAMES = {
     "resnet50": "ResNet-50",
     "mobilenet_v2": "MobileNetV2",

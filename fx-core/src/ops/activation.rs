@@ -3,11 +3,11 @@
 mod eval;
 mod infer;
 
+use super::Tolerance;
 use super::cost;
 use super::kind::{self, Encode};
 use super::shape;
 use super::table::{ops, out};
-use super::Tolerance;
 use crate::value::Call;
 
 pub(crate) use eval::log_softmax;

@@ -3,10 +3,10 @@
 mod eval;
 mod infer;
 
+use super::Tolerance;
 use super::cost;
 use super::kind::{self, Encode};
 use super::table::{ops, out};
-use super::Tolerance;
 use crate::value::Call;
 
 pub(crate) use eval::norm_rows;

@@ -5,10 +5,10 @@ mod getitem;
 mod infer;
 mod resize;
 
+use super::Tolerance;
 use super::cost;
 use super::kind::{self, Encode};
 use super::table::{ops, out};
-use super::Tolerance;
 use crate::value::Call;
 
 ops! {

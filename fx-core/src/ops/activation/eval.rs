@@ -67,7 +67,9 @@ pub(super) fn relu(x: &Tensor) -> Result<Tensor> {
 }
 
 fn between(x: &Tensor, low: f64, high: f64) -> Tensor {
-    if x.dtype() == DType::F32 && let Some(y) = fast::unary(Unary::Clamp(low as f32, high as f32), x) {
+    if x.dtype() == DType::F32
+        && let Some(y) = fast::unary(Unary::Clamp(low as f32, high as f32), x)
+    {
         return y;
     }
     in_ordered!(x.dtype(), T => {
@@ -100,7 +102,11 @@ pub(super) fn celu(x: &Tensor, alpha: f64) -> Result<Tensor> {
 }
 
 pub(super) fn leaky_relu(x: &Tensor, negative_slope: f64) -> Result<Tensor> {
-    Ok(real!(x, Unary::LeakyRelu(negative_slope as f32), |x: R, negative_slope| if x > R::of(0.0) { x } else { negative_slope * x }))
+    Ok(real!(x, Unary::LeakyRelu(negative_slope as f32), |x: R, negative_slope| if x > R::of(0.0) {
+        x
+    } else {
+        negative_slope * x
+    }))
 }
 
 pub(super) fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
@@ -111,7 +117,12 @@ pub(super) fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         dims[1] = weight.numel();
         view::reshape(weight, &dims)
     };
-    Ok(both(x, &weight, |x, weight| if x > 0.0 { x } else { weight * x }, |x, weight| if x > 0.0 { x } else { weight * x }))
+    Ok(both(
+        x,
+        &weight,
+        |x, weight| if x > 0.0 { x } else { weight * x },
+        |x, weight| if x > 0.0 { x } else { weight * x },
+    ))
 }
 
 pub(super) fn gelu(x: &Tensor, approximate: Cow<'static, str>) -> Result<Tensor> {
@@ -135,7 +146,11 @@ pub(super) fn mish(x: &Tensor) -> Result<Tensor> {
 }
 
 pub(super) fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
-    Ok(real!(x, Unary::Softplus(beta as f32, threshold as f32), |x: R, beta, threshold| if x * beta > threshold { x } else { (x * beta).exp().ln_1p() / beta }))
+    Ok(real!(x, Unary::Softplus(beta as f32, threshold as f32), |x: R, beta, threshold| if x * beta > threshold {
+        x
+    } else {
+        (x * beta).exp().ln_1p() / beta
+    }))
 }
 
 pub(super) fn softsign(x: &Tensor) -> Result<Tensor> {
@@ -162,7 +177,13 @@ pub(super) fn tanhshrink(x: &Tensor) -> Result<Tensor> {
 }
 
 pub(super) fn softshrink(x: &Tensor, lambd: f64) -> Result<Tensor> {
-    Ok(real!(x, |x: R, lambd| if x > lambd { x - lambd } else if x < -lambd { x + lambd } else { R::of(0.0) * x }))
+    Ok(real!(x, |x: R, lambd| if x > lambd {
+        x - lambd
+    } else if x < -lambd {
+        x + lambd
+    } else {
+        R::of(0.0) * x
+    }))
 }
 
 pub(super) fn hardshrink(x: &Tensor, lambd: f64) -> Result<Tensor> {

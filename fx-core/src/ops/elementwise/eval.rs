@@ -229,7 +229,13 @@ pub(super) fn pow(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
         // A negative power of an integer is zero, but for 1 and -1.
         Err(_) => match x {
             1 => 1,
-            -1 => if y % 2 == 0 { 1 } else { -1 },
+            -1 => {
+                if y % 2 == 0 {
+                    1
+                } else {
+                    -1
+                }
+            }
             _ => 0,
         },
     };
@@ -452,16 +458,24 @@ pub(super) fn abs(x: &Tensor) -> Result<Tensor> {
 
 pub(super) fn neg(x: Number<'_>) -> Result<Arg<Tensor>> {
     Ok(match x {
-        Num::Tensor(x) => Arg::Value(
-            fast::unary(Unary::Neg, x).unwrap_or_else(|| numeric(x, |x| -x, i64::wrapping_neg)),
-        ),
+        Num::Tensor(x) => {
+            Arg::Value(fast::unary(Unary::Neg, x).unwrap_or_else(|| numeric(x, |x| -x, i64::wrapping_neg)))
+        }
         Num::Size(x) | Num::Scalar(Scalar::Int(x)) => Arg::Int(x.saturating_neg()),
         Num::Scalar(x) => Arg::Float(-x.to_f64()),
     })
 }
 
 pub(super) fn sign(x: &Tensor) -> Result<Tensor> {
-    let sign = |x: f64| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 };
+    let sign = |x: f64| {
+        if x > 0.0 {
+            1.0
+        } else if x < 0.0 {
+            -1.0
+        } else {
+            0.0
+        }
+    };
     Ok(numeric(x, sign, i64::signum))
 }
 

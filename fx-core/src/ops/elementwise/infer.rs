@@ -44,9 +44,11 @@ pub(super) fn add(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Met
 pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Meta>> {
     no_float_alpha(&a, &b, alpha)?;
     if let (Side::Tensor(x), Side::Tensor(y)) = (Side::from(&a), Side::from(&b))
-        && x.dtype == DType::Bool && y.dtype == DType::Bool {
-            return Err(Error::dtype("is not defined for two bool tensors").help("use `logical_xor`"));
-        }
+        && x.dtype == DType::Bool
+        && y.dtype == DType::Bool
+    {
+        return Err(Error::dtype("is not defined for two bool tensors").help("use `logical_xor`"));
+    }
     arithmetic(&a, &b, |a, b| a - b * alpha.to_i64())
 }
 
@@ -66,7 +68,9 @@ pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'stati
     match rounding_mode.as_deref() {
         None => Ok(meta.with_dtype(float_of(meta.dtype))),
         Some("floor" | "trunc") => not_bool(meta),
-        Some(other) => Err(Error::argument(format!("`rounding_mode` is \"floor\", \"trunc\" or None, not \"{other}\""))),
+        Some(other) => {
+            Err(Error::argument(format!("`rounding_mode` is \"floor\", \"trunc\" or None, not \"{other}\"")))
+        }
     }
 }
 
@@ -107,9 +111,10 @@ pub(super) fn compare(a: Number<'_>, b: Number<'_>) -> Result<TensorMeta> {
 
 pub(super) fn isclose(a: Number<'_>, b: Number<'_>, _: f64, _: f64, _: bool) -> Result<TensorMeta> {
     if let (Num::Tensor(x), Num::Tensor(y)) = (&a, &b)
-        && x.dtype != y.dtype {
-            return Err(Error::dtype(format!("the operands must have one element type, found {x} and {y}")));
-        }
+        && x.dtype != y.dtype
+    {
+        return Err(Error::dtype(format!("the operands must have one element type, found {x} and {y}")));
+    }
     compare(a, b)
 }
 

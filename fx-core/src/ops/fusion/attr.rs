@@ -7,9 +7,9 @@ use fx_kernels::elementwise::Unary;
 
 use crate::arg::{Arg, Key, Kwargs};
 use crate::error::{Error, Result};
+use crate::ops::Function;
 use crate::ops::functions as ops;
 use crate::ops::kind::scalar_of;
-use crate::ops::Function;
 
 /// An elementwise function of one operand with its numbers: `relu`, `clamp[0, 6]`, `gelu_tanh`.
 ///
@@ -41,9 +41,7 @@ impl Attr {
             f if f == ops::leaky_relu => Unary::LeakyRelu(number("negative_slope", 0.01)?),
             f if f == ops::softplus => Unary::Softplus(number("beta", 1.0)?, number("threshold", 20.0)?),
             f if f == ops::hardtanh => Unary::Clamp(number("min_val", -1.0)?, number("max_val", 1.0)?),
-            f if f == ops::clamp => {
-                Unary::Clamp(number("min", f32::NEG_INFINITY)?, number("max", f32::INFINITY)?)
-            }
+            f if f == ops::clamp => Unary::Clamp(number("min", f32::NEG_INFINITY)?, number("max", f32::INFINITY)?),
             _ => return None,
         }))
     }

@@ -241,8 +241,7 @@ pub(super) fn searchsorted(sorted: &TensorMeta, values: Num<'_, Meta>, _: bool) 
     };
     if sorted.ndim() > 1 {
         let lead = sorted.ndim() - 1;
-        let fits =
-            shape.len() == sorted.ndim() && (0..lead).all(|dim| sorted.shape[dim].may_eq(&shape[dim]));
+        let fits = shape.len() == sorted.ndim() && (0..lead).all(|dim| sorted.shape[dim].may_eq(&shape[dim]));
         if !fits {
             return Err(Error::shape(format!(
                 "the values {shape:?} and the sorted sequence {sorted} must agree in all but the last dimension"
@@ -308,8 +307,7 @@ pub(super) fn embedding_bag(
             return Err(Error::argument(format!("weights of samples need the mode \"sum\", not \"{mode}\"")));
         }
         require_same_dtype(weight, factors)?;
-        let equal = factors.ndim() == input.ndim()
-            && factors.shape.iter().zip(&input.shape).all(|(a, b)| a.may_eq(b));
+        let equal = factors.ndim() == input.ndim() && factors.shape.iter().zip(&input.shape).all(|(a, b)| a.may_eq(b));
         if !equal {
             return Err(Error::shape(format!("the weights of samples ({factors}) must have the shape of {input}")));
         }

@@ -5,10 +5,10 @@ use fx_kernels::threads::for_each_piece;
 
 use super::infer::one_dtype;
 use super::product::{matrix_at, offset};
-use crate::ops::wide::{Number, in_floats, wide};
 use crate::error::{Error, Result};
 use crate::ops::fast;
 use crate::ops::shape::{self as rules, require_equal, require_float, require_ndim};
+use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Dims, Element, Tensor, dispatch, iter, random, view};
 use crate::value::{Shape, TensorMeta};
@@ -48,9 +48,10 @@ pub(super) fn shape(
             require_ndim(x, "the key and the value", 3.., "at least 3")?;
             let (heads, shared) = (end(query, 3), end(x, 3));
             if let (Some(heads), Some(shared)) = (heads.as_int(), shared.as_int())
-                && (shared == 0 || heads % shared != 0) {
-                    return Err(Error::shape(format!("{heads} heads of the query cannot share {shared} heads")));
-                }
+                && (shared == 0 || heads % shared != 0)
+            {
+                return Err(Error::shape(format!("{heads} heads of the query cannot share {shared} heads")));
+            }
             if let Some(last) = lead.last_mut() {
                 *last = heads;
             }
@@ -74,7 +75,8 @@ pub(super) fn shape(
 
 /// Makes a row of scores sum to 1; a row of minus infinities becomes zeros.
 fn softmax_row<R: Real>(row: &mut [R]) {
-    let highest = row.iter().copied().fold(R::of(f64::NEG_INFINITY), |a, b| if a < b || b.f64().is_nan() { b } else { a });
+    let highest =
+        row.iter().copied().fold(R::of(f64::NEG_INFINITY), |a, b| if a < b || b.f64().is_nan() { b } else { a });
     if highest.f64() == f64::NEG_INFINITY {
         row.fill(R::of(0.0));
         return;

@@ -1,10 +1,10 @@
 //! Products on tensors.
 
 use super::product::{affine, stacked, sum_last};
-use crate::ops::wide::{in_floats, wide};
 use crate::error::Result;
 use crate::ops::reduction::norm_rows;
 use crate::ops::shape;
+use crate::ops::wide::{in_floats, wide};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Dims, Element, Float, Scalar, Tensor, dispatch, dispatch_float, iter, view};
 

@@ -160,9 +160,10 @@ pub(super) fn bilinear(
     }
     let outputs = &weight.shape[0];
     if let Some(bias) = bias
-        && (bias.ndim() != 1 || !bias.shape[0].may_eq(outputs)) {
-            return Err(Error::shape(format!("the bias must have {outputs} elements, found {bias}")));
-        }
+        && (bias.ndim() != 1 || !bias.shape[0].may_eq(outputs))
+    {
+        return Err(Error::shape(format!("the bias must have {outputs} elements, found {bias}")));
+    }
     let mut shape = Shape::from(&a.shape[..last]);
     shape.push(outputs.clone());
     Ok(TensorMeta { shape, dtype: a.dtype })

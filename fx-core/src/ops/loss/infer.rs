@@ -114,8 +114,7 @@ fn by_class(x: &TensorMeta, target: &TensorMeta, weight: Option<&TensorMeta>) ->
     }
     let mut expected = x.shape.clone();
     expected.remove(1);
-    let fits = target.ndim() == expected.len()
-        && target.shape.iter().zip(&expected).all(|(a, b)| a.may_eq(b));
+    let fits = target.ndim() == expected.len() && target.shape.iter().zip(&expected).all(|(a, b)| a.may_eq(b));
     if !fits {
         return Err(Error::shape(format!("classes of shape {expected:?} are expected for {x}, found {target}")));
     }

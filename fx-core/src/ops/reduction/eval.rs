@@ -104,9 +104,12 @@ fn variance<T: Element>(row: &[T], correction: f64) -> f64 {
 
 fn spread(x: &Tensor, dim: Dims, correction: Scalar, keepdim: bool, f: impl Fn(f64) -> f64) -> Result<Tensor> {
     let dims = named(x, dim.as_deref())?;
-    Ok(reduce(x, &dims, keepdim, |rows| {
-        dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(f(variance(row, correction.to_f64())))))
-    }))
+    Ok(reduce(
+        x,
+        &dims,
+        keepdim,
+        |rows| dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(f(variance(row, correction.to_f64()))))),
+    ))
 }
 
 pub(super) fn var(x: &Tensor, dim: Dims, correction: Scalar, keepdim: bool) -> Result<Tensor> {
@@ -220,9 +223,12 @@ pub(crate) fn norm_rows(x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Te
             row.map(|x| x.powf(p)).sum::<f64>().powf(1.0 / p)
         }
     };
-    reduce(x, dims, keepdim, |rows| {
-        dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(norm(&mut row.iter().map(|x| x.to_f64())))))
-    })
+    reduce(
+        x,
+        dims,
+        keepdim,
+        |rows| dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(norm(&mut row.iter().map(|x| x.to_f64()))))),
+    )
 }
 
 pub(super) fn norm(x: &Tensor, p: f64, dim: Dims, keepdim: bool) -> Result<Tensor> {

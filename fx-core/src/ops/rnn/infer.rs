@@ -49,8 +49,8 @@ impl Network<'_> {
         }
         state.push(hidden.clone());
         for have in states {
-            let fits = have.ndim() == state.len()
-                && have.shape.iter().zip(&state).all(|(have, want)| have.may_eq(want));
+            let fits =
+                have.ndim() == state.len() && have.shape.iter().zip(&state).all(|(have, want)| have.may_eq(want));
             if !fits {
                 return Err(Error::shape(format!("a state must have the shape {state:?}, found {have}")));
             }
@@ -143,9 +143,10 @@ fn work(args: &[Arg<Meta>], weights: usize) -> Dim {
     let mut elements = Dim::Int(0);
     weights.for_each(&mut |weight| {
         if let Meta::Tensor(weight) = weight
-            && weight.ndim() == 2 {
-                elements = &elements + weight.numel();
-            }
+            && weight.ndim() == 2
+        {
+            elements = &elements + weight.numel();
+        }
     });
     elements * steps * 2
 }

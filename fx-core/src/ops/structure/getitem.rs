@@ -15,7 +15,11 @@ enum Part<'a, C> {
 }
 
 /// The parts of an index, `...` written out; the dimensions that are left are whole.
-fn parts<'a, C>(index: &'a Arg<C>, ndim: usize, is_index: impl Fn(&C) -> Option<usize>) -> Result<Vec<Option<Part<'a, C>>>> {
+fn parts<'a, C>(
+    index: &'a Arg<C>,
+    ndim: usize,
+    is_index: impl Fn(&C) -> Option<usize>,
+) -> Result<Vec<Option<Part<'a, C>>>> {
     let items = match index {
         Arg::Tuple(items) => items.as_slice(),
         other => std::slice::from_ref(other),
@@ -98,9 +102,9 @@ fn entry<C: Clone>(arg: &Arg<C>, index: &Arg<C>) -> Option<Result<Arg<C>>> {
         (Arg::List(items), Arg::Slice(slice)) => Some(elements(items, slice).map(Arg::List)),
         (Arg::Tuple(items), Arg::Slice(slice)) => Some(elements(items, slice).map(Arg::Tuple)),
         (Arg::List(items) | Arg::Tuple(items), index) => Some(element(items, index)),
-        (Arg::Dict(entries), Arg::Str(key)) => Some(
-            entries.get(key).cloned().ok_or_else(|| Error::argument(format!("there is no entry `{key}`"))),
-        ),
+        (Arg::Dict(entries), Arg::Str(key)) => {
+            Some(entries.get(key).cloned().ok_or_else(|| Error::argument(format!("there is no entry `{key}`"))))
+        }
         _ => None,
     }
 }
@@ -123,7 +127,8 @@ pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>) -> Result<Arg<Meta>> {
     let Some(x) = input.as_value().and_then(Meta::as_tensor) else {
         return Err(Error::argument(format!("{} cannot be indexed", input.kind())));
     };
-    let is_index = |meta: &Meta| meta.as_tensor().map(|index| if index.dtype == DType::Bool { index.ndim() } else { 1 });
+    let is_index =
+        |meta: &Meta| meta.as_tensor().map(|index| if index.dtype == DType::Bool { index.ndim() } else { 1 });
     let (mut dims, mut gathered, mut place) = (Shape::new(), None::<Shape>, None);
     let mut at = 0;
     let mut apart = false;
@@ -138,9 +143,10 @@ pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>) -> Result<Arg<Meta>> {
             Some(Part::New) => dims.push(Dim::Int(1)),
             Some(Part::Select(index)) => {
                 if let (Arg::Int(index), Some(len)) = (index, x.shape[at].as_int())
-                    && !(-len..len).contains(index) {
-                        return Err(Error::shape(format!("index {index} lies outside a dimension of size {len}")));
-                    }
+                    && !(-len..len).contains(index)
+                {
+                    return Err(Error::shape(format!("index {index} lies outside a dimension of size {len}")));
+                }
                 at += 1;
             }
             Some(Part::Slice(slice)) => {
@@ -193,10 +199,11 @@ fn slice_len(len: &Dim, slice: &[Arg<Meta>; 3]) -> Result<Dim> {
     let [start, stop, step] = [number(&slice[0])?, number(&slice[1])?, number(&slice[2])?];
     let ints = [&start, &stop, &step].map(|bound| bound.as_ref().map(Dim::as_int));
     if let (Some(len), [start, stop, step]) = (len.as_int(), ints)
-        && [start, stop, step].iter().all(|bound| *bound != Some(None)) {
-            let (start, stop, step) = bounds(len, [start.flatten(), stop.flatten(), step.flatten()])?;
-            return Ok(Dim::Int((stop - start - 1).div_euclid(step) + 1));
-        }
+        && [start, stop, step].iter().all(|bound| *bound != Some(None))
+    {
+        let (start, stop, step) = bounds(len, [start.flatten(), stop.flatten(), step.flatten()])?;
+        return Ok(Dim::Int((stop - start - 1).div_euclid(step) + 1));
+    }
     let from_end = |bound: Dim| match bound.as_int() {
         Some(bound) if bound < 0 => len + bound,
         _ => bound,
@@ -270,8 +277,7 @@ fn gather(x: &Tensor, gathers: &[(usize, Tensor)]) -> Result<Tensor> {
     let sizes: Vec<usize> = dims.iter().map(|&dim| x.shape()[dim]).collect();
     let moved = view::permute(x, &order).contiguous();
     let inner: usize = rest.iter().map(|&dim| x.shape()[dim]).product();
-    let columns: Vec<Vec<i64>> =
-        gathers.iter().map(|(_, index)| view::expand(index, &shape).to_vec::<i64>()).collect();
+    let columns: Vec<Vec<i64>> = gathers.iter().map(|(_, index)| view::expand(index, &shape).to_vec::<i64>()).collect();
     let count: usize = shape.iter().product();
     let mut starts = Vec::with_capacity(count);
     for i in 0..count {

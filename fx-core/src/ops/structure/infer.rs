@@ -127,7 +127,11 @@ pub(super) fn moved(ndim: usize, source: &[i64], destination: &[i64]) -> Result<
     Ok((0..ndim).filter_map(|dim| place(dim).map_or_else(|| rest.next(), |i| Some(source[i]))).collect())
 }
 
-pub(super) fn movedim(x: &TensorMeta, source: SmallVec<[i64; 4]>, destination: SmallVec<[i64; 4]>) -> Result<TensorMeta> {
+pub(super) fn movedim(
+    x: &TensorMeta,
+    source: SmallVec<[i64; 4]>,
+    destination: SmallVec<[i64; 4]>,
+) -> Result<TensorMeta> {
     let order = moved(x.ndim(), &source, &destination)?;
     Ok(x.with_shape(order.into_iter().map(|dim| x.shape[dim].clone())))
 }
@@ -209,9 +213,10 @@ pub(super) fn select(x: &TensorMeta, dim: i64, index: Dim) -> Result<TensorMeta>
     let mut dims = x.shape.clone();
     let have = dims.remove(dim);
     if let (Some(have), Some(index)) = (have.as_int(), index.as_int())
-        && !(-have..have).contains(&index) {
-            return Err(Error::shape(format!("index {index} lies outside a dimension of size {have}")));
-        }
+        && !(-have..have).contains(&index)
+    {
+        return Err(Error::shape(format!("index {index} lies outside a dimension of size {have}")));
+    }
     Ok(TensorMeta { shape: dims, dtype: x.dtype })
 }
 
@@ -265,8 +270,8 @@ pub(super) fn cat(tensors: Vec<&TensorMeta>, dim: i64) -> Result<TensorMeta> {
     let mut dims = first.shape.clone();
     dims[dim] = Dim::Int(0);
     for x in tensors.iter().filter(|x| !is_nothing(&x.shape)) {
-        let fits = x.ndim() == first.ndim()
-            && (0..first.ndim()).all(|i| i == dim || x.shape[i].may_eq(&first.shape[i]));
+        let fits =
+            x.ndim() == first.ndim() && (0..first.ndim()).all(|i| i == dim || x.shape[i].may_eq(&first.shape[i]));
         if !fits {
             return Err(Error::shape(format!("{x} does not fit {first}: sizes must be equal but for dimension {dim}")));
         }
@@ -305,7 +310,10 @@ pub(super) fn sections(have: Option<i64>, sizes: &[i64]) -> Result<Vec<i64>> {
             Ok((0..count.max(1)).map(|i| size.min(have - i * size)).collect())
         }
         ([size], _) if *size <= 0 => Err(Error::argument("parts must have a size above 0")),
-        (sizes, Some(have)) if sizes.iter().fold(0_i64, |sum, size| sum.saturating_add(*size)) != have || sizes.iter().any(|size| *size < 0) => {
+        (sizes, Some(have))
+            if sizes.iter().fold(0_i64, |sum, size| sum.saturating_add(*size)) != have
+                || sizes.iter().any(|size| *size < 0) =>
+        {
             Err(Error::shape(format!("the parts {sizes:?} do not add up to {have}")))
         }
         _ => Ok(sizes.to_vec()),
@@ -361,7 +369,12 @@ pub(super) fn unbind(x: &TensorMeta, dim: i64) -> Result<Vec<TensorMeta>> {
     Ok(vec![slice; count as usize])
 }
 
-pub(super) fn pad(x: &TensorMeta, pad: SmallVec<[i64; 4]>, mode: Cow<'static, str>, _: Option<f64>) -> Result<TensorMeta> {
+pub(super) fn pad(
+    x: &TensorMeta,
+    pad: SmallVec<[i64; 4]>,
+    mode: Cow<'static, str>,
+    _: Option<f64>,
+) -> Result<TensorMeta> {
     if !pad.len().is_multiple_of(2) || pad.len() / 2 > x.ndim() {
         return Err(Error::argument(format!("{} amounts of padding do not fit {x}: give pairs", pad.len())));
     }
@@ -385,7 +398,10 @@ pub(super) fn pad(x: &TensorMeta, pad: SmallVec<[i64; 4]>, mode: Cow<'static, st
             _ => None,
         };
         if limit.is_some_and(|limit| pair[0] > limit || pair[1] > limit) {
-            return Err(Error::shape(format!("{mode} padding by {pair:?} is too much for a size of {:?}", x.shape[dim])));
+            return Err(Error::shape(format!(
+                "{mode} padding by {pair:?} is too much for a size of {:?}",
+                x.shape[dim]
+            )));
         }
         dims[dim] = &x.shape[dim] + pair[0].saturating_add(pair[1]);
         if dims[dim].as_int().is_some_and(|size| size < 0) {

@@ -95,7 +95,9 @@ pub(super) fn interpolate(
         y = match &*mode {
             "nearest" => nearest(&y, dim, to, |i| (i as f64 * step) as usize),
             "nearest-exact" => nearest(&y, dim, to, |i| ((i as f64 + 0.5) * step) as usize),
-            _ => linear(&y, dim, to, |i| if align { i as f64 * step } else { ((i as f64 + 0.5) * step - 0.5).max(0.0) }),
+            _ => {
+                linear(&y, dim, to, |i| if align { i as f64 * step } else { ((i as f64 + 0.5) * step - 0.5).max(0.0) })
+            }
         };
     }
     Ok(y)

@@ -9,8 +9,6 @@ mod block;
 #[cfg(test)]
 mod tests;
 
-use std::cell::Cell;
-
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 use block::Block;
@@ -118,23 +116,20 @@ pub(crate) fn attention_at(
         let (batch, head) = (head / heads, head % heads);
         let place = |strides: Strides, head: usize| batch * strides.batch + head * strides.head;
         let key_head = head / (heads / key_heads);
-        with_scratch(|scratch| {
-            dispatch(
-                level,
-                Block {
-                    sizes,
-                    scale,
-                    mask: at(mask, |strides| place(strides, head)),
-                    out: to.at(place(out.1, head)),
-                    out_row: out.1.row,
-                    q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),
-                    k: (k.0.as_ptr().wrapping_add(place(k.1, key_head)), k.1.row),
-                    v: (v.0.as_ptr().wrapping_add(place(v.1, key_head)), v.1.row),
-                    rows,
-                    scratch,
-                },
-            );
-        });
+        dispatch(
+            level,
+            Block {
+                sizes,
+                scale,
+                mask: at(mask, |strides| place(strides, head)),
+                out: to.at(place(out.1, head)),
+                out_row: out.1.row,
+                q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),
+                k: (k.0.as_ptr().wrapping_add(place(k.1, key_head)), k.1.row),
+                v: (v.0.as_ptr().wrapping_add(place(v.1, key_head)), v.1.row),
+                rows,
+            },
+        );
     });
 }
 
@@ -181,14 +176,4 @@ fn apart(strides: Strides, [batches, heads, rows]: [usize; 3], width: usize) -> 
         reach += (count - 1) * stride;
         fits
     })
-}
-
-/// Lends memory that is kept for the thread's next attention.
-fn with_scratch(f: impl FnOnce(&mut Vec<f32>)) {
-    thread_local! {
-        static SCRATCH: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-    }
-    let mut scratch = SCRATCH.take();
-    f(&mut scratch);
-    SCRATCH.set(scratch);
 }

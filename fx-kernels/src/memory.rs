@@ -1,6 +1,7 @@
 //! Memory for large operands.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::cell::RefCell;
 
 /// So many zeros, in memory that the system is asked to map in large pages if it is large itself.
 ///
@@ -45,6 +46,43 @@ pub(crate) fn zeroed_lines(count: usize) -> Vec<Line> {
     };
     advise(&mut memory);
     memory
+}
+
+thread_local! {
+    /// Memory that nothing uses now, what was used last at the end.
+    static FREE: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lends memory for so many numbers, from a line of the cache on. It is the thread's, and lent again: what is in it has no
+/// meaning.
+///
+/// ```
+/// let sum = fx_kernels::memory::scratch(3, |numbers| {
+///     numbers.copy_from_slice(&[1.0, 2.0, 3.0]);
+///     numbers.iter().sum::<f32>()
+/// });
+/// assert_eq!(sum, 6.0);
+/// ```
+///
+/// # Panics
+/// If so many do not fit the address space.
+pub fn scratch<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
+    let mut lines = take(len.div_ceil(LINE));
+    // SAFETY: a line is an array of numbers.
+    let result = f(unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) });
+    give_back(lines);
+    result
+}
+
+/// Memory of at least so many lines that was used before; whoever takes it [gives it back](give_back).
+pub(crate) fn take(count: usize) -> Vec<Line> {
+    let lines = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
+    if lines.len() < count { zeroed_lines(count) } else { lines }
+}
+
+/// Keeps memory for the thread's next use.
+pub(crate) fn give_back(lines: Vec<Line>) {
+    FREE.with_borrow_mut(|free| free.push(lines));
 }
 
 /// The numbers in a line of the cache: memory that is to begin with one has so many more.

@@ -7,9 +7,8 @@ mod gates;
 #[cfg(test)]
 mod tests;
 
-use std::cell::Cell as Slot;
-
 use crate::dense::{Epilogue, PackedLinear, Residual};
+use crate::memory::scratch;
 use crate::simd::Level;
 pub use gates::{Cell, State, update};
 
@@ -73,7 +72,7 @@ impl PackedCell {
         let (hidden, width) = (self.hidden, self.cell.gates() * self.hidden);
         let Steps { batch, .. } = steps;
         assert_eq!(from_input.len(), steps.steps * batch * width, "there are {width} numbers for each step");
-        with_scratch(batch * width, |products| {
+        scratch(batch * width, |products| {
             for index in 0..steps.steps {
                 let step = if steps.reverse { steps.steps - 1 - index } else { index };
                 let from_input = &from_input[step * batch * width..(step + 1) * batch * width];
@@ -90,17 +89,4 @@ impl PackedCell {
             }
         });
     }
-}
-
-/// Lends memory that is kept for the thread's next layer.
-fn with_scratch(len: usize, f: impl FnOnce(&mut [f32])) {
-    thread_local! {
-        static SCRATCH: Slot<Vec<f32>> = const { Slot::new(Vec::new()) };
-    }
-    let mut scratch = SCRATCH.take();
-    if scratch.len() < len {
-        scratch.resize(len, 0.0);
-    }
-    f(&mut scratch[..len]);
-    SCRATCH.set(scratch);
 }

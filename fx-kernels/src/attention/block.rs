@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{Kernel, Mask, Sizes, Vector};
 use crate::math::{self, Single};
+use crate::memory::{LINE, Line, give_back, take};
 use crate::rows::first as first_lanes;
 
 /// The keys that are packed at a time: with their values they stay in the second-level cache.
@@ -26,7 +27,6 @@ pub(super) struct Block<'a> {
     pub(super) v: (*const f32, usize),
     /// The queries, of which nobody else writes the results.
     pub(super) rows: Range<usize>,
-    pub(super) scratch: &'a mut Vec<f32>,
 }
 
 /// The parts of the scratch memory.
@@ -68,7 +68,7 @@ impl Kernel for Block<'_> {
             self.rows.len(),
             self.rows.len(),
         ];
-        let parts = split(self.scratch, lens);
+        let (memory, parts) = parts(lens);
         let last_key = if matches!(self.mask, Mask::Causal) { keys.min(self.rows.end) } else { keys };
         // SAFETY: the operands were checked to hold all rows, and the scratch memory all parts.
         unsafe {
@@ -88,24 +88,20 @@ impl Kernel for Block<'_> {
                 first += KEYS;
             }
         }
+        give_back(memory);
     }
 }
 
-/// Cuts the scratch memory into parts that begin on lines of the cache.
-fn split(scratch: &mut Vec<f32>, lens: [usize; 7]) -> Parts {
-    const LINE: usize = 16;
-    let len = lens.iter().map(|len| len.next_multiple_of(LINE)).sum::<usize>() + LINE;
-    if scratch.len() < len {
-        scratch.resize(len, 0.0);
-    }
-    let base = scratch.as_mut_ptr();
-    let mut start = (64 - base as usize % 64) % 64 / size_of::<f32>();
+/// Scratch memory, and the parts of these lengths that it has, each from a line of the cache on.
+fn parts(lens: [usize; 7]) -> (Vec<Line>, Parts) {
+    let mut memory = take(lens.iter().map(|len| len.div_ceil(LINE)).sum());
+    let mut next = memory.as_mut_ptr().cast::<f32>();
     let [keys, values, scores, results, mask, highest, sums] = lens.map(|len| {
-        let part = base.wrapping_add(start);
-        start += len.next_multiple_of(LINE);
+        let part = next;
+        next = part.wrapping_add(len.next_multiple_of(LINE));
         part
     });
-    Parts { keys, values, scores, results, mask, highest, sums }
+    (memory, Parts { keys, values, scores, results, mask, highest, sums })
 }
 
 impl Block<'_> {
@@ -118,7 +114,7 @@ impl Block<'_> {
         let Sizes { keys, width, values, .. } = self.sizes;
         let wide = keys.next_multiple_of(V::LANES);
         let lens = [0, 0, wide, 0, keys, self.rows.len(), self.rows.len()];
-        let parts = split(self.scratch, lens);
+        let (memory, parts) = parts(lens);
         for row in self.rows.clone() {
             let end = if matches!(self.mask, Mask::Causal) { keys.min(row + 1) } else { keys };
             let (q, out) = (self.q.0.wrapping_add(row * self.q.1), self.out.wrapping_add(row * self.out_row));
@@ -147,6 +143,7 @@ impl Block<'_> {
                 }
             }
         }
+        give_back(memory);
     }
 
     /// Packs keys into panels: number after number, two vectors of keys each; missing keys are zeros.

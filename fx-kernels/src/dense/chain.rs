@@ -1,6 +1,5 @@
 //! Convolutions one after the other, a few lines at a time: what lies between them never leaves the cache.
 
-use std::cell::Cell;
 use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
@@ -8,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::images::Images;
-use crate::memory::{LINE, first_line};
+use crate::memory::scratch;
 use crate::threads::{Shared, for_each, num_threads};
 
 /// The numbers between the convolutions that stay in the second-level cache beside weights and results.
@@ -100,26 +99,20 @@ struct Task<'a> {
 
 impl Task<'_> {
     fn run(&self, lines: Range<usize>, out: &mut [f32]) {
-        thread_local! {
-            static SCRATCH: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-        }
         let count = (1..=lines.len()).find(|count| self.memory(lines.len().div_ceil(*count)).1 <= self.cache);
         let count = count.unwrap_or(lines.len());
         let (mut between, len) = self.memory(lines.len().div_ceil(count));
-        // Taken out while in use, so that a chain within a chain gets memory of its own.
-        let mut memory = SCRATCH.take();
-        memory.resize(memory.len().max(len + LINE), 0.0);
-        let start = first_line(&memory);
         let line = out.len() / lines.len();
-        let mut rest = out;
-        for band in 0..count {
-            let at = |band: usize| lines.start + band * lines.len() / count;
-            let band = at(band)..at(band + 1);
-            let (out, after) = rest.split_at_mut(band.len() * line);
-            rest = after;
-            self.band(band.clone(), band.start - lines.start, &mut between, &mut memory[start..], out);
-        }
-        SCRATCH.set(memory);
+        scratch(len, |memory| {
+            let mut rest = out;
+            for band in 0..count {
+                let at = |band: usize| lines.start + band * lines.len() / count;
+                let band = at(band)..at(band + 1);
+                let (out, after) = rest.split_at_mut(band.len() * line);
+                rest = after;
+                self.band(band.clone(), band.start - lines.start, &mut between, memory, out);
+            }
+        });
     }
 
     /// What lies between the links for so many lines of the output at a time, and how many numbers that takes.

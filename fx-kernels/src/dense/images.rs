@@ -1,8 +1,8 @@
 //! Images as operands, with the channels last or first.
 
-use std::cell::Cell;
 use std::ops::Range;
 
+use crate::memory::scratch;
 use crate::threads::for_each_piece;
 
 /// A batch of images of one size.
@@ -75,32 +75,26 @@ impl<'a> Images<'a> {
         lines: Range<usize>,
         f: impl FnOnce(&Images<'_>),
     ) {
-        thread_local! {
-            static COPY: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-        }
         let size = [lines.len(), self.size[1]];
         let size = [0, 1].map(|i| size[i] + padding[i][0] + padding[i][1]);
         let line = size[1] * channels;
         let len = self.batch * size[0] * line;
-        // Taken out while in use, so that a convolution within a convolution gets memory of its own.
-        let mut copy = COPY.take();
-        if copy.len() < len + line {
-            copy.resize(len + line, 0.0);
-        }
-        for_each_piece(&mut copy[..len], line, 4 * len, |index, line| {
-            let (image, y) = (index / size[0], (index % size[0]).wrapping_sub(padding[0][0]));
-            let (before, after) = (padding[1][0] * channels, padding[1][1] * channels);
-            if y < lines.len() {
-                let end = line.len() - after;
-                line[..before].fill(0.0);
-                self.copy_line(image, lines.start + y, channels, &mut line[before..end]);
-                line[end..].fill(0.0);
-            } else {
-                line.fill(0.0);
-            }
+        scratch(len + line, |copy| {
+            for_each_piece(&mut copy[..len], line, 4 * len, |index, line| {
+                let (image, y) = (index / size[0], (index % size[0]).wrapping_sub(padding[0][0]));
+                let (before, after) = (padding[1][0] * channels, padding[1][1] * channels);
+                if y < lines.len() {
+                    let end = line.len() - after;
+                    line[..before].fill(0.0);
+                    self.copy_line(image, lines.start + y, channels, &mut line[before..end]);
+                    line[end..].fill(0.0);
+                } else {
+                    line.fill(0.0);
+                }
+            });
+            copy[len..].fill(0.0);
+            f(&Images::pixels(copy, self.batch, size, channels));
         });
-        f(&Images::pixels(&copy[..len + line], self.batch, size, channels));
-        COPY.set(copy);
     }
 
     /// Copies a line of an image, channels last.

@@ -4,7 +4,6 @@
 //! a matrix of transformed weights, and what comes out is transformed into 2 by 2 pixels. The transforms only add, so
 //! little accuracy is lost. They would spread what is not finite: such a tile is computed by the definition.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::ptr::null;
 
@@ -15,6 +14,7 @@ use super::panels::Panels;
 use super::product::Product;
 use super::tile::MOST_ROWS;
 use crate::elementwise::run_rows;
+use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece, num_threads};
 
@@ -87,9 +87,6 @@ impl Winograd {
         windows: Windows<'_>,
         epilogue: &Epilogue<'_>,
     ) {
-        thread_local! {
-            static SCRATCH: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-        }
         let [inputs, outputs] = [self.places[0].inner(), self.places[0].columns()];
         let (output, size) = (windows.output, windows.output.map(|size| size.div_ceil(2)));
         let (pixels, tiles) = (batch * output[0] * output[1], batch * size[0] * size[1]);
@@ -106,13 +103,11 @@ impl Winograd {
         let work = 2 * tiles * PLACES * inputs * outputs;
         // Several parts are shared out among threads, a single one is worked on by all.
         for_each(parts, work, |part| {
-            // Taken out while in use, so that a convolution within a convolution gets memory of its own.
-            let mut memory = SCRATCH.take();
             let tiles = part * tiles / parts..(part + 1) * tiles / parts;
-            memory.resize(memory.len().max(tiles.len() * (strides[0] + strides[1])), 0.0);
-            let (transformed, sums) = memory.split_at_mut(tiles.len() * strides[0]);
-            self.part(tiles, &left, transformed, sums, &leave);
-            SCRATCH.set(memory);
+            scratch(tiles.len() * (strides[0] + strides[1]), |memory| {
+                let (transformed, sums) = memory.split_at_mut(tiles.len() * strides[0]);
+                self.part(tiles, &left, transformed, sums, &leave);
+            });
         });
     }
 

@@ -73,17 +73,12 @@ fn integers(a: &Tensor, b: &Tensor) -> Vec<i64> {
 /// Writes `x` of shape `[rows, in]` times the transposed weight `[out, in]`, plus the bias; all of type `T`.
 pub(crate) fn affine<T: Number>(out: &mut [T], x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) {
     let n = weight.shape()[0];
-    match bias {
-        Some(bias) => {
-            let bias = bias.to_vec::<T>();
-            out.chunks_exact_mut(n.max(1)).for_each(|row| row.copy_from_slice(&bias));
-        }
-        None if x.shape()[1] == 0 => out.fill(T::default()),
-        None => {}
-    }
-    if !out.is_empty() && x.shape()[1] > 0 {
-        let (x, weight) = (matrix_at(x, x.strided::<T>(), 0), matrix_at(weight, weight.strided::<T>(), 0).t());
-        gemm(out, n, bias.is_some(), x, weight);
+    let (x, weight) = (matrix_at(x, x.strided::<T>(), 0), matrix_at(weight, weight.strided::<T>(), 0).t());
+    gemm(out, n, false, x, weight);
+    if let Some(bias) = bias {
+        let bias = bias.to_vec::<T>();
+        let rows = out.chunks_exact_mut(n.max(1));
+        rows.for_each(|row| row.iter_mut().zip(&bias).for_each(|(out, bias)| *out = *out + *bias));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::copy::copy;
 use crate::memory::scratch;
-use crate::threads::for_each_piece;
 
 /// A batch of images of one size.
 #[derive(Clone, Copy, Debug)]
@@ -75,49 +75,41 @@ impl<'a> Images<'a> {
         lines: Range<usize>,
         f: impl FnOnce(&Images<'_>),
     ) {
-        let size = [lines.len(), self.size[1]];
-        let size = [0, 1].map(|i| size[i] + padding[i][0] + padding[i][1]);
+        let inner = [lines.len(), self.size[1]];
+        let size = [0, 1].map(|i| inner[i] + padding[i][0] + padding[i][1]);
         let line = size[1] * channels;
         let len = self.batch * size[0] * line;
-        scratch(len + line, |copy| {
-            for_each_piece(&mut copy[..len], line, 4 * len, |index, line| {
-                let (image, y) = (index / size[0], (index % size[0]).wrapping_sub(padding[0][0]));
-                let (before, after) = (padding[1][0] * channels, padding[1][1] * channels);
-                if y < lines.len() {
-                    let end = line.len() - after;
+        let [image, step, pixel, channel] = self.strides(channels);
+        let data = &self.data[(lines.start * step).min(self.data.len())..];
+        scratch(len + line, |padded| {
+            let (before, after) = (padding[1][0] * channels, padding[1][1] * channels);
+            for (y, line) in padded.chunks_exact_mut(line.max(1)).enumerate() {
+                let end = line.len() - after;
+                if y < self.batch * size[0] && (y % size[0]).wrapping_sub(padding[0][0]) < lines.len() {
                     line[..before].fill(0.0);
-                    self.copy_line(image, lines.start + y, channels, &mut line[before..end]);
                     line[end..].fill(0.0);
                 } else {
                     line.fill(0.0);
                 }
-            });
-            copy[len..].fill(0.0);
-            f(&Images::pixels(copy, self.batch, size, channels));
+            }
+            let (first, shape) = ((padding[0][0] * line + before).min(len), [self.batch, inner[0], inner[1], channels]);
+            copy(
+                &mut padded[first..],
+                &[size[0] * line, line, channels, 1],
+                data,
+                &[image, step, pixel, channel],
+                &shape,
+            );
+            f(&Images::pixels(padded, self.batch, size, channels));
         });
     }
 
-    /// Copies a line of an image, channels last.
-    fn copy_line(&self, image: usize, y: usize, channels: usize, out: &mut [f32]) {
+    /// From one image, line, pixel and channel to the next.
+    fn strides(&self, channels: usize) -> [usize; 4] {
         let [height, width] = self.size;
         match self.layout {
-            Layout::Pixels { distance } => {
-                let first = (image * height + y) * width * distance;
-                if distance == channels {
-                    out.copy_from_slice(&self.data[first..first + width * channels]);
-                    return;
-                }
-                for (from, to) in self.data[first..].chunks(distance).zip(out.chunks_exact_mut(channels)) {
-                    to.copy_from_slice(&from[..channels]);
-                }
-            }
-            Layout::Planes => {
-                for channel in 0..channels {
-                    let first = ((image * channels + channel) * height + y) * width;
-                    let places = out[channel..].iter_mut().step_by(channels);
-                    places.zip(&self.data[first..first + width]).for_each(|(to, &x)| *to = x);
-                }
-            }
+            Layout::Pixels { distance } => [height * width * distance, width * distance, distance, 1],
+            Layout::Planes => [channels * height * width, width, 1, height * width],
         }
     }
 }

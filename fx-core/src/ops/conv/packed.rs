@@ -1,23 +1,13 @@
 //! Convolutions of images in f32 by the kernels that plans use: weights are packed, and channels lie last inside.
 
-use std::cell::Cell;
-
 use fx_kernels::copy::copy;
 use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Images, PackedConv};
+use fx_kernels::memory::scratch;
 
-use crate::tensor::{DType, Dims, Tensor, row_major};
-
-/// Images of fewer channels are read as they come, without a copy whose channels are last.
-const FEW: usize = 16;
+use crate::tensor::{DType, Dims, Tensor};
 
 /// The numbers of images that are worked on at a time.
 const AT_A_TIME: usize = 512 * 1024;
-
-thread_local! {
-    /// The images with their channels last, those that come in and those that go out: mapping memory in anew takes as long as
-    /// writing it.
-    static SCRATCH: Cell<[Vec<f32>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
-}
 
 /// Packed weights, and what they were made from and for.
 struct Packed {
@@ -45,38 +35,28 @@ pub(super) fn conv(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: Co
         strides: Dims::from_slice(weight.strides()),
     });
     let epilogue = Epilogue { bias: bias.as_ref().map(elements), ..Epilogue::default() };
-    let (x, [rows, columns]) = (if shape.inputs < FEW { x.contiguous() } else { x }, size);
-    let (data, step) = (x.strided::<f32>(), x.strides());
-    let (inputs, outputs) = (rows * columns * shape.inputs, height * width * shape.outputs);
+    // Images whose channels lie last are read as they are.
+    let last = [size[1] * shape.inputs, shape.inputs];
+    let channels_last = x.strides()[1] == 1 && x.strides()[2..] == last;
+    let x = if channels_last { x } else { x.contiguous() };
+    let (data, step) = (x.strided::<f32>(), x.strides()[0]);
+    let (area, outputs) = (height * width, height * width * shape.outputs);
     // A few images at a time, so that their copies stay in the cache.
-    let some = (AT_A_TIME / inputs.max(outputs)).clamp(1, batch);
+    let some = (AT_A_TIME / (size[0] * size[1] * shape.inputs).max(outputs).max(1)).clamp(1, batch.max(1));
     Tensor::written(&[batch, shape.outputs, height, width], |result| {
-        // Taken out while in use, so that a convolution within a convolution gets memory of its own.
-        let [mut input, mut output] = SCRATCH.take();
-        for (index, result) in result.chunks_mut(some * outputs).enumerate() {
-            let (data, count) = (&data[index * some * step[0]..], result.len() / outputs);
-            let images = if shape.inputs < FEW {
-                Images::planes(&data[..count * inputs], count, size)
-            } else {
-                let (of, input) = ([count, rows, columns, shape.inputs], first(&mut input, count * inputs));
-                copy(input, &row_major(&of), data, &[step[0], step[2], step[3], step[1]], &of);
-                Images::pixels(input, count, size, shape.inputs)
-            };
-            let output = first(&mut output, result.len());
-            packed.conv.run(output, shape.outputs, &images, &epilogue);
-            let area = height * width;
-            copy(result, &[outputs, 1, area], output, &[outputs, shape.outputs, 1], &[count, area, shape.outputs]);
-        }
-        SCRATCH.set([input, output]);
+        scratch(some * outputs, |output| {
+            for (index, result) in result.chunks_mut((some * outputs).max(1)).enumerate() {
+                let (first, count) = (index * some, result.len() / outputs);
+                let data = &data[first * step..(first + count - 1) * step + size[0] * size[1] * shape.inputs];
+                let images = match channels_last {
+                    true => Images::pixels(data, count, size, shape.inputs),
+                    false => Images::planes(data, count, size),
+                };
+                packed.conv.run(output, shape.outputs, &images, &epilogue);
+                copy(result, &[outputs, 1, area], output, &[outputs, shape.outputs, 1], &[count, area, shape.outputs]);
+            }
+        });
     })
-}
-
-/// So many elements of a vector, which grows if it is too short; what is in them is written before it is read.
-fn first(memory: &mut Vec<f32>, len: usize) -> &mut [f32] {
-    if memory.len() < len {
-        *memory = vec![0.0; len];
-    }
-    &mut memory[..len]
 }
 
 fn elements(x: &Tensor) -> &[f32] {

@@ -78,7 +78,7 @@ pub(crate) fn affine<T: Number>(out: &mut [T], x: &Tensor, weight: &Tensor, bias
     if let Some(bias) = bias {
         let bias = bias.to_vec::<T>();
         let rows = out.chunks_exact_mut(n.max(1));
-        rows.for_each(|row| row.iter_mut().zip(&bias).for_each(|(out, bias)| *out = *out + *bias));
+        rows.for_each(|row| row.iter_mut().zip(&bias).for_each(|(out, bias)| *out += *bias));
     }
 }
 

@@ -93,6 +93,16 @@ fn check_modes(traced: &GraphModule, inputs: &[Tensor], eager: &[Tensor]) {
     let retraced = transform(traced, NoHooks).unwrap();
     assert_eq!(retraced.graph().to_string(), traced.graph().to_string());
     close("retrace", retraced.run(args()).unwrap());
+    // Weights that are rounded: as shares of the largest element.
+    for (precision, tolerance) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
+        let mut rounded = traced.clone();
+        rounded.set_inference_precision(precision).unwrap();
+        for (output, eager) in tensors(&rounded.run(args()).unwrap()).iter().zip(eager) {
+            let largest = eager.max_abs_diff(&eager.zeros_like());
+            let share = output.max_abs_diff(eager) / largest;
+            assert!(share <= tolerance, "with weights in {precision} off by {share} of the largest element");
+        }
+    }
 }
 
 /// Everything there is to check of a model with one output.

@@ -243,6 +243,58 @@ fn plans_keep_only_packed_weights() {
     assert_eq!(module.plan(Tensor::randn([7, 4])).unwrap().packed_bytes(), packed);
 }
 
+/// Products, convolutions and recurrent layers keep weights as they are told, and say so; what has an odd number of channels
+/// is in f32.
+#[test]
+fn weights_may_be_kept_in_half_floats() {
+    let speech = Speech {
+        lstm: nn::LSTM::new(4, 6).num_layers(2).batch_first(true),
+        gru: nn::GRU::new(6, 6).num_layers(2).batch_first(true),
+        rnn: nn::RNN::new(6, 3),
+    };
+    let cases = [
+        (
+            traced(&Products {
+                first: Parameter::new(Tensor::randn([40, 4])),
+                second: Parameter::new(Tensor::randn([5, 40])),
+            }),
+            vec![2, 4],
+        ),
+        (traced(&speech), vec![2, 7, 4]),
+        (traced(&resnet18(10)), vec![1, 3, 64, 64]),
+    ];
+    for (mut module, shape) in cases {
+        let x = Tensor::randn(shape);
+        let tensors = |module: &GraphModule| {
+            let mut all = Vec::new();
+            let result = module.run(vec![Arg::Value(x.clone())]).unwrap();
+            result.for_each(&mut |tensor: &Tensor| all.push(tensor.clone()));
+            all
+        };
+        let exact = tensors(&module);
+        let bytes = module.plan(&x).unwrap().packed_bytes();
+        for (precision, tolerance) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
+            module.set_inference_precision(precision).unwrap();
+            assert_eq!(module.inference_precision(), precision);
+            let many = tensors(&module);
+            for (rounded, exact) in many.iter().zip(&exact) {
+                let share = rounded.max_abs_diff(exact) / exact.max_abs_diff(&exact.zeros_like());
+                assert!(share > 0.0 && share < tolerance, "{precision}: off by {share}");
+            }
+            fx::set_num_threads(1);
+            assert_eq!(tensors(&module), many, "one thread gives another result");
+            fx::set_num_threads(0);
+            let plan = module.plan(&x).unwrap();
+            assert!(plan.to_string().contains(&format!(" in {precision}")), "{plan}");
+            assert!(plan.packed_bytes() < bytes, "{} bytes, {bytes} in f32", plan.packed_bytes());
+        }
+        module.set_inference_precision(DType::F32).unwrap();
+        assert_eq!(tensors(&module), exact);
+        let error = module.set_inference_precision(DType::I64).unwrap_err();
+        assert_eq!(error.to_string().lines().next(), Some("weights cannot be kept in i64"));
+    }
+}
+
 #[test]
 fn a_plan_follows_the_state() {
     let model = Mixed::new();

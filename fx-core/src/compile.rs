@@ -14,13 +14,15 @@ mod profile;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use fx_kernels::dense::Format;
+
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::interpreter::Inputs;
 use crate::module::{Buffer, Entry, Parameter, StateEpoch, Training, entries, state_epoch};
 use crate::passes;
-use crate::tensor::Tensor;
+use crate::tensor::{DType, Tensor};
 use kernels::Packs;
 
 pub use plan::Plan;
@@ -47,7 +49,12 @@ impl Program {
         // What cannot be captured as functions runs as it is: the module is then unchanged.
         let _ = passes::optimize(&mut module);
         let inputs = Inputs::new(module.graph(), |_| true);
-        Self { module, inputs, packs: Arc::default(), plans: RwLock::default(), watch }
+        let packs = Arc::new(Packs::new(match module.inference_precision() {
+            DType::BF16 => Format::Bf16,
+            DType::F16 => Format::F16,
+            _ => Format::F32,
+        }));
+        Self { module, inputs, packs, plans: RwLock::default(), watch }
     }
 
     /// The optimised module.

@@ -7,7 +7,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Images, Link, PackedConv, PackedLinear, run_chain};
+use fx_kernels::Matrix;
+use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear, run_chain};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each, num_threads, set_num_threads};
 
@@ -119,9 +120,9 @@ fn conv(
     // `DIRECT=1` takes every convolution by its definition.
     let algorithm = match std::env::var_os("DIRECT") {
         Some(_) => Algorithm::Direct,
-        None => shape.algorithm(batch * output[0] * output[1]),
+        None => shape.algorithm(batch * output[0] * output[1], Format::F32),
     };
-    let layer = PackedConv::with(&numbers(outputs * inputs / groups * k * k), shape, algorithm);
+    let layer = PackedConv::with(&numbers(outputs * inputs / groups * k * k), shape, algorithm, Format::F32);
     let (x, bias) = (numbers(batch * size * size * inputs), numbers(outputs));
     let mut out = vec![0.0; batch * output[0] * output[1] * outputs];
     Layer {
@@ -276,13 +277,16 @@ fn linear() -> Vec<Layer> {
         ("gpt2", 128, 768, 50257),
         ("gpt2", 1, 768, 50257),
     ];
-    let layers = shapes.into_iter().map(|(name, rows, inputs, outputs)| {
-        let layer = PackedLinear::new(&numbers(inputs * outputs), outputs, inputs);
+    let formats = [(Format::F32, "linear"), (Format::Bf16, "bf16 linear"), (Format::F16, "f16 linear")];
+    let all = formats.into_iter().flat_map(|format| shapes.map(|shape| (format, shape)));
+    let layers = all.map(|((format, kind), (name, rows, inputs, outputs))| {
+        let weight = numbers(inputs * outputs);
+        let layer = PackedLinear::from_matrix(Matrix::rows(&weight, outputs, inputs).t(), format);
         let (x, bias) = (numbers(rows * inputs), numbers(outputs));
         let mut out = vec![0.0; rows * outputs];
         Layer {
-            name: format!("linear {name} {rows}x{inputs}->{outputs}"),
-            count: 1.0,
+            name: format!("{kind} {name} {rows}x{inputs}->{outputs}"),
+            count: if format == Format::F32 { 1.0 } else { 0.0 },
             flops: 2.0 * (rows * inputs * outputs) as f64,
             run: Box::new(move || {
                 layer.run(&mut out, outputs, &x, inputs, rows, &Epilogue { bias: Some(&bias), ..Epilogue::default() });

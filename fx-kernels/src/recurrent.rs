@@ -7,7 +7,8 @@ mod gates;
 #[cfg(test)]
 mod tests;
 
-use crate::dense::{Epilogue, PackedLinear, Residual};
+use crate::dense::{Epilogue, Format, PackedLinear, Residual};
+use crate::gemm::Matrix;
 use crate::memory::scratch;
 use crate::simd::Level;
 pub use gates::{Cell, State, update};
@@ -36,12 +37,18 @@ pub struct Steps {
 }
 
 impl PackedCell {
-    /// Packs a weight in PyTorch's layout: for each gate, `hidden` rows of `hidden` numbers.
+    /// Packs a weight in PyTorch's layout, for each gate `hidden` rows of `hidden` numbers, in a format.
     ///
     /// # Panics
     /// If the weight has another length.
-    pub fn new(cell: Cell, weight: &[f32], hidden: usize) -> Self {
-        Self { cell, weight: PackedLinear::new(weight, cell.gates() * hidden, hidden), hidden }
+    pub fn new(cell: Cell, weight: &[f32], hidden: usize, format: Format) -> Self {
+        let matrix = Matrix::rows(weight, cell.gates() * hidden, hidden).t();
+        Self { cell, weight: PackedLinear::from_matrix(matrix, format), hidden }
+    }
+
+    /// The type in which the weights are kept.
+    pub fn format(&self) -> Format {
+        self.weight.format()
     }
 
     /// The length of a sequence's state.

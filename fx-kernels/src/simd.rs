@@ -27,7 +27,7 @@ pub enum Level {
     Generic,
     /// The vectors of 128 bits that every 64-bit ARM processor has.
     Neon,
-    /// AVX2 with FMA: 16 registers of 256 bits.
+    /// AVX2 with FMA and F16C: 16 registers of 256 bits.
     Avx2,
     /// AVX-512 F, BW, DQ and VL: 32 registers of 512 bits.
     Avx512,
@@ -63,7 +63,9 @@ impl Level {
                     && is_x86_feature_detected!("avx512vl")
             }
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            Level::Avx2 => {
+                is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c")
+            }
             #[cfg(target_arch = "aarch64")]
             Level::Neon => true,
             level => level == Level::Generic,
@@ -112,6 +114,18 @@ pub(crate) trait Vector:
     /// # Safety
     /// They must be writable, and `count` at most `LANES`.
     unsafe fn store_first(self, to: *mut Self::Elem, count: usize);
+
+    /// Reads `LANES` numbers of type bf16, given as their bits.
+    ///
+    /// # Safety
+    /// They must be readable.
+    unsafe fn load_bf16(from: *const u16) -> Self;
+
+    /// As [`load_bf16`](Self::load_bf16), for f16.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn load_f16(from: *const u16) -> Self;
 
     /// `self * b + c`, rounded once where the level has an instruction for it.
     fn mul_add(self, b: Self, c: Self) -> Self;
@@ -212,6 +226,55 @@ pub(crate) trait Vector:
     }
 }
 
+/// A vector whose lanes may also be words of two bf16, with instructions for these.
+pub(crate) trait Pairs: Vector<Elem = f32> {
+    /// The numbers of both vectors, rounded, in order.
+    fn pairs(low: Self, high: Self) -> Self;
+    /// The products of both numbers of each word, added to `sum`.
+    fn dot(self, other: Self, sum: Self) -> Self;
+}
+
+/// A computation with pairs. Every implementation is `#[inline(always)]`.
+pub(crate) trait PairKernel {
+    /// The computation.
+    fn run<V: Pairs>(self);
+}
+
+/// Whether the processor has instructions for pairs, and the level's vectors are theirs.
+pub(crate) fn has_pairs(level: Level) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        level == Level::Avx512 && level.is_available() && is_x86_feature_detected!("avx512bf16")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = level;
+        false
+    }
+}
+
+/// Runs a kernel with pairs.
+///
+/// # Panics
+/// If the processor has no instructions for them.
+pub(crate) fn dispatch_pairs<K: PairKernel>(kernel: K) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+        fn run<K: PairKernel>(kernel: K) {
+            kernel.run::<x86::F32x16>();
+        }
+        assert!(has_pairs(Level::Avx512), "the processor has no instructions for pairs of bf16");
+        // SAFETY: the processor has the instructions (just seen).
+        unsafe { run(kernel) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = kernel;
+        unreachable!("there are no instructions for pairs of bf16");
+    }
+}
+
 /// A type of number that there are vectors of.
 pub(crate) trait Element:
     Copy + Send + Sync + PartialOrd + Default + Add<Output = Self> + Mul<Output = Self> + 'static
@@ -258,6 +321,25 @@ macro_rules! transpose {
     };
 }
 use transpose;
+
+/// Makes the functions `load_bf16` and `load_f16` that a vector type is made from, a number at a time.
+macro_rules! halves {
+    ($Elem:ty, $lanes:literal, $Raw:ty) => {
+        crate::simd::halves!(@one load_bf16, bf16, $Elem, $lanes, $Raw);
+        crate::simd::halves!(@one load_f16, f16, $Elem, $lanes, $Raw);
+    };
+    (@one $function:ident, $half:ident, $Elem:ty, $lanes:literal, $Raw:ty) => {
+        #[inline(always)]
+        unsafe fn $function(from: *const u16) -> $Raw {
+            // SAFETY: the caller's promise.
+            let bits = unsafe { from.cast::<[u16; $lanes]>().read_unaligned() };
+            let numbers = bits.map(|bits| <$Elem>::from(half::$half::from_bits(bits).to_f32()));
+            // SAFETY: there are as many numbers as lanes.
+            unsafe { load(numbers.as_ptr()) }
+        }
+    };
+}
+use halves;
 
 /// Makes a vector type from functions of the same names in scope: `$Raw` is what they compute with.
 macro_rules! vector {
@@ -306,6 +388,16 @@ macro_rules! vector {
             unsafe fn store_first(self, to: *mut $Elem, count: usize) {
                 // SAFETY: the caller's promise.
                 unsafe { store_first(to, count, self.0) }
+            }
+            #[inline(always)]
+            unsafe fn load_bf16(from: *const u16) -> Self {
+                // SAFETY: the caller's promise.
+                Self(unsafe { load_bf16(from) })
+            }
+            #[inline(always)]
+            unsafe fn load_f16(from: *const u16) -> Self {
+                // SAFETY: the caller's promise.
+                Self(unsafe { load_f16(from) })
             }
             #[inline(always)]
             fn mul_add(self, b: Self, c: Self) -> Self {
@@ -369,12 +461,12 @@ macro_rules! element {
 
             fn dispatch<K: Kernel<Elem = Self>>(level: Level, kernel: K) -> K::Output {
                 #[cfg(target_arch = "x86_64")]
-                #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+                #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
                 fn avx512<K: Kernel<Elem = $T>>(kernel: K) -> K::Output {
                     kernel.run::<$avx512>()
                 }
                 #[cfg(target_arch = "x86_64")]
-                #[target_feature(enable = "avx2,fma")]
+                #[target_feature(enable = "avx2,fma,f16c")]
                 fn avx2<K: Kernel<Elem = $T>>(kernel: K) -> K::Output {
                     kernel.run::<$avx2>()
                 }

@@ -1,5 +1,6 @@
 """The Python engines: python engines.py <engine> <folder> <model> <batch> <threads>; README.md has the protocol."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -15,6 +16,11 @@ def status(field):
     return 0
 
 
+def precision():
+    """The type to multiply in: f32, bf16 or f16."""
+    return os.environ.get("PRECISION", "f32")
+
+
 def pytorch(folder, name, batch, threads):
     import safetensors.torch
     import torch
@@ -23,6 +29,7 @@ def pytorch(folder, name, batch, threads):
 
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
+    half = {"f32": None, "bf16": torch.bfloat16, "f16": torch.float16}[precision()]
     x = safetensors.torch.load_file(folder / f"{batch}.input.safetensors")["x"]
 
     def load():
@@ -31,15 +38,17 @@ def pytorch(folder, name, batch, threads):
         return model
 
     def call(model):
-        with torch.inference_mode():
+        with torch.inference_mode(), torch.autocast("cpu", half, enabled=half is not None):
             return model(x)
 
-    return load, call, lambda y: y.numpy()
+    return load, call, lambda y: y.float().numpy()
 
 
 def onnxruntime(folder, name, batch, threads):
     import onnxruntime
 
+    if precision() != "f32":
+        raise ValueError("computes as its file says, in f32")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -55,7 +64,7 @@ def onnxruntime(folder, name, batch, threads):
 def openvino(folder, name, batch, threads):
     from openvino import Core
 
-    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
+    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": precision()}
     x = read_input(folder, batch)
 
     def load():

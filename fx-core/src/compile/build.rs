@@ -206,6 +206,7 @@ impl Builder<'_> {
         let results = layouts(meta)?;
         let Lowered { kernel, operands, output, parts } =
             lower(&Site { function, args, kwargs, results: &results, packs: self.packs })?;
+        self.work.1 = self.work.1.saturating_sub(kernel.bytes_saved());
         let (kernel, operands) = self.chained(&kernel, &operands).unwrap_or((kernel, operands));
         let registers = operands.iter().map(|wanted| self.laid(id, wanted)).collect();
         let in_place = operands.iter().position(|wanted| wanted.in_place);

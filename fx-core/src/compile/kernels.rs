@@ -15,7 +15,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fx_kernels::dense::{Algorithm, ConvShape, PackedConv, PackedLinear};
+use fx_kernels::dense::{Algorithm, ConvShape, Format, PackedConv, PackedLinear};
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -41,6 +41,11 @@ pub(super) trait Kernel: Send + Sync {
 
     /// What it is, in a printed plan.
     fn describe(&self) -> String;
+
+    /// The bytes that are not read because weights are rounded.
+    fn bytes_saved(&self) -> usize {
+        0
+    }
 
     /// The convolutions that it is.
     fn convs(&self) -> Option<&Convs> {
@@ -237,8 +242,9 @@ impl Known {
 }
 
 /// Weights that were packed, by the tensor that they come from: plans for other shapes share them.
-#[derive(Default)]
 pub(super) struct Packs {
+    /// The type that they are kept in where the kernel can.
+    format: Format,
     convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
     /// With whether the weight is transposed.
     linears: Cache<(Place, bool), PackedLinear>,
@@ -269,9 +275,14 @@ impl<K: Eq + Hash, P> Cache<K, P> {
 }
 
 impl Packs {
-    /// The weight of a convolution in f32; None if it is not known.
-    fn conv(&self, weight: &Known, shape: ConvShape, by: Algorithm) -> Option<Arc<PackedConv>> {
-        let pack = |tensor: &Tensor| PackedConv::with(tensor.contiguous().as_slice().unwrap_or(&[]), shape, by);
+    pub(super) fn new(format: Format) -> Self {
+        Self { format, convs: Cache::default(), linears: Cache::default(), cells: Cache::default() }
+    }
+
+    /// The weight of a convolution in f32, for an output of so many pixels; None if it is not known.
+    fn conv(&self, weight: &Known, shape: ConvShape, pixels: usize) -> Option<Arc<PackedConv>> {
+        let by = shape.algorithm(pixels, self.format);
+        let pack = |tensor: &Tensor| PackedConv::with(elements(&tensor.contiguous()), shape, by, self.format);
         Some(self.convs.get((weight.place()?, shape, by), weight.clone(), || weight.read(pack)))
     }
 
@@ -282,7 +293,7 @@ impl Packs {
             let right = if transposed { view::transpose(tensor, 0, 1) } else { tensor.clone() };
             let (shape, strides) = (right.shape(), right.strides());
             let matrix = fx_kernels::Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
-            PackedLinear::from_matrix(matrix)
+            PackedLinear::from_matrix(matrix, self.format)
         };
         Some(self.linears.get((weight.place()?, transposed), weight.clone(), || weight.read(pack)))
     }
@@ -290,7 +301,7 @@ impl Packs {
     /// The weight of a recurrent layer's state in f32; None if it is not known.
     fn cell(&self, cell: Cell, weight: &Known) -> Option<Arc<PackedCell>> {
         let pack =
-            |tensor: &Tensor| PackedCell::new(cell, tensor.contiguous().as_slice().unwrap_or(&[]), tensor.shape()[1]);
+            |tensor: &Tensor| PackedCell::new(cell, elements(&tensor.contiguous()), tensor.shape()[1], self.format);
         Some(self.cells.get((weight.place()?, cell), weight.clone(), || weight.read(pack)))
     }
 
@@ -300,6 +311,25 @@ impl Packs {
             + self.linears.bytes(PackedLinear::bytes)
             + self.cells.bytes(PackedCell::bytes)
     }
+}
+
+/// The elements of a tensor in row-major order.
+fn elements(tensor: &Tensor) -> &[f32] {
+    tensor.as_slice().unwrap_or(&[])
+}
+
+/// Says in what weights are kept, if they are rounded.
+fn kept(format: Format) -> &'static str {
+    match format {
+        Format::F32 => "",
+        Format::Bf16 => " in bf16",
+        Format::F16 => " in f16",
+    }
+}
+
+/// How much less these bytes of weights are than in f32.
+fn saved(format: Format, bytes: usize) -> usize {
+    if format == Format::F32 { 0 } else { bytes }
 }
 
 impl fmt::Debug for dyn Kernel {

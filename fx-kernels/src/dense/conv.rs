@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use super::depthwise::Depthwise;
 use super::epilogue::Epilogue;
+use super::format::{Format, Packing};
 use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::panels::Panels;
 use super::product::Product;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
-use crate::simd::Level;
+use crate::simd::{Level, has_pairs};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,11 +117,14 @@ impl ConvShape {
         (start..end, self.before[0].saturating_sub(first))
     }
 
-    /// The algorithm that is fastest for an output of so many pixels, those of all images together.
-    pub fn algorithm(&self, pixels: usize) -> Algorithm {
+    /// The algorithm that is fastest for an output of so many pixels, those of all images together, if weights may be kept
+    /// in a format.
+    pub fn algorithm(&self, pixels: usize, format: Format) -> Algorithm {
         /// Fewer do not make up for reading larger weights.
         const FEWEST: usize = 128;
-        if Winograd::fits(self) && pixels >= FEWEST { Algorithm::Winograd } else { Algorithm::Direct }
+        let twice_as_fast = format == Format::Bf16 && has_pairs(Level::detect());
+        let transformed = Winograd::fits(self) && pixels >= FEWEST && !twice_as_fast;
+        if transformed { Algorithm::Winograd } else { Algorithm::Direct }
     }
 
     /// Whether the output's pixels are products of the input's pixels, in the same order.
@@ -145,23 +149,24 @@ impl PackedConv {
     /// # Panics
     /// If the weight has another length, or the groups do not divide the channels.
     pub fn new(weight: &[f32], shape: ConvShape) -> Self {
-        Self::with(weight, shape, Algorithm::Direct)
+        Self::with(weight, shape, Algorithm::Direct, Format::F32)
     }
 
     /// As [`new`](Self::new), for an algorithm; one that the shape or the weight is not made for gives way to the direct
-    /// one.
+    /// one. The direct algorithm's weights are kept in a format, if each channel is not on its own and there is an even
+    /// number of them.
     ///
     /// # Panics
     /// As [`new`](Self::new).
-    pub fn with(weight: &[f32], shape: ConvShape, algorithm: Algorithm) -> Self {
-        Self::at(Level::detect(), weight, shape, algorithm)
+    pub fn with(weight: &[f32], shape: ConvShape, algorithm: Algorithm, format: Format) -> Self {
+        Self::at(Level::detect(), weight, shape, algorithm, format)
     }
 
     /// As [`with`](Self::with), for instructions of the given level.
     ///
     /// # Panics
     /// If the processor does not have the level.
-    pub fn at(level: Level, weight: &[f32], shape: ConvShape, algorithm: Algorithm) -> Self {
+    pub fn at(level: Level, weight: &[f32], shape: ConvShape, algorithm: Algorithm, format: Format) -> Self {
         let ConvShape { inputs, outputs, kernel, groups, .. } = shape;
         assert!(
             groups > 0 && inputs % groups == 0 && outputs % groups == 0,
@@ -182,7 +187,11 @@ impl PackedConv {
             // The taps of a window one after the other, each with all channels.
             let rows: Vec<usize> =
                 (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
-            let mut panels = panels.map(|weight| Panels::new(level, weight, &rows, filters, channels * taps));
+            // Lines of a window have an odd number of numbers, mostly, and are few.
+            let format = if shape.has_short_pixels() { Format::F32 } else { format };
+            let packing = Packing::of(format, level, weight, channels);
+            let pack = |weight| Panels::new((level, packing), weight, &rows, filters, channels * taps);
+            let mut panels = panels.map(pack);
             match panels.next() {
                 Some(panels) if shape.has_short_pixels() => Weights::Lines(panels),
                 first => Weights::Groups(first.into_iter().chain(panels).collect()),
@@ -194,6 +203,14 @@ impl PackedConv {
     /// The algorithm.
     pub fn algorithm(&self) -> Algorithm {
         if let Weights::Winograd(_) = self.weights { Algorithm::Winograd } else { Algorithm::Direct }
+    }
+
+    /// The type in which the weights are kept.
+    pub fn format(&self) -> Format {
+        match &self.weights {
+            Weights::Groups(panels) => panels.first().map_or(Format::F32, |panels| panels.packing().format()),
+            Weights::Lines(_) | Weights::Depthwise(_) | Weights::Winograd(_) => Format::F32,
+        }
     }
 
     /// The sizes.

@@ -1,6 +1,7 @@
 //! Linear layers.
 
 use super::epilogue::Epilogue;
+use super::format::{Format, Packing};
 use super::left::Left;
 use super::panels::Panels;
 use super::product::Product;
@@ -29,27 +30,29 @@ impl PackedLinear {
     /// # Panics
     /// If the weight has another length.
     pub fn new(weight: &[f32], outputs: usize, inputs: usize) -> Self {
-        Self::from_matrix(Matrix::rows(weight, outputs, inputs).t())
+        Self::from_matrix(Matrix::rows(weight, outputs, inputs).t(), Format::F32)
     }
 
-    /// Packs the right operand of a product, `inputs` rows of `outputs` numbers.
-    pub fn from_matrix(right: Matrix<'_, f32>) -> Self {
-        Self::at(Level::detect(), right)
+    /// Packs the right operand of a product, `inputs` rows of `outputs` numbers, in a format. With an odd number of inputs it
+    /// is kept as it is.
+    pub fn from_matrix(right: Matrix<'_, f32>, format: Format) -> Self {
+        Self::at(Level::detect(), right, format)
     }
 
     /// As [`from_matrix`](Self::from_matrix), for instructions of the given level.
     ///
     /// # Panics
     /// If the processor does not have the level.
-    pub fn at(level: Level, right: Matrix<'_, f32>) -> Self {
-        Self::within(level, right, Vec::new())
+    pub fn at(level: Level, right: Matrix<'_, f32>, format: Format) -> Self {
+        Self::within(level, right, format, Vec::new())
     }
 
     /// As [`at`](Self::at), in memory that was used before, if there is enough of it.
-    pub(crate) fn within(level: Level, right: Matrix<'_, f32>, memory: Vec<Line>) -> Self {
+    pub(crate) fn within(level: Level, right: Matrix<'_, f32>, format: Format, memory: Vec<Line>) -> Self {
         let (data, [row, column]) = right.parts();
         let rows: Vec<usize> = (0..right.height()).map(|k| k * row).collect();
-        Self { panels: Panels::within(memory, level, data, &rows, right.width(), column) }
+        let packing = Packing::of(format, level, data, right.height());
+        Self { panels: Panels::within(memory, (level, packing), data, &rows, right.width(), column) }
     }
 
     /// The memory, for others.
@@ -65,6 +68,11 @@ impl PackedLinear {
     /// The numbers in a row of the output.
     pub fn outputs(&self) -> usize {
         self.panels.columns()
+    }
+
+    /// The type in which the weights are kept.
+    pub fn format(&self) -> Format {
+        self.panels.packing().format()
     }
 
     /// The bytes of the packed weights.

@@ -1,25 +1,29 @@
 //! The right operand of a product, packed once: panels as wide as a register tile, row after row.
 
-use crate::memory::{LINE, Line, zeroed_lines};
+use super::format::Packing;
+use crate::memory::{LINE, Line, scratch, zeroed_lines};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::for_each_piece;
 
 /// A matrix in panels of as many columns as two vectors have; the last one may be narrower.
 ///
-/// Row `k` of panel `j` holds columns `j * width..` of the matrix's row `k`, filled up with zeros to one vector or two.
+/// Row `k` of panel `j` holds columns `j * width..` of the matrix's row `k`, or of as many rows as are [packed](Packing)
+/// together, filled up with zeros to two vectors or, if they are single, to one.
 #[derive(Debug)]
 pub(crate) struct Panels {
     lines: Vec<Line>,
     level: Level,
     lanes: usize,
-    inner: usize,
+    packing: Packing,
+    /// The rows of a panel.
+    steps: usize,
     columns: usize,
 }
 
 /// One panel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel<'a> {
-    /// Its numbers: a multiple of one vector's or two vectors' lanes.
+    /// Its words: a multiple of one vector's or two vectors' lanes.
     pub(crate) data: &'a [f32],
     /// Its first column.
     pub(crate) first: usize,
@@ -34,8 +38,14 @@ impl Panels {
     ///
     /// # Panics
     /// If an element lies outside `data`.
-    pub(crate) fn new(level: Level, data: &[f32], rows: &[usize], columns: usize, step: usize) -> Self {
-        Self::within(Vec::new(), level, data, rows, columns, step)
+    pub(crate) fn new(
+        (level, packing): (Level, Packing),
+        data: &[f32],
+        rows: &[usize],
+        columns: usize,
+        step: usize,
+    ) -> Self {
+        Self::within(Vec::new(), (level, packing), data, rows, columns, step)
     }
 
     /// As [`new`](Self::new), in memory that was used before, if there is enough of it.
@@ -44,16 +54,16 @@ impl Panels {
     /// As [`new`](Self::new).
     pub(crate) fn within(
         mut lines: Vec<Line>,
-        level: Level,
+        (level, packing): (Level, Packing),
         data: &[f32],
         rows: &[usize],
         columns: usize,
         step: usize,
     ) -> Self {
         let (_, lanes) = tile_size(level);
-        let inner = rows.len();
-        let mut panels = Self { lines: Vec::new(), level, lanes, inner, columns };
-        let len = (0..panels.count()).map(|index| inner * panels.width(index)).sum::<usize>();
+        let steps = rows.len() / packing.rows();
+        let mut panels = Self { lines: Vec::new(), level, lanes, packing, steps, columns };
+        let len = (0..panels.count()).map(|index| steps * panels.width(index)).sum::<usize>();
         let used = lines.len() >= len.div_ceil(LINE);
         if !used {
             lines = zeroed_lines(len.div_ceil(LINE));
@@ -61,19 +71,32 @@ impl Panels {
         // SAFETY: a line is an array of numbers.
         let packed = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
         let in_order = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
-        for_each_piece(packed, inner * 2 * lanes, 16 * len, |index, panel| {
+        for_each_piece(packed, steps * 2 * lanes, 16 * len, |index, panel| {
             let (first, width) = (index * 2 * lanes, panels.width(index));
             let source =
                 Source { data: &data[(first * step).min(data.len())..], step, columns: width.min(columns - first) };
-            if used && source.columns < width {
-                panel.fill(0.0);
-            }
-            if step == 1 {
-                source.copy(rows, panel, width);
-            } else if in_order {
-                source.transpose(rows, panel, width);
+            let fill = |panel: &mut [f32]| {
+                if step == 1 {
+                    source.copy(rows, panel, width);
+                } else if in_order {
+                    source.transpose(rows, panel, width);
+                } else {
+                    source.gather(rows, panel, width);
+                }
+            };
+            if packing == Packing::Single {
+                if used && source.columns < width {
+                    panel.fill(0.0);
+                }
+                fill(panel);
             } else {
-                source.gather(rows, panel, width);
+                scratch(rows.len() * width, |numbers| {
+                    if source.columns < width {
+                        numbers.fill(0.0);
+                    }
+                    fill(numbers);
+                    packing.pack(numbers, panel, width, lanes);
+                });
             }
         });
         panels.lines = lines;
@@ -95,9 +118,19 @@ impl Panels {
         self.lanes
     }
 
+    /// What the words are.
+    pub(crate) fn packing(&self) -> Packing {
+        self.packing
+    }
+
+    /// The rows of a panel.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps
+    }
+
     /// The rows of the matrix.
     pub(crate) fn inner(&self) -> usize {
-        self.inner
+        self.steps * self.packing.rows()
     }
 
     /// The columns of the matrix.
@@ -120,12 +153,13 @@ impl Panels {
         let (first, width) = (index * 2 * self.lanes, self.width(index));
         // SAFETY: a line is an array of numbers.
         let data = unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast::<f32>(), self.lines.len() * LINE) };
-        let data = &data[self.inner * first..self.inner * (first + width)];
+        let data = &data[self.steps * first..self.steps * (first + width)];
         Panel { data, first, columns: width.min(self.columns - first), width }
     }
 
     fn width(&self, index: usize) -> usize {
-        if self.columns - index * 2 * self.lanes <= self.lanes { self.lanes } else { 2 * self.lanes }
+        let narrow = self.packing == Packing::Single && self.columns - index * 2 * self.lanes <= self.lanes;
+        if narrow { self.lanes } else { 2 * self.lanes }
     }
 }
 

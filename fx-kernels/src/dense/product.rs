@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::Epilogue;
 use super::block::Block;
+use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panel, Panels, tile_size};
 use super::tile::{MOST_ROWS, Tile};
@@ -58,7 +59,7 @@ struct Split {
     blocks: usize,
     /// The sets of panels.
     sets: usize,
-    /// The length of a run.
+    /// The steps of a run: rows of a panel.
     run: usize,
     /// The steps down a panel.
     steps: Steps,
@@ -88,8 +89,8 @@ impl Product<'_> {
             return;
         }
         let split = self.split();
-        assert!(split.run * self.left.runs() == panels.inner(), "the inner dimensions of a product must be equal");
-        assert!(self.left.covers(self.rows, self.groups.len() * split.run), "the left operand is too short");
+        assert!(split.run * self.left.runs() == panels.steps(), "the inner dimensions of a product must be equal");
+        assert!(self.left.covers(self.rows, self.width(&split)), "the left operand is too short");
         assert!(stride >= width && (self.rows - 1) * stride + width <= out.len(), "the result does not fit");
         self.epilogue.check(self.rows, width);
         let out = Shared(out.as_mut_ptr());
@@ -104,16 +105,19 @@ impl Product<'_> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let panels = &self.groups[0];
         let runs = self.left.runs();
-        let run = panels.inner() / runs;
+        let run = panels.steps() / runs;
+        // The words of the left operand for each step.
+        let left = panels.packing().left();
         let (most, _) = tile_size(panels.level());
         let tiles = self.rows.div_ceil(most);
-        let fitting = (BLOCK / (most * run.clamp(1, DEPTH))).min(POINTERS / (MOST_ROWS * runs)).max(4);
+        let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * runs)).max(4);
         let least = tiles.div_ceil(fitting);
         // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
         let sets = |blocks: usize| TASKS.div_ceil(blocks * self.groups.len()).min(panels.count());
         let traffic = |blocks: usize| {
-            let rows = self.rows * run * if self.rows.div_ceil(blocks) * run > SMALL_BLOCK { 3 } else { 2 };
-            2 * blocks * panels.inner() * panels.columns() + sets(blocks) * rows
+            let held = run * left;
+            let rows = self.rows * held * if self.rows.div_ceil(blocks) * held > SMALL_BLOCK { 3 } else { 2 };
+            2 * blocks * panels.steps() * panels.columns() + sets(blocks) * rows
         };
         let most_blocks = least.max(tiles.div_ceil(4)).min(4 * least.max(TASKS));
         let blocks = (least..=most_blocks).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
@@ -128,8 +132,14 @@ impl Product<'_> {
         };
         // A panel that is used once is read from its start to its end.
         let parts = runs == 1 && tiles > 1;
-        let ahead = if parts { (BLOCK / (block * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
+        let ahead =
+            if parts { (BLOCK / (block * left * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
         Split { id: NEXT.fetch_add(1, Ordering::Relaxed), tiles, blocks, sets, run, steps, ahead }
+    }
+
+    /// The numbers in a run of the left operand, for all groups together.
+    fn width(&self, split: &Split) -> usize {
+        self.groups.len() * split.run * self.groups[0].packing().rows()
     }
 
     /// A block of rows times a set of panels.
@@ -145,10 +155,11 @@ impl Product<'_> {
         let start = |tile: usize| tile * least + tile.min(more);
         let rows = |tile: usize| start(tile)..start(tile + 1);
         Block::with(|memory| {
-            let width = self.groups.len() * split.run;
-            let table = memory.prepare((split.id, block), &self.left, tiles.clone().map(rows), width);
+            let pairs = panels.packing() == Packing::Pairs;
+            let tiles_rows = tiles.clone().map(rows);
+            let table = memory.prepare((split.id, block), &self.left, tiles_rows, self.width(split), pairs);
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
-            if split.steps.count == 1 && panels.inner() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
+            if split.steps.count == 1 && panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
                 // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
                 let slices: SmallVec<[_; 8]> = set.map(|index| self.slice(split, group, index, 0)).collect();
                 for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
@@ -195,6 +206,7 @@ impl Product<'_> {
             segments: runs.len(),
             depth,
             panel: steps.as_ptr(),
+            packing: panels.packing(),
             far,
             farther,
             narrow: panel.width == panels.lanes(),
@@ -250,7 +262,7 @@ struct Slice<'a> {
     runs: Range<usize>,
     offset: usize,
     depth: usize,
-    /// Its part of the panel's numbers.
+    /// Its part of the panel's words.
     steps: &'a [f32],
     /// Whether it is the panel's first step, or the last.
     first: bool,

@@ -51,7 +51,7 @@ fn linear_layers() {
         let (x, w, bias, residual) =
             (numbers(m * (k + 3), 1), numbers(n * k, 2), numbers(n, 3), numbers(m * (n + 1), 4));
         for level in Level::available() {
-            let layer = PackedLinear::at(level, Matrix::rows(&w, n, k).t());
+            let layer = PackedLinear::at(level, Matrix::rows(&w, n, k).t(), Format::F32);
             for case in 0..8 {
                 let epilogue = following(case, &bias, &residual, n + 1);
                 let mut out = vec![0.25; m * (n + 2)];
@@ -80,7 +80,14 @@ fn long_sums_are_accurate() {
     for (level, m) in Level::available().flat_map(|level| [(level, 1), (level, 14)]) {
         let x = positive(m * k, 1);
         let mut out = vec![0.0; m * n];
-        PackedLinear::at(level, Matrix::rows(&w, n, k).t()).run(&mut out, n, &x, k, m, &Epilogue::default());
+        PackedLinear::at(level, Matrix::rows(&w, n, k).t(), Format::F32).run(
+            &mut out,
+            n,
+            &x,
+            k,
+            m,
+            &Epilogue::default(),
+        );
         let sum = |i: usize, j: usize| (0..k).map(|p| f64::from(x[i * k + p]) * f64::from(w[j * k + p])).sum::<f64>();
         let error = |index: usize| f64::from(out[index]) / sum(index / n, index % n) - 1.0;
         let square = (0..m * n).map(|index| error(index).powi(2)).sum::<f64>() / (m * n) as f64;
@@ -151,7 +158,7 @@ fn convolutions() {
         let want = definition(&x, &w, &shape, batch, input, pixel);
         for level in Level::available() {
             let mut out = vec![0.0; want.len()];
-            let conv = PackedConv::at(level, &w, shape, shape.algorithm(usize::MAX));
+            let conv = PackedConv::at(level, &w, shape, shape.algorithm(usize::MAX, Format::F32), Format::F32);
             assert_eq!(conv.algorithm() == Algorithm::Winograd, case >= 11);
             let images = Images { layout: Layout::Pixels { distance: pixel }, ..Images::planes(&x, batch, input) };
             conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
@@ -196,7 +203,12 @@ fn depthwise_convolutions() {
                 let epilogue = following(case, &bias, &residual, channels);
                 let mut out = vec![0.25; rows * (channels + 1)];
                 let images = Images::pixels(&x, batch, input, channels);
-                PackedConv::at(level, &w, shape, Algorithm::Direct).run(&mut out, channels + 1, &images, &epilogue);
+                PackedConv::at(level, &w, shape, Algorithm::Direct, Format::F32).run(
+                    &mut out,
+                    channels + 1,
+                    &images,
+                    &epilogue,
+                );
                 for (i, sum) in sums.iter().enumerate() {
                     let want = followed(*sum, case, bias[i % channels], residual[i]);
                     let got = out[i / channels * (channels + 1) + i % channels];
@@ -244,7 +256,7 @@ fn chains_are_as_their_convolutions() {
             .map(|shape| {
                 let taps = shape.kernel[0] * shape.kernel[1];
                 let weight = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
-                PackedConv::at(level, &weight, *shape, Algorithm::Direct)
+                PackedConv::at(level, &weight, *shape, Algorithm::Direct, Format::F32)
             })
             .collect();
         let (inputs, last) = (shapes[0].inputs, shapes[shapes.len() - 1].outputs);
@@ -295,7 +307,7 @@ fn winograd_is_as_direct() {
         let residual = numbers(pixels * 32, 4);
         let epilogue = following(case, &bias, &residual, 32);
         let [direct, winograd] = [Algorithm::Direct, Algorithm::Winograd].map(|algorithm| {
-            let conv = PackedConv::at(level, &w, shape, algorithm);
+            let conv = PackedConv::at(level, &w, shape, algorithm, Format::F32);
             assert_eq!(conv.algorithm(), algorithm);
             let mut out = vec![0.25; pixels * stride];
             conv.run(&mut out, stride, &Images::pixels(&x, batch, input, 48), &epilogue);
@@ -307,7 +319,7 @@ fn winograd_is_as_direct() {
         }
         assert!(finite || case % 4 > 0 || winograd.iter().any(|x| x.is_infinite()));
     }
-    let overflowing = PackedConv::with(&vec![f32::MAX; 48 * 32 * 9], shape, Algorithm::Winograd);
+    let overflowing = PackedConv::with(&vec![f32::MAX; 48 * 32 * 9], shape, Algorithm::Winograd, Format::F32);
     assert_eq!(overflowing.algorithm(), Algorithm::Direct);
 }
 
@@ -349,4 +361,66 @@ fn pooling() {
             }
         }
     }
+}
+
+/// What an operand of a product counts as.
+fn rounded(x: &[f32], format: Format) -> Vec<f32> {
+    let to = |x: &f32| match format {
+        Format::F32 => *x,
+        Format::Bf16 => half::bf16::from_f32(*x).to_f32(),
+        Format::F16 => half::f16::from_f32(*x).to_f32(),
+    };
+    x.iter().map(to).collect()
+}
+
+/// Half floats are rounded once, and the sums are in f32.
+#[test]
+fn weights_in_half_floats() {
+    let both = |level| [Format::Bf16, Format::F16].map(|format| (level, format));
+    for (level, format) in Level::available().flat_map(both) {
+        let left = if format == Format::Bf16 && crate::simd::has_pairs(level) { format } else { Format::F32 };
+        for (m, n, k) in [(1, 33, 70), (3, 16, 6), (14, 32, 64), (29, 65, 202), (57, 101, 1602), (2, 8, 0), (4, 9, 5)] {
+            let (x, w, bias) = (numbers(m * k, 1), numbers(n * k, 2), numbers(n, 3));
+            let layer = PackedLinear::at(level, Matrix::rows(&w, n, k).t(), format);
+            assert_eq!(layer.format(), if k % 2 == 0 { format } else { Format::F32 });
+            let (left, right) = if k % 2 == 0 { (left, format) } else { (Format::F32, Format::F32) };
+            let (x_kept, w_kept) = (rounded(&x, left), rounded(&w, right));
+            let mut out = vec![0.25; m * n];
+            layer.run(&mut out, n, &x, k, m, &following(5, &bias, &[], 0));
+            for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let sum = (0..k).map(|p| f64::from(x_kept[i * k + p]) * f64::from(w_kept[j * k + p])).sum::<f64>();
+                let what = format!("{level:?} {format:?} {m}x{n}x{k} at {i}, {j}");
+                close(out[i * n + j], followed(sum, 5, bias[j], 0.0), k, &what);
+            }
+        }
+        let plain = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(34, 40) };
+        for (case, shape) in [
+            plain,
+            ConvShape { stride: [2; 2], ..ConvShape::pointwise(34, 7) },
+            ConvShape { stride: [1, 2], dilation: [2, 1], ..plain },
+            ConvShape { inputs: 512, outputs: 20, ..plain },
+            ConvShape { groups: 2, ..plain },
+            ConvShape { groups: 17, outputs: 34, ..plain },
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let (batch, input, taps) = (2, [9, 8], shape.kernel[0] * shape.kernel[1]);
+            let x = numbers(batch * input[0] * input[1] * shape.inputs, 1);
+            let w = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
+            let conv = PackedConv::at(level, &w, shape, Algorithm::Direct, format);
+            let kept = shape.inputs / shape.groups % 2 == 0;
+            assert_eq!(conv.format(), if kept { format } else { Format::F32 });
+            let (left, right) = if kept { (left, format) } else { (Format::F32, Format::F32) };
+            let want = definition(&rounded(&x, left), &rounded(&w, right), &shape, batch, input, shape.inputs);
+            let mut out = vec![0.0; want.len()];
+            let images = Images::pixels(&x, batch, input, shape.inputs);
+            conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
+            for (i, (got, want)) in out.iter().zip(&want).enumerate() {
+                close(*got, *want, shape.inputs * taps, &format!("{level:?} {format:?} case {case} at {i}"));
+            }
+        }
+    }
+    let large = PackedLinear::from_matrix(Matrix::rows(&[1e5, 1.0], 2, 1), Format::F16);
+    assert_eq!(large.format(), Format::F32, "a weight that f16 has no number for is kept");
 }

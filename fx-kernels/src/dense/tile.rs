@@ -4,7 +4,10 @@
 //! that a convolution reads its input where it lies. The right operand is a packed panel. Each step of the inner
 //! dimension loads two vectors of the panel and multiplies them with every row's number.
 
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use std::marker::PhantomData;
+
+use super::format::Packing;
+use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
 
 /// The most rows of a tile at any level.
 pub(crate) const MOST_ROWS: usize = 12;
@@ -22,20 +25,22 @@ pub(crate) struct Tile {
     pub(crate) rows: usize,
     /// Pointers to the left operand: `segments` times [`MOST_ROWS`], of which the first `rows` count.
     pub(crate) left: *const *const f32,
-    /// Where in their runs the segments begin.
+    /// Where in their runs the segments begin, in rows of the panel.
     pub(crate) offset: usize,
     /// How many segments the inner dimension has here.
     pub(crate) segments: usize,
-    /// The length of a segment.
+    /// The length of a segment, in rows of the panel.
     pub(crate) depth: usize,
-    /// The panel: `segments * depth` rows of as many columns as one or two vectors have.
+    /// The panel: `segments * depth` rows of as many words as one or two vectors have.
     pub(crate) panel: *const f32,
+    /// What its words are.
+    pub(crate) packing: Packing,
     /// From where, seen from the place in the panel, lines are brought into the second-level cache, one for every few steps:
     /// the tiles that use the same steps bring in the next ones together.
     pub(crate) far: usize,
     /// From where the other lines are brought in.
     pub(crate) farther: usize,
-    /// Whether the panel is one vector wide, not two.
+    /// Whether the panel is one vector wide, not two; only panels of numbers are.
     pub(crate) narrow: bool,
     /// Whether the product is added to what is at `out`.
     pub(crate) accumulate: bool,
@@ -59,7 +64,12 @@ impl Tile {
     /// # Safety
     /// All pointers must be valid for the reads and writes that the fields describe.
     pub(crate) unsafe fn run(&self, level: Level) {
-        dispatch(level, Run(self));
+        match self.packing {
+            Packing::Single => dispatch(level, Run::<Singles>(self, PhantomData)),
+            Packing::Bf16 => dispatch(level, Run::<Widened<false>>(self, PhantomData)),
+            Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
+            Packing::Pairs => dispatch_pairs(Run::<Dots>(self, PhantomData)),
+        }
     }
 
     /// Computes the tile in memory of its own, and copies its first `columns` of `width` to their place; nothing is read
@@ -84,7 +94,7 @@ impl Tile {
             }
             let (to, stride) = (self.out, self.stride);
             (self.out, self.stride) = (out.as_mut_ptr(), width);
-            dispatch(level, Run(&self));
+            self.run(level);
             copy(out.as_ptr(), width, to, stride, self.rows, columns);
         }
     }
@@ -101,62 +111,157 @@ unsafe fn copy(from: *const f32, from_stride: usize, to: *mut f32, to_stride: us
     }
 }
 
-/// The computation of a tile.
-struct Run<'a>(&'a Tile);
+/// The computation of a tile, with steps of some kind.
+struct Run<'a, S>(&'a Tile, PhantomData<S>);
 
-impl Kernel for Run<'_> {
+/// Runs the version for the number of rows, among those that fit the registers.
+macro_rules! with_rows {
+    ($tile:expr, $V:ident, $S:ty, narrow: $narrow:expr, $($rows:literal)*) => {
+        match $tile.rows {
+            $($rows if $rows <= $V::ROWS => {
+                // SAFETY: the tile's pointers are valid as its fields say.
+                unsafe {
+                    if $narrow { tile::<$V, $S, $rows, 1>($tile) } else { tile::<$V, $S, $rows, 2>($tile) }
+                }
+            })*
+            rows => unreachable!("a tile of {rows} rows"),
+        }
+    };
+}
+
+impl Kernel for Run<'_, Singles> {
     type Elem = f32;
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        /// Runs the version for the number of rows, among those that fit the registers.
-        macro_rules! with_rows {
-            ($($rows:literal)*) => {
-                match self.0.rows {
-                    $($rows if $rows <= V::ROWS => {
-                        // SAFETY: the tile's pointers are valid as its fields say.
-                        unsafe {
-                            if self.0.narrow { tile::<V, $rows, 1>(self.0) } else { tile::<V, $rows, 2>(self.0) }
-                        }
-                    })*
-                    rows => unreachable!("a tile of {rows} rows"),
-                }
-            };
+        with_rows!(self.0, V, Singles, narrow: self.0.narrow, 1 2 3 4 5 6 7 8 9 10 11 12);
+    }
+}
+
+impl<const F16: bool> Kernel for Run<'_, Widened<F16>> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        with_rows!(self.0, V, Widened<F16>, narrow: false, 1 2 3 4 5 6 7 8 9 10 11 12);
+    }
+}
+
+impl PairKernel for Run<'_, Dots> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        with_rows!(self.0, V, Dots, narrow: false, 1 2 3 4 5 6 7 8 9 10 11 12);
+    }
+}
+
+/// How a row of a panel is multiplied with the left operand, in vectors of a type.
+trait Step<V: Vector<Elem = f32>> {
+    /// The words of a run of the left operand that meet a row of the panel.
+    const LEFT: usize;
+
+    /// One step of the inner dimension.
+    ///
+    /// # Safety
+    /// Every row must have these words at `k`, and the panel a row.
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    );
+}
+
+/// Numbers with numbers.
+struct Singles;
+
+impl<V: Vector<Elem = f32>> Step<V> for Singles {
+    const LEFT: usize = 1;
+
+    #[inline(always)]
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    ) {
+        // SAFETY: the caller's promise.
+        let right: [V; VECTORS] = std::array::from_fn(|v| unsafe { V::load_at(panel.add(v * V::LANES)) });
+        // SAFETY: the caller's promise.
+        unsafe { add_products(sums, rows, k, |left, sum, v| left.mul_add(right[v], sum)) };
+    }
+}
+
+/// Numbers with half floats, which are widened: f16 or bf16.
+struct Widened<const F16: bool>;
+
+impl<V: Vector<Elem = f32>, const F16: bool> Step<V> for Widened<F16> {
+    const LEFT: usize = 2;
+
+    #[inline(always)]
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    ) {
+        for half in 0..2 {
+            // SAFETY: the caller's promise; in the place of a vector there are two of half the length.
+            let right: [V; VECTORS] = std::array::from_fn(|v| unsafe {
+                let from = panel.add(v * V::LANES).cast::<u16>().add(half * V::LANES);
+                if F16 { V::load_f16(from) } else { V::load_bf16(from) }
+            });
+            // SAFETY: the caller's promise.
+            unsafe { add_products(sums, rows, 2 * k + half, |left, sum, v| left.mul_add(right[v], sum)) };
         }
-        with_rows!(1 2 3 4 5 6 7 8 9 10 11 12);
+    }
+}
+
+/// Pairs of bf16 with pairs of bf16.
+struct Dots;
+
+impl<V: Pairs> Step<V> for Dots {
+    const LEFT: usize = 1;
+
+    #[inline(always)]
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    ) {
+        // SAFETY: the caller's promise.
+        let right: [V; VECTORS] = std::array::from_fn(|v| unsafe { V::load_at(panel.add(v * V::LANES)) });
+        // SAFETY: the caller's promise.
+        unsafe { add_products(sums, rows, k, |left, sum, v| left.dot(right[v], sum)) };
+    }
+}
+
+/// Adds to each sum the product of the row's word at `k` with a vector.
+///
+/// # Safety
+/// Every row must have a word there.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+unsafe fn add_products<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(
+    sums: &mut [[V; VECTORS]; ROWS],
+    rows: &[*const f32; ROWS],
+    k: usize,
+    product: impl Fn(V, V, usize) -> V,
+) {
+    for i in 0..ROWS {
+        // SAFETY: the caller's promise.
+        let left = V::splat(unsafe { *rows[i].add(k) });
+        for v in 0..VECTORS {
+            sums[i][v] = product(left, sums[i][v], v);
+        }
     }
 }
 
 /// The steps of the inner dimension between two looks at the loop's end.
 const UNROLL: usize = 4;
-
-/// One step of the inner dimension.
-///
-/// # Safety
-/// Every row must have a number at `k`, and the panel a row.
-#[inline(always)]
-#[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-unsafe fn multiply<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(
-    sums: &mut [[V; VECTORS]; ROWS],
-    rows: &[*const f32; ROWS],
-    k: usize,
-    panel: *const f32,
-) {
-    // SAFETY: the caller's promise.
-    let right: [V; VECTORS] = std::array::from_fn(|v| unsafe { V::load_at(panel.add(v * V::LANES)) });
-    for v in 0..VECTORS {
-        prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
-    }
-    for i in 0..ROWS {
-        // SAFETY: the caller's promise.
-        let left = V::splat(unsafe { *rows[i].add(k) });
-        for v in 0..VECTORS {
-            sums[i][v] = left.mul_add(right[v], sums[i][v]);
-        }
-    }
-}
-/// How far ahead in the panel numbers are brought into the first-level cache.
+/// How far ahead in the panel words are brought into the first-level cache.
 const AHEAD: usize = 512;
 
 /// Asks for a line of memory to be brought into the first-level cache or, if not `NEAR`, the second.
@@ -180,7 +285,7 @@ fn prefetch<const NEAR: bool>(place: *const f32) {
 /// As [`Tile`] says.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(job: &Tile) {
+unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize>(job: &Tile) {
     let mut sums = [[V::zero(); VECTORS]; ROWS];
     if !job.bias.is_null() {
         for v in 0..VECTORS {
@@ -195,21 +300,25 @@ unsafe fn tile<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(j
     let mut table = job.left;
     for _ in 0..job.segments {
         // SAFETY: the table has a pointer for each row of each segment.
-        let rows: [*const f32; ROWS] = std::array::from_fn(|i| unsafe { *table.add(i) }.wrapping_add(job.offset));
+        let rows: [*const f32; ROWS] =
+            std::array::from_fn(|i| unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT));
         let mut k = 0;
         while k + UNROLL <= job.depth {
             prefetch::<false>(panel.wrapping_add(job.far));
             prefetch::<false>(panel.wrapping_add(job.farther));
             for step in 0..UNROLL {
-                // SAFETY: every row has `depth` numbers, and the panel as many rows as all segments have steps.
-                unsafe { multiply::<V, ROWS, VECTORS>(&mut sums, &rows, k + step, panel) };
+                for v in 0..VECTORS {
+                    prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
+                }
+                // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.
+                unsafe { S::multiply(&mut sums, &rows, k + step, panel) };
                 panel = panel.wrapping_add(VECTORS * V::LANES);
             }
             k += UNROLL;
         }
         while k < job.depth {
             // SAFETY: as above.
-            unsafe { multiply::<V, ROWS, VECTORS>(&mut sums, &rows, k, panel) };
+            unsafe { S::multiply(&mut sums, &rows, k, panel) };
             panel = panel.wrapping_add(VECTORS * V::LANES);
             k += 1;
         }

@@ -9,6 +9,7 @@ use std::ptr::null;
 
 use super::conv::ConvShape;
 use super::epilogue::Epilogue;
+use super::format::Packing;
 use super::left::{Left, Windows};
 use super::panels::Panels;
 use super::product::Product;
@@ -64,7 +65,7 @@ impl Winograd {
         });
         let pack = |place: usize| {
             let rows: Vec<usize> = (place * inputs..(place + 1) * inputs).collect();
-            Panels::new(level, &moved, &rows, outputs, PLACES * inputs)
+            Panels::new((level, Packing::Single), &moved, &rows, outputs, PLACES * inputs)
         };
         let finite = moved.iter().all(|x| x.is_finite());
         finite.then(|| Self { level, places: (0..PLACES).map(pack).collect() })

@@ -2,7 +2,7 @@
 
 use super::{Matrix, sealed};
 use crate::copy;
-use crate::dense::{Epilogue, PackedLinear};
+use crate::dense::{Epilogue, Format, PackedLinear};
 use crate::memory::{give_back, scratch, take};
 use crate::simd::Level;
 
@@ -12,7 +12,7 @@ impl sealed::Sealed for f32 {
         // The columns of a large `b`, a weight of a linear layer, are read as they are: this is `b^T a^T`.
         let swapped = b.row_stride == 1 && m < n;
         let (left, right) = if swapped { (b.t(), a.t()) } else { (a, b) };
-        let packed = PackedLinear::within(level, right, take(0));
+        let packed = PackedLinear::within(level, right, Format::F32, take(0));
         let epilogue = Epilogue { accumulate, ..Epilogue::default() };
         let copied = if left.col_stride == 1 { 0 } else { left.rows * left.cols };
         scratch(copied + if swapped { m * n } else { 0 }, |memory| {

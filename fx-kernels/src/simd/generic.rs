@@ -79,6 +79,7 @@ macro_rules! arrays {
                 min |x, y| if x < y { x } else { y }, max |x, y| if x > y { x } else { y });
             arrays!(@compare $n, lt |x, y| x < y, le |x, y| x <= y, eq |x, y| x == y);
             crate::simd::transpose!($T, $n);
+            crate::simd::halves!($T, $n, Raw);
             crate::simd::vector!($Name, $T, $n, 4, Raw, Mask);
         }
         pub(in crate::simd) use $module::$Name;

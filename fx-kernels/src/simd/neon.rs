@@ -100,6 +100,7 @@ mod single4 {
         127
     );
     crate::simd::transpose!(f32, 4);
+    crate::simd::halves!(f32, 4, float32x4_t);
     crate::simd::vector!(F32x4, f32, 4, 12, float32x4_t, uint32x4_t);
 }
 
@@ -125,5 +126,6 @@ mod double2 {
         1023
     );
     crate::simd::transpose!(f64, 2);
+    crate::simd::halves!(f64, 2, float64x2_t);
     crate::simd::vector!(F64x2, f64, 2, 12, float64x2_t, uint64x2_t);
 }

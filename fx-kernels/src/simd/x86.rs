@@ -224,7 +224,37 @@ mod single16 {
             }
         }
     }
+
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> __m512 {
+        // SAFETY: the caller's promise, and who has a vector has the instructions.
+        unsafe {
+            let words = x86::_mm512_cvtepu16_epi32(x86::_mm256_loadu_si256(from.cast()));
+            x86::_mm512_castsi512_ps(x86::_mm512_slli_epi32::<16>(words))
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> __m512 {
+        // SAFETY: as above.
+        unsafe { x86::_mm512_cvtph_ps(x86::_mm256_loadu_si256(from.cast())) }
+    }
     crate::simd::vector!(F32x16, f32, 16, 12, __m512, __mmask16);
+
+    impl crate::simd::Pairs for F32x16 {
+        #[inline(always)]
+        fn pairs(low: Self, high: Self) -> Self {
+            // SAFETY: `dispatch_pairs` has seen that the processor has the instruction; both types are 512 bits.
+            Self(unsafe { std::mem::transmute::<x86::__m512bh, __m512>(x86::_mm512_cvtne2ps_pbh(high.0, low.0)) })
+        }
+        #[inline(always)]
+        fn dot(self, other: Self, sum: Self) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let [x, y] = [self.0, other.0].map(|x| std::mem::transmute::<__m512, x86::__m512bh>(x));
+                Self(x86::_mm512_dpbf16_ps(sum.0, x, y))
+            }
+        }
+    }
 }
 
 mod double8 {
@@ -247,6 +277,7 @@ mod double8 {
         _mm512_getexp_pd
     );
     crate::simd::transpose!(f64, 8);
+    crate::simd::halves!(f64, 8, __m512d);
     crate::simd::vector!(F64x8, f64, 8, 12, __m512d, __mmask8);
 }
 
@@ -299,6 +330,20 @@ mod single8 {
             }
         }
     }
+
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> __m256 {
+        // SAFETY: the caller's promise, and who has a vector has the instructions.
+        unsafe {
+            let words = x86::_mm256_cvtepu16_epi32(x86::_mm_loadu_si128(from.cast()));
+            x86::_mm256_castsi256_ps(x86::_mm256_slli_epi32::<16>(words))
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> __m256 {
+        // SAFETY: as above.
+        unsafe { x86::_mm256_cvtph_ps(x86::_mm_loadu_si128(from.cast())) }
+    }
     crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256);
 }
 
@@ -327,5 +372,6 @@ mod double4 {
         1023
     );
     crate::simd::transpose!(f64, 4);
+    crate::simd::halves!(f64, 4, __m256d);
     crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d);
 }

@@ -7,7 +7,7 @@ use fx_kernels::dense::{Algorithm, ConvShape, Images, Link, PackedConv, run_chai
 use smallvec::{SmallVec, smallvec};
 
 use super::product::{Follow, other};
-use super::{Kernel, Lowered, Operands, Site, Wanted};
+use super::{Kernel, Lowered, Operands, Site, Wanted, kept, saved};
 use crate::compile::layout::Layout;
 use crate::ops::kind::{self, Padding};
 use crate::tensor::DType;
@@ -51,8 +51,7 @@ pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
     let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
     let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
     let wanted = Wanted::new(register, wanted);
-    let algorithm = shape.algorithm(output.numel() / outputs.max(1));
-    let packed = site.packs.conv(weight, shape, algorithm)?;
+    let packed = site.packs.conv(weight, shape, output.numel() / outputs.max(1))?;
     let conv = Conv { packed, follow: Follow::of(site)?, residual: other.is_some() };
     let kernel = Convs { convs: smallvec![conv], planes, batch, input: [height, width] };
     let operands = [wanted].into_iter().chain(other).collect();
@@ -65,7 +64,8 @@ impl Conv {
         let stride = if stride == [1; 2] { String::new() } else { format!("/{}", stride[0]) };
         let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
         let by = if self.packed.algorithm() == Algorithm::Winograd { " by Winograd" } else { "" };
-        format!("conv {h}x{w}{stride}{groups}{by}{}", self.follow.describe(self.residual))
+        let kept = kept(self.packed.format());
+        format!("conv {h}x{w}{stride}{groups}{by}{kept}{}", self.follow.describe(self.residual))
     }
 
     /// Whether it may be part of a chain: the tiles of Winograd's algorithm depend on where a band begins.
@@ -103,6 +103,10 @@ impl Kernel for Convs {
 
     fn describe(&self) -> String {
         self.convs.iter().map(Conv::describe).collect::<Vec<_>>().join(", ")
+    }
+
+    fn bytes_saved(&self) -> usize {
+        self.convs.iter().map(|conv| saved(conv.packed.format(), conv.packed.bytes())).sum()
     }
 
     fn convs(&self) -> Option<&Convs> {

@@ -6,7 +6,7 @@ use fx_kernels::dense::{Epilogue, PackedLinear};
 use fx_kernels::recurrent::{Cell, PackedCell, Steps};
 use smallvec::{SmallVec, smallvec};
 
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept, saved};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::functions as ops;
@@ -176,6 +176,15 @@ impl Kernel for Recurrent {
             Cell::Relu => "rnn relu",
         };
         let directions = if self.directions == 2 { " both ways" } else { "" };
-        format!("{name} of {} layers of {}{directions}", self.parts.len() / self.directions, self.hidden())
+        let kept = self.parts.first().map_or("", |part| kept(part.from_state.format()));
+        format!("{name} of {} layers of {}{directions}{kept}", self.parts.len() / self.directions, self.hidden())
+    }
+
+    fn bytes_saved(&self) -> usize {
+        let of = |part: &Part| {
+            let (input, state) = (&part.from_input, &part.from_state);
+            saved(input.format(), input.bytes()) + saved(state.format(), state.bytes())
+        };
+        self.parts.iter().map(of).sum()
     }
 }

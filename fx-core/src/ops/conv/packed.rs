@@ -1,7 +1,7 @@
 //! Convolutions of images in f32 by the kernels that plans use: weights are packed, and channels lie last inside.
 
 use fx_kernels::copy::copy;
-use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Images, PackedConv};
+use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Format, Images, PackedConv};
 use fx_kernels::memory::scratch;
 
 use crate::tensor::{DType, Dims, Tensor};
@@ -23,13 +23,13 @@ pub(super) fn conv(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: Co
     let (x, weight, bias) = (single(x), single(weight), bias.map(|bias| single(bias).contiguous()));
     let (batch, size) = (x.shape()[0], [x.shape()[2], x.shape()[3]]);
     let [height, width] = shape.output(size);
-    let algorithm = shape.algorithm(batch * height * width);
+    let algorithm = shape.algorithm(batch * height * width, Format::F32);
     let fits = |packed: &Packed| {
         let from = (packed.offset, &*packed.strides);
         (*packed.conv.shape(), packed.algorithm) == (shape, algorithm) && from == (weight.offset(), weight.strides())
     };
     let packed = weight.form(fits, || Packed {
-        conv: PackedConv::with(elements(&weight.contiguous()), shape, algorithm),
+        conv: PackedConv::with(elements(&weight.contiguous()), shape, algorithm, Format::F32),
         algorithm,
         offset: weight.offset(),
         strides: Dims::from_slice(weight.strides()),

@@ -105,14 +105,28 @@ macro_rules! ready {
         model.load_safetensors($work.weights())?;
         model.eval();
         if std::env::var_os("FX_EAGER").is_some() {
+            if $work.precision != "f32" {
+                return Err("eager code computes in f32".into());
+            }
             let forward: Forward = Box::new(move |x| Ok(model.forward(x)));
             forward
         } else {
-            let traced = fx::trace(&model)?;
+            let mut traced = fx::trace(&model)?;
+            traced.set_inference_precision(precision($work)?)?;
             traced.plan($input)?;
             Box::new(move |x| traced.forward(x))
         }
     }};
+}
+
+/// The type that plans keep weights in.
+fn precision(work: &Work) -> Result<DType> {
+    match &*work.precision {
+        "f32" => Ok(DType::F32),
+        "bf16" => Ok(DType::BF16),
+        "f16" => Ok(DType::F16),
+        other => Err(format!("no precision `{other}`").into()),
+    }
 }
 
 fn load(work: &Work, input: &Tensor) -> Result<Forward> {
@@ -133,6 +147,8 @@ fn load(work: &Work, input: &Tensor) -> Result<Forward> {
 }
 
 impl Engine for Fx {
+    const PRECISIONS: &[&str] = &["f32", "bf16", "f16"];
+
     type Output = Tensor;
 
     fn load(work: &Work) -> Result<Self> {

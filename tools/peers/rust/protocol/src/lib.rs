@@ -18,6 +18,9 @@ pub trait Engine: Sized {
     /// What a run gives.
     type Output;
 
+    /// The types that it can compute products in.
+    const PRECISIONS: &[&str] = &["f32"];
+
     /// Loads the model of a work and makes it ready to run.
     fn load(work: &Work) -> Result<Self>;
 
@@ -36,6 +39,8 @@ pub struct Work {
     pub threads: usize,
     /// The input.
     pub input: Input,
+    /// The type that products are to be computed in: `f32`, `bf16` or `f16`.
+    pub precision: String,
     folder: PathBuf,
     batch: String,
 }
@@ -76,7 +81,8 @@ impl Work {
     fn new(folder: &str, model: &str, batch: &str, threads: &str) -> Result<Self> {
         let folder = Path::new(folder).join(model);
         let input = Input::read(&folder.join(format!("{batch}.input.safetensors")))?;
-        Ok(Self { model: model.to_owned(), threads: threads.parse()?, input, folder, batch: batch.to_owned() })
+        let precision = std::env::var("PRECISION").unwrap_or_else(|_| "f32".to_owned());
+        Ok(Self { model: model.to_owned(), threads: threads.parse()?, input, precision, folder, batch: batch.to_owned() })
     }
 }
 
@@ -112,6 +118,9 @@ fn answer<E: Engine>(args: &[String]) -> Result<()> {
         return Err("usage: <engine> <folder> <model> <batch> <threads>".into());
     };
     let work = Work::new(folder, model, batch, threads)?;
+    if !E::PRECISIONS.contains(&&*work.precision) {
+        return Err(format!("does not compute in {}", work.precision).into());
+    }
     let before = status("VmRSS");
     let start = Instant::now();
     let mut engine = E::load(&work)?;

@@ -1,0 +1,120 @@
+//! How packed weights are kept: as they are, or rounded to half floats, which take half the memory. Sums are in f32.
+
+use half::{bf16, f16};
+
+use crate::simd::{Level, PairKernel, Pairs, dispatch_pairs, has_pairs};
+
+/// The type in which packed weights are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// As they are.
+    #[default]
+    F32,
+    /// Rounded to bf16. Where the processor has an instruction for it (AVX-512 BF16), what they are multiplied with is
+    /// rounded too, and numbers too small to be normal count as 0.
+    Bf16,
+    /// Rounded to f16. Weights that are too large for it are kept as they are.
+    F16,
+}
+
+/// What the words of a panel are, each as long as an f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// A number each.
+    Single,
+    /// Numbers of two rows of the matrix each, multiplied with two numbers of the left operand that are rounded to bf16.
+    Pairs,
+    /// Two vectors of bf16 in the place of one: a row of the matrix and the next one. They are widened and then multiplied.
+    Bf16,
+    /// As `Bf16`, for f16.
+    F16,
+}
+
+impl Packing {
+    /// How weights are packed whose columns are made of runs of this length, each with numbers of the left operand that lie
+    /// side by side.
+    pub(crate) fn of(format: Format, level: Level, weight: &[f32], run: usize) -> Self {
+        match format {
+            // Rows come in twos.
+            _ if !run.is_multiple_of(2) => Self::Single,
+            Format::Bf16 if has_pairs(level) => Self::Pairs,
+            Format::Bf16 => Self::Bf16,
+            Format::F16 if weight.iter().all(|x| f16::from_f32(*x).is_finite() || !x.is_finite()) => Self::F16,
+            Format::F16 | Format::F32 => Self::Single,
+        }
+    }
+
+    /// The format.
+    pub(crate) fn format(self) -> Format {
+        match self {
+            Self::Single => Format::F32,
+            Self::Pairs | Self::Bf16 => Format::Bf16,
+            Self::F16 => Format::F16,
+        }
+    }
+
+    /// The rows of the matrix in a row of words.
+    pub(crate) fn rows(self) -> usize {
+        if self == Self::Single { 1 } else { 2 }
+    }
+
+    /// The words that the left operand takes for these rows.
+    pub(crate) fn left(self) -> usize {
+        if matches!(self, Self::Bf16 | Self::F16) { 2 } else { 1 }
+    }
+
+    /// Writes words for rows of numbers, `width` each: two rows of numbers for each row of words.
+    pub(crate) fn pack(self, numbers: &[f32], words: &mut [f32], width: usize, lanes: usize) {
+        let rounded = |x: f32| match self {
+            Self::F16 => f16::from_f32(x).to_bits(),
+            _ => bf16::from_f32(x).to_bits(),
+        };
+        let word = |low: u16, high: u16| {
+            let ([a, b], [c, d]) = (low.to_ne_bytes(), high.to_ne_bytes());
+            f32::from_bits(u32::from_ne_bytes([a, b, c, d]))
+        };
+        for (numbers, words) in numbers.chunks_exact(2 * width).zip(words.chunks_exact_mut(width)) {
+            let (first, second) = numbers.split_at(width);
+            if self == Self::Pairs {
+                for ((to, x), y) in words.iter_mut().zip(first).zip(second) {
+                    *to = word(rounded(*x), rounded(*y));
+                }
+                continue;
+            }
+            let vectors = first.chunks_exact(lanes).zip(second.chunks_exact(lanes));
+            for (words, (first, second)) in words.chunks_exact_mut(lanes).zip(vectors) {
+                let mut halves = first.iter().chain(second).map(|x| rounded(*x));
+                for to in words {
+                    if let (Some(low), Some(high)) = (halves.next(), halves.next()) {
+                        *to = word(low, high);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Rounds numbers to bf16, two to a word; as many as there are words for.
+///
+/// # Panics
+/// If the processor has no instruction for it, or there are too few numbers.
+pub(crate) fn round_to_pairs(words: &mut [f32], numbers: &[f32]) {
+    let numbers = &numbers[..2 * words.len()];
+    dispatch_pairs(Round { words, numbers });
+}
+
+struct Round<'a> {
+    words: &'a mut [f32],
+    numbers: &'a [f32],
+}
+
+impl PairKernel for Round<'_> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        let lanes = V::LANES;
+        for (to, from) in self.words.chunks_mut(lanes).zip(self.numbers.chunks(2 * lanes)) {
+            let (low, high) = from.split_at(from.len().min(lanes));
+            V::pairs(V::load_part(low), V::load_part(high)).store_part(to);
+        }
+    }
+}

@@ -48,7 +48,11 @@ impl Model {
         for x in xs {
             sum += x;
         }
-        if xs.len() > 2 && self.activate { sum.relu() } else { sum }
+        if xs.len() > 2 && self.activate {
+            sum.relu()
+        } else {
+            sum
+        }
     }
 
     /// Comparisons, loops, closures, casts, lists, structures, sizes, helpers, printing.

@@ -82,7 +82,14 @@ impl Work {
         let folder = Path::new(folder).join(model);
         let input = Input::read(&folder.join(format!("{batch}.input.safetensors")))?;
         let precision = std::env::var("PRECISION").unwrap_or_else(|_| "f32".to_owned());
-        Ok(Self { model: model.to_owned(), threads: threads.parse()?, input, precision, folder, batch: batch.to_owned() })
+        Ok(Self {
+            model: model.to_owned(),
+            threads: threads.parse()?,
+            input,
+            precision,
+            folder,
+            batch: batch.to_owned(),
+        })
     }
 }
 

@@ -298,6 +298,8 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
     }
     let mut panel = job.panel;
     let mut table = job.left;
+    // A single row waits for memory: asking for a line once more takes the place of another that is asked for ahead.
+    let near = if ROWS == 1 { 0 } else { VECTORS };
     for _ in 0..job.segments {
         // SAFETY: the table has a pointer for each row of each segment.
         let rows: [*const f32; ROWS] =
@@ -307,7 +309,7 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
             prefetch::<false>(panel.wrapping_add(job.far));
             prefetch::<false>(panel.wrapping_add(job.farther));
             for step in 0..UNROLL {
-                for v in 0..VECTORS {
+                for v in 0..near {
                     prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
                 }
                 // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.

@@ -121,7 +121,7 @@ impl ConvShape {
     /// in a format.
     pub fn algorithm(&self, pixels: usize, format: Format) -> Algorithm {
         /// Fewer do not make up for reading larger weights.
-        const FEWEST: usize = 128;
+        const FEWEST: usize = 32;
         let twice_as_fast = format == Format::Bf16 && has_pairs(Level::detect());
         let transformed = Winograd::fits(self) && pixels >= FEWEST && !twice_as_fast;
         if transformed { Algorithm::Winograd } else { Algorithm::Direct }

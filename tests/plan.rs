@@ -417,3 +417,32 @@ fn errors_come_before_data() {
     let empty = GraphModule::with_state(fx::Graph::new(), State::new(), "Empty").unwrap();
     assert!(empty.run(Vec::new()).unwrap().is_none());
 }
+
+/// The printed plan has what each step moves and the least time for it, and the time that it took once it was profiled; the
+/// profile has the same beside its rates.
+#[test]
+fn a_profile_stands_beside_the_roofline() {
+    let module = traced(&resnet18(10));
+    let x = Tensor::randn([1, 3, 64, 64]);
+    let plan = module.plan(&x).unwrap().to_string();
+    let head = plan.lines().next().unwrap();
+    let columns: Vec<&str> = head.split_whitespace().collect();
+    assert_eq!(columns, ["step", "node", "kernel", "shape", "layout", "buffer", "bytes", "estimated"]);
+    let profile = module.profile(&x, 3).unwrap();
+    let plan = module.plan(&x).unwrap().to_string();
+    assert!(plan.lines().next().unwrap().ends_with("measured"), "{plan}");
+    assert_eq!(plan.lines().count(), profile.steps.len() + 3, "a head, a rule, the steps, and a line about memory");
+    let conv = profile.steps.iter().find(|step| step.kernel.starts_with("conv 7x7/2")).unwrap();
+    // 64 channels of 32 by 32, 147 products each.
+    assert_eq!(conv.flops, f64::from(2 * 64 * 32 * 32 * 147));
+    let (estimate, bound) = profile.device.estimate(conv.flops, conv.bytes);
+    assert_eq!(conv.estimate, (estimate, bound));
+    assert!(estimate > conv.flops / profile.device.flops && conv.seconds > 0.0);
+    let text = profile.to_string();
+    for part in ["FLOP/s", "bytes/s", "% of roofline", "bound by", "this machine"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let trace: serde_json::Value = serde_json::from_str(&profile.chrome_trace()).unwrap();
+    assert_eq!(trace["traceEvents"].as_array().unwrap().len(), profile.steps.len());
+    assert!(module.profile(&x, 0).unwrap_err().to_string().contains("at least one run"));
+}

@@ -17,5 +17,5 @@ mod simd;
 pub mod threads;
 
 pub use gemm::{Matrix, gemm};
-pub use peak::peak_flops;
+pub use peak::{peak_flops, read_all};
 pub use simd::Level;

@@ -70,6 +70,7 @@ pub(super) fn plan(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs
         output,
         graph: graph.clone(),
         packs: Arc::clone(packs),
+        measured: Mutex::default(),
         idle: Mutex::default(),
     })
 }

@@ -28,6 +28,8 @@ pub struct Plan {
     /// For errors and for printing: nodes, their lines and the user's.
     pub(super) graph: Graph,
     pub(super) packs: Arc<Packs>,
+    /// The median time of each step in seconds, if it was profiled.
+    pub(super) measured: Mutex<Vec<f64>>,
     pub(super) idle: Mutex<Vec<Context>>,
 }
 

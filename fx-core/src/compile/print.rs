@@ -1,9 +1,12 @@
 //! A plan as a table: what each step runs, and where its result is.
 
 use std::fmt;
+use std::sync::PoisonError;
 
 use super::plan::{Action, Plan, Step};
+use crate::passes::Device;
 use crate::tensor::Dims;
+use crate::text::{seconds, si, table};
 
 impl Step {
     /// What runs.
@@ -27,13 +30,26 @@ impl Step {
         }
     }
 
-    fn cells(&self, plan: &Plan, index: usize) -> [String; 6] {
+    /// Floating-point operations, and bytes that are moved.
+    pub(super) fn work(&self) -> (f64, f64) {
+        match self.action {
+            Action::View { .. } => (0.0, 0.0),
+            _ => (self.flops as f64, self.bytes as f64),
+        }
+    }
+
+    fn cells(&self, plan: &Plan, index: usize, device: &Device) -> Vec<String> {
         let (shape, layout) = match &self.layout {
             Some(layout) => (format!("{}{}", layout.dtype, Shape(&layout.shape)), layout.name().to_owned()),
             None => ("-".to_owned(), "-".to_owned()),
         };
         let name = plan.graph.get(self.node).map_or("", |node| node.name());
-        [index.to_string(), name.to_owned(), self.describe(), shape, layout, self.place()]
+        let (flops, bytes) = self.work();
+        let (moved, estimate) = match flops + bytes > 0.0 {
+            true => (format!("{}B", si(bytes)), seconds(device.estimate(flops, bytes).0)),
+            false => ("-".to_owned(), "-".to_owned()),
+        };
+        vec![index.to_string(), name.to_owned(), self.describe(), shape, layout, self.place(), moved, estimate]
     }
 }
 
@@ -49,19 +65,21 @@ impl fmt::Display for Shape<'_> {
     }
 }
 
-/// A table with a row for each step, and the bytes of buffers and packed weights.
+/// A table with a row for each step: what runs, where its result is, how many bytes it moves, the least time that this machine
+/// takes for it ([`Device::host`]) and, once the plan was profiled, the time that it took. Then the bytes of buffers and packed
+/// weights.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = ["step", "node", "kernel", "shape", "layout", "buffer"].map(str::to_owned);
-        let rows: Vec<[String; 6]> = std::iter::once(head)
-            .chain(self.steps.iter().enumerate().map(|(index, step)| step.cells(self, index)))
-            .collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: [usize; 6] = std::array::from_fn(width);
-        for row in &rows {
-            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-            writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+        let device = Device::host();
+        let mut head = vec!["step", "node", "kernel", "shape", "layout", "buffer", "bytes", "estimated"];
+        let cells = |(index, step): (usize, &Step)| step.cells(self, index, &device);
+        let mut rows: Vec<Vec<String>> = self.steps.iter().enumerate().map(cells).collect();
+        let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        if !measured.is_empty() {
+            head.push("measured");
+            rows.iter_mut().zip(&*measured).for_each(|(row, time)| row.push(seconds(*time)));
         }
+        writeln!(f, "{}", table(&head, &[6, 7, 8], &rows))?;
         write!(
             f,
             "{} buffers of {} bytes, packed weights of {} bytes",

@@ -1,12 +1,14 @@
 //! Where the time of a plan goes: each step's time, and the rates at which it computes and moves bytes.
 
 use std::fmt;
+use std::sync::PoisonError;
 
 use serde_json::json;
 
-use super::plan::{Action, Plan};
+use super::plan::Plan;
 use crate::arg::Arg;
 use crate::error::{Error, Result};
+use crate::passes::{Bound, Device};
 use crate::tensor::Tensor;
 use crate::text::{seconds, si, table};
 
@@ -23,11 +25,17 @@ pub struct StepProfile {
     pub flops: f64,
     /// Bytes of operands, weights and results.
     pub bytes: f64,
+    /// The least seconds that the machine takes for these operations and bytes, and what they are for: the roofline.
+    pub estimate: (f64, Bound),
 }
 
-/// The steps' times, in the order of the plan. Its printed form is a table, the slowest first.
+/// The steps' times, in the order of the plan. Its printed form is a table, the slowest first, with the share of the roofline
+/// that each reaches: the least time that the machine takes for as many operations and bytes, of what it took. It is more than
+/// all where operands are in a cache, Winograd's algorithm needs fewer products, or pairs of bf16 are multiplied.
 #[derive(Clone, Debug)]
 pub struct Profile {
+    /// The machine.
+    pub device: Device,
     /// One for each step.
     pub steps: Vec<StepProfile>,
 }
@@ -50,15 +58,17 @@ impl Plan {
             times.sort_by(f64::total_cmp);
             times[times.len() / 2]
         };
-        let steps = self.steps.iter().zip(&mut times).map(|(step, times)| {
+        let measured: Vec<f64> = times.iter_mut().map(median).collect();
+        let device = Device::host();
+        let steps = self.steps.iter().zip(&measured).map(|(step, &seconds)| {
             let name = self.graph.get(step.node).map_or_else(String::new, |node| node.name().to_owned());
-            let bytes = match step.action {
-                Action::View { .. } => 0.0,
-                _ => step.bytes as f64,
-            };
-            StepProfile { name, kernel: step.describe(), seconds: median(times), flops: step.flops as f64, bytes }
+            let (flops, bytes) = step.work();
+            let estimate = device.estimate(flops, bytes);
+            StepProfile { name, kernel: step.describe(), seconds, flops, bytes, estimate }
         });
-        Ok(Profile { steps: steps.collect() })
+        let steps = steps.collect();
+        *self.measured.lock().unwrap_or_else(PoisonError::into_inner) = measured;
+        Ok(Profile { device, steps })
     }
 }
 
@@ -74,7 +84,7 @@ impl Profile {
         let events = self.steps.iter().map(|step| {
             let (ts, dur) = (now * 1e6, step.seconds * 1e6);
             now += step.seconds;
-            let args = json!({"flops": step.flops, "bytes": step.bytes, "node": step.name});
+            let args = json!({"flops": step.flops, "bytes": step.bytes, "node": step.name, "estimate": step.estimate.0 * 1e6});
             json!({"name": step.kernel, "cat": "step", "ph": "X", "ts": ts, "dur": dur, "pid": 1, "tid": 1, "args": args})
         });
         json!({"traceEvents": events.collect::<Vec<_>>(), "displayTimeUnit": "ms"}).to_string()
@@ -90,10 +100,16 @@ impl fmt::Display for Profile {
         let row = |step: &&StepProfile| {
             let share = format!("{:.1}", 100.0 * step.seconds / total);
             let (flops, bytes) = (rate(step.flops, step), rate(step.bytes, step));
-            vec![step.name.clone(), step.kernel.clone(), seconds(step.seconds), share, flops, bytes]
+            let does = step.flops > 0.0 || step.bytes > 0.0;
+            let reached = if does { format!("{:.0}", 100.0 * step.estimate.0 / step.seconds) } else { String::new() };
+            let bound = if does { step.estimate.1.to_string() } else { String::new() };
+            let (name, kernel) = (step.name.clone(), step.kernel.clone());
+            vec![name, kernel, seconds(step.seconds), share, flops, bytes, reached, bound]
         };
         let rows: Vec<_> = steps.iter().map(row).collect();
-        writeln!(f, "{} in all", seconds(total))?;
-        f.write_str(&table(&["node", "kernel", "time", "%", "FLOP/s", "bytes/s"], &[2, 3, 4, 5], &rows))
+        let Device { name, flops, bandwidth, .. } = &self.device;
+        writeln!(f, "{} in all; {name}: {}FLOP/s, {}B/s", seconds(total), si(*flops), si(*bandwidth))?;
+        let head = ["node", "kernel", "time", "%", "FLOP/s", "bytes/s", "% of roofline", "bound by"];
+        f.write_str(&table(&head, &[2, 3, 4, 5, 6], &rows))
     }
 }

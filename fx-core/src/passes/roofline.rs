@@ -4,6 +4,8 @@
 //! A node takes as long as its arithmetic at the device's peak, or as moving its bytes at its bandwidth, whichever is
 //! longer, plus what it costs to start it. It is a lower bound, good for telling what limits a model, not for promises.
 
+mod host;
+
 use std::fmt;
 
 use super::cost::CostReport;
@@ -72,17 +74,24 @@ pub fn roofline(report: &CostReport, device: &Device) -> Result<Roofline> {
             Error::shape(format!("the cost of %{} is symbolic: {}", node.name, cost.flops))
                 .help("count the cost on sizes without symbols")
         })?;
-        let (compute, memory) = (flops as f64 / device.flops, bytes as f64 / device.bandwidth);
+        let (seconds, bound) = device.estimate(flops as f64, bytes as f64);
+        Ok(Estimate { name: node.name.clone(), target: node.target.clone(), seconds, bound })
+    };
+    Ok(Roofline { device: device.clone(), nodes: work.map(estimate).collect::<Result<_>>()? })
+}
+
+impl Device {
+    /// The least seconds that something takes with so many floating-point operations and bytes, and what they are for.
+    pub fn estimate(&self, flops: f64, bytes: f64) -> (f64, Bound) {
+        let (compute, memory) = (flops / self.flops, bytes / self.bandwidth);
         let longer = compute.max(memory);
-        let bound = match (device.overhead > longer, compute >= memory) {
+        let bound = match (self.overhead > longer, compute >= memory) {
             (true, _) => Bound::Overhead,
             (false, true) => Bound::Compute,
             (false, false) => Bound::Memory,
         };
-        let (name, target) = (node.name.clone(), node.target.clone());
-        Ok(Estimate { name, target, seconds: longer + device.overhead, bound })
-    };
-    Ok(Roofline { device: device.clone(), nodes: work.map(estimate).collect::<Result<_>>()? })
+        (longer + self.overhead, bound)
+    }
 }
 
 impl Roofline {

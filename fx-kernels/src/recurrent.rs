@@ -11,6 +11,7 @@ use crate::dense::{Epilogue, Format, PackedLinear, Residual};
 use crate::gemm::Matrix;
 use crate::memory::scratch;
 use crate::simd::Level;
+use crate::threads::alone;
 pub use gates::{Cell, State, update};
 
 /// The weights of a layer's state in one direction, packed.
@@ -79,21 +80,26 @@ impl PackedCell {
         let (hidden, width) = (self.hidden, self.cell.gates() * self.hidden);
         let Steps { batch, .. } = steps;
         assert_eq!(from_input.len(), steps.steps * batch * width, "there are {width} numbers for each step");
-        scratch(batch * width, |products| {
-            for index in 0..steps.steps {
-                let step = if steps.reverse { steps.steps - 1 - index } else { index };
-                let from_input = &from_input[step * batch * width..(step + 1) * batch * width];
-                let together = !self.cell.keeps_apart();
-                let residual = together.then_some(Residual { data: from_input, stride: width });
-                let epilogue = Epilogue { bias, residual, ..Epilogue::default() };
-                self.weight.run(products, width, h, hidden, batch, &epilogue);
-                let input = if together { None } else { Some(from_input) };
-                update(self.cell, State { h, c, hidden }, products, input);
-                for (sequence, h) in h.chunks_exact(hidden).enumerate() {
-                    let to = step * steps.step_stride + sequence * steps.batch_stride;
-                    out[to..to + hidden].copy_from_slice(h);
+        /// The operations of a step below which handing parts of it to other threads takes longer than all of it.
+        const WORTH_SHARING: usize = 1_000_000;
+        let mut all = || {
+            scratch(batch * width, |products| {
+                for index in 0..steps.steps {
+                    let step = if steps.reverse { steps.steps - 1 - index } else { index };
+                    let from_input = &from_input[step * batch * width..(step + 1) * batch * width];
+                    let together = !self.cell.keeps_apart();
+                    let residual = together.then_some(Residual { data: from_input, stride: width });
+                    let epilogue = Epilogue { bias, residual, ..Epilogue::default() };
+                    self.weight.run(products, width, h, hidden, batch, &epilogue);
+                    let input = if together { None } else { Some(from_input) };
+                    update(self.cell, State { h, c, hidden }, products, input);
+                    for (sequence, h) in h.chunks_exact(hidden).enumerate() {
+                        let to = step * steps.step_stride + sequence * steps.batch_stride;
+                        out[to..to + hidden].copy_from_slice(h);
+                    }
                 }
-            }
-        });
+            });
+        };
+        if 2 * batch * width * hidden < WORTH_SHARING { alone(all) } else { all() }
     }
 }

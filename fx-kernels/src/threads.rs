@@ -40,6 +40,12 @@ impl Drop for Within {
     }
 }
 
+/// Runs something whose loops are short and wait for each other: handing them to other threads would take longer.
+pub(crate) fn alone<R>(f: impl FnOnce() -> R) -> R {
+    let _within = Within::enter();
+    f()
+}
+
 /// Runs `f` on `0..count`, in parallel where `work` (in floating-point operations or bytes) makes that worth while. A loop
 /// within a part of a parallel one is not parallel itself.
 pub fn for_each(count: usize, work: usize, f: impl Fn(usize) + Sync) {

@@ -7,10 +7,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_kernels::Matrix;
 use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear, run_chain};
 use fx_kernels::elementwise::Unary;
-use fx_kernels::threads::{for_each, num_threads, set_num_threads};
+use fx_kernels::threads::{num_threads, set_num_threads};
+use fx_kernels::{Matrix, peak_flops};
 
 fn main() {
     let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
@@ -34,7 +34,7 @@ fn main() {
         let mut line = format!("{:<44}", layer.name);
         let times = [1, threads].map(|threads| {
             set_num_threads(threads);
-            let peak = peak(threads);
+            let peak = peak_flops(threads);
             let time = shortest(&mut layer.run);
             line += &format!(
                 " {:>7.3}ms {:>8.1} {:>5.0}%",
@@ -72,21 +72,6 @@ fn shortest(run: &mut dyn FnMut()) -> f64 {
         start.elapsed().as_secs_f64() / burst as f64
     });
     times.fold(f64::INFINITY, f64::min)
-}
-
-/// The number of floating-point operations a second of so many threads.
-fn peak(threads: usize) -> f64 {
-    const STEPS: usize = 20_000;
-    (0..40)
-        .map(|_| {
-            let start = Instant::now();
-            let flops = std::sync::atomic::AtomicUsize::new(0);
-            for_each(threads, usize::MAX, |_| {
-                flops.fetch_add(fx_kernels::peak_flops(black_box(STEPS)), std::sync::atomic::Ordering::Relaxed);
-            });
-            flops.into_inner() as f64 / start.elapsed().as_secs_f64()
-        })
-        .fold(0.0, f64::max)
 }
 
 fn numbers(len: usize) -> Vec<f32> {

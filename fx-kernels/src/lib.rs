@@ -17,5 +17,5 @@ mod simd;
 pub mod threads;
 
 pub use gemm::{Matrix, gemm};
-pub use peak::{peak_flops, read_all};
+pub use peak::{peak_bandwidth, peak_flops};
 pub use simd::Level;

@@ -102,10 +102,12 @@ fn conv(
         groups,
     };
     let output = shape.output([size; 2]);
-    // `DIRECT=1` takes every convolution by its definition.
-    let algorithm = match std::env::var_os("DIRECT") {
-        Some(_) => Algorithm::Direct,
-        None => shape.algorithm(batch * output[0] * output[1], Format::F32),
+    // `ALGORITHM=direct`, `winograd2` or `winograd4` is used wherever it can be.
+    let algorithm = match std::env::var("ALGORITHM").as_deref() {
+        Ok("direct") => Algorithm::Direct,
+        Ok("winograd2") => Algorithm::Winograd2,
+        Ok("winograd4") => Algorithm::Winograd4,
+        _ => shape.algorithm(batch, output, Format::F32),
     };
     let layer = PackedConv::with(&numbers(outputs * inputs / groups * k * k), shape, algorithm, Format::F32);
     let (x, bias) = (numbers(batch * size * size * inputs), numbers(outputs));

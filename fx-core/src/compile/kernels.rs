@@ -279,9 +279,9 @@ impl Packs {
         Self { format, convs: Cache::default(), linears: Cache::default(), cells: Cache::default() }
     }
 
-    /// The weight of a convolution in f32, for an output of so many pixels; None if it is not known.
-    fn conv(&self, weight: &Known, shape: ConvShape, pixels: usize) -> Option<Arc<PackedConv>> {
-        let by = shape.algorithm(pixels, self.format);
+    /// The weight of a convolution in f32, for so many images of a size; None if it is not known.
+    fn conv(&self, weight: &Known, shape: ConvShape, batch: usize, size: [usize; 2]) -> Option<Arc<PackedConv>> {
+        let by = shape.algorithm(batch, shape.output(size), self.format);
         let pack = |tensor: &Tensor| PackedConv::with(elements(&tensor.contiguous()), shape, by, self.format);
         Some(self.convs.get((weight.place()?, shape, by), weight.clone(), || weight.read(pack)))
     }

@@ -7,7 +7,7 @@ use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::images::{Images, Layout};
 use super::left::{Left, Windows};
-use super::panels::Panels;
+use super::panels::{Matrices, Panels};
 use super::product::Product;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
@@ -40,9 +40,12 @@ pub enum Algorithm {
     /// The sums of its definition.
     #[default]
     Direct,
-    /// Winograd's for windows of 3 by 3, with 16 products instead of 36 for each 2 by 2 pixels: its rounding errors are
-    /// about twice as large, and its weights 16/9 times.
-    Winograd,
+    /// Winograd's F(2x2, 3x3) for windows of 3 by 3, with 16 products instead of 36 for each 2 by 2 pixels: its weights are
+    /// 16/9 times as large.
+    Winograd2,
+    /// Winograd's F(4x4, 3x3), with 36 products instead of 144 for each 4 by 4 pixels: its rounding errors are about twice
+    /// those of the definition, its weights four times as large.
+    Winograd4,
 }
 
 /// The weights of a convolution, packed.
@@ -70,7 +73,7 @@ pub struct PackedConv {
 #[derive(Debug)]
 enum Weights {
     /// A product of the windows with a matrix for each group.
-    Groups(Vec<Panels>),
+    Groups(Panels),
     /// The same with a padded copy of the image, where a line of a window is one run: for few channels.
     Lines(Panels),
     /// A number for each tap and channel.
@@ -117,14 +120,35 @@ impl ConvShape {
         (start..end, self.before[0].saturating_sub(first))
     }
 
-    /// The algorithm that is fastest for an output of so many pixels, those of all images together, if weights may be kept
-    /// in a format.
-    pub fn algorithm(&self, pixels: usize, format: Format) -> Algorithm {
-        /// Fewer do not make up for reading larger weights.
-        const FEWEST: usize = 32;
+    /// The algorithm that is fastest for so many images whose output has a height and width, if weights may be kept in a
+    /// format.
+    pub fn algorithm(&self, images: usize, output: [usize; 2], format: Format) -> Algorithm {
+        /// The operations on each number of a tile before and after the products.
+        const TRANSFORM: usize = 8;
+        /// The products in the time in which a weight is read from memory, where it is not kept.
+        const READ: usize = 24;
+        /// The tiles that take as long as a single one: products wait for the ones before.
+        const FEW: usize = 4;
         let twice_as_fast = format == Format::Bf16 && has_pairs(Level::detect());
-        let transformed = Winograd::fits(self) && pixels >= FEWEST && !twice_as_fast;
-        if transformed { Algorithm::Winograd } else { Algorithm::Direct }
+        if !Winograd::fits(self) || twice_as_fast {
+            return Algorithm::Direct;
+        }
+        let Self { inputs, outputs, .. } = *self;
+        let tiles = |side: usize| images * output.map(|size| size.div_ceil(side)).iter().product::<usize>();
+        let products = |rows: usize, weights: usize| {
+            let kept = weights * inputs * outputs <= Winograd::KEPT;
+            weights * inputs * outputs * if kept { rows } else { rows.max(READ) }
+        };
+        let tiled = |side: usize| {
+            let (tiles, places) = (tiles(side), (side + 2).pow(2));
+            products(tiles.max(FEW), places) + tiles * places * (inputs + outputs) * TRANSFORM
+        };
+        let costs = [
+            (products(tiles(1), 9), Algorithm::Direct),
+            (tiled(2), Algorithm::Winograd2),
+            (tiled(4), Algorithm::Winograd4),
+        ];
+        costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)
     }
 
     /// Whether the output's pixels are products of the input's pixels, in the same order.
@@ -174,41 +198,41 @@ impl PackedConv {
         );
         let (channels, filters, taps) = (inputs / groups, outputs / groups, kernel[0] * kernel[1]);
         assert_eq!(weight.len(), outputs * channels * taps, "the weight does not have the convolution's shape");
-        let winograd = match algorithm {
-            Algorithm::Winograd if Winograd::fits(&shape) => Winograd::new(level, weight, inputs, outputs),
-            _ => None,
+        let winograd = match Winograd::fits(&shape) {
+            true => Winograd::new(level, weight, algorithm, inputs, outputs),
+            false => None,
         };
         let weights = if let Some(winograd) = winograd {
             Weights::Winograd(winograd)
         } else if shape.is_depthwise() {
             Weights::Depthwise((0..weight.len()).map(|i| weight[i % inputs * taps + i / inputs]).collect())
         } else {
-            let panels = weight.chunks_exact((filters * channels * taps).max(1)).take(groups);
             // The taps of a window one after the other, each with all channels.
             let rows: Vec<usize> =
                 (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
             // Lines of a window have an odd number of numbers, mostly, and are few.
             let format = if shape.has_short_pixels() { Format::F32 } else { format };
-            let packing = Packing::of(format, level, weight, channels);
-            let pack = |weight| Panels::new((level, packing), weight, &rows, filters, channels * taps);
-            let mut panels = panels.map(pack);
-            match panels.next() {
-                Some(panels) if shape.has_short_pixels() => Weights::Lines(panels),
-                first => Weights::Groups(first.into_iter().chain(panels).collect()),
-            }
+            let (packing, step) = (Packing::of(format, level, weight, channels), channels * taps);
+            let matrices =
+                Matrices { data: weight, groups, distance: filters * step, rows: &rows, columns: filters, step };
+            let panels = Panels::new((level, packing), &matrices);
+            if shape.has_short_pixels() { Weights::Lines(panels) } else { Weights::Groups(panels) }
         };
         Self { shape, level, weights, zeros: vec![0.0; inputs * kernel[1]] }
     }
 
     /// The algorithm.
     pub fn algorithm(&self) -> Algorithm {
-        if let Weights::Winograd(_) = self.weights { Algorithm::Winograd } else { Algorithm::Direct }
+        match &self.weights {
+            Weights::Winograd(winograd) => winograd.algorithm(),
+            Weights::Groups(_) | Weights::Lines(_) | Weights::Depthwise(_) => Algorithm::Direct,
+        }
     }
 
     /// The type in which the weights are kept.
     pub fn format(&self) -> Format {
         match &self.weights {
-            Weights::Groups(panels) => panels.first().map_or(Format::F32, |panels| panels.packing().format()),
+            Weights::Groups(panels) => panels.packing().format(),
             Weights::Lines(_) | Weights::Depthwise(_) | Weights::Winograd(_) => Format::F32,
         }
     }
@@ -227,8 +251,7 @@ impl PackedConv {
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
         match &self.weights {
-            Weights::Groups(panels) => panels.iter().map(Panels::bytes).sum(),
-            Weights::Lines(panels) => panels.bytes(),
+            Weights::Groups(panels) | Weights::Lines(panels) => panels.bytes(),
             Weights::Depthwise(weights) => size_of_val(weights.as_slice()),
             Weights::Winograd(winograd) => winograd.bytes(),
         }
@@ -297,9 +320,8 @@ impl PackedConv {
             false => Left::Windows(windows),
         };
         match &self.weights {
-            Weights::Groups(groups) => Product { left, rows, groups, epilogue }.run(out, stride),
-            Weights::Lines(panels) => {
-                Product { left, rows, groups: std::slice::from_ref(panels), epilogue }.run(out, stride);
+            Weights::Groups(panels) | Weights::Lines(panels) => {
+                Product { left, rows, panels, epilogue }.run(out, stride);
             }
             Weights::Depthwise(weights) if Depthwise::fits(windows.kernel) => {
                 let channels = self.shape.inputs;

@@ -3,7 +3,7 @@
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::left::Left;
-use super::panels::Panels;
+use super::panels::{Matrices, Panels};
 use super::product::Product;
 use crate::gemm::Matrix;
 use crate::memory::Line;
@@ -52,7 +52,8 @@ impl PackedLinear {
         let (data, [row, column]) = right.parts();
         let rows: Vec<usize> = (0..right.height()).map(|k| k * row).collect();
         let packing = Packing::of(format, level, data, right.height());
-        Self { panels: Panels::within(memory, (level, packing), data, &rows, right.width(), column) }
+        let matrix = Matrices { data, groups: 1, distance: 0, rows: &rows, columns: right.width(), step: column };
+        Self { panels: Panels::within(memory, (level, packing), &matrix) }
     }
 
     /// The memory, for others.
@@ -94,6 +95,6 @@ impl PackedLinear {
         epilogue: &Epilogue<'_>,
     ) {
         let left = Left::Rows { data: input, stride: input_stride };
-        Product { left, rows, groups: std::slice::from_ref(&self.panels), epilogue }.run(out, stride);
+        Product { left, rows, panels: &self.panels, epilogue }.run(out, stride);
     }
 }

@@ -1,11 +1,13 @@
 //! The right operand of a product, packed once: panels as wide as a register tile, row after row.
 
+use std::ops::Range;
+
 use super::format::Packing;
 use crate::memory::{LINE, Line, scratch, zeroed_lines};
 use crate::simd::{Kernel, Level, Vector, dispatch};
-use crate::threads::for_each_piece;
+use crate::threads::{Shared, for_each, for_each_piece};
 
-/// A matrix in panels of as many columns as two vectors have; the last one may be narrower.
+/// Matrices of equal size, in panels of as many columns as two vectors have; a matrix's last one may be narrower.
 ///
 /// Row `k` of panel `j` holds columns `j * width..` of the matrix's row `k`, or of as many rows as are [packed](Packing)
 /// together, filled up with zeros to two vectors or, if they are single, to one.
@@ -15,9 +17,21 @@ pub(crate) struct Panels {
     level: Level,
     lanes: usize,
     packing: Packing,
+    groups: usize,
     /// The rows of a panel.
     steps: usize,
     columns: usize,
+}
+
+/// Matrices where they lie: element `(k, j)` of matrix `g` is `data[g * distance + rows[k] + j * step]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Matrices<'a> {
+    pub(crate) data: &'a [f32],
+    pub(crate) groups: usize,
+    pub(crate) distance: usize,
+    pub(crate) rows: &'a [usize],
+    pub(crate) columns: usize,
+    pub(crate) step: usize,
 }
 
 /// One panel.
@@ -34,36 +48,24 @@ pub(crate) struct Panel<'a> {
 }
 
 impl Panels {
-    /// Packs the matrix with a row for each of `rows`: element `(k, j)` is `data[rows[k] + j * step]`.
+    /// Packs matrices.
     ///
     /// # Panics
-    /// If an element lies outside `data`.
-    pub(crate) fn new(
-        (level, packing): (Level, Packing),
-        data: &[f32],
-        rows: &[usize],
-        columns: usize,
-        step: usize,
-    ) -> Self {
-        Self::within(Vec::new(), (level, packing), data, rows, columns, step)
+    /// If an element lies outside their data.
+    pub(crate) fn new(format: (Level, Packing), matrices: &Matrices<'_>) -> Self {
+        Self::within(Vec::new(), format, matrices)
     }
 
     /// As [`new`](Self::new), in memory that was used before, if there is enough of it.
     ///
     /// # Panics
     /// As [`new`](Self::new).
-    pub(crate) fn within(
-        mut lines: Vec<Line>,
-        (level, packing): (Level, Packing),
-        data: &[f32],
-        rows: &[usize],
-        columns: usize,
-        step: usize,
-    ) -> Self {
+    pub(crate) fn within(mut lines: Vec<Line>, (level, packing): (Level, Packing), matrices: &Matrices<'_>) -> Self {
+        let Matrices { data, groups, distance, rows, columns, step } = *matrices;
         let (_, lanes) = tile_size(level);
         let steps = rows.len() / packing.rows();
-        let mut panels = Self { lines: Vec::new(), level, lanes, packing, steps, columns };
-        let len = (0..panels.count()).map(|index| steps * panels.width(index)).sum::<usize>();
+        let mut panels = Self { lines: Vec::new(), level, lanes, packing, groups, steps, columns };
+        let (group, len) = (panels.group(), groups * panels.group());
         let used = lines.len() >= len.div_ceil(LINE);
         if !used {
             lines = zeroed_lines(len.div_ceil(LINE));
@@ -71,33 +73,62 @@ impl Panels {
         // SAFETY: a line is an array of numbers.
         let packed = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
         let in_order = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
-        for_each_piece(packed, steps * 2 * lanes, 16 * len, |index, panel| {
-            let (first, width) = (index * 2 * lanes, panels.width(index));
-            let source =
-                Source { data: &data[(first * step).min(data.len())..], step, columns: width.min(columns - first) };
-            let fill = |panel: &mut [f32]| {
-                if step == 1 {
-                    source.copy(rows, panel, width);
-                } else if in_order {
-                    source.transpose(rows, panel, width);
-                } else {
-                    source.gather(rows, panel, width);
-                }
-            };
-            if packing == Packing::Single {
-                if used && source.columns < width {
-                    panel.fill(0.0);
-                }
-                fill(panel);
-            } else {
-                scratch(rows.len() * width, |numbers| {
-                    if source.columns < width {
-                        numbers.fill(0.0);
+        for_each_piece(packed, group, 16 * len, |index, packed| {
+            let data = &data[index * distance..];
+            for_each_piece(packed, steps * 2 * lanes, 16 * group, |index, panel| {
+                let (first, width) = (index * 2 * lanes, panels.width(index));
+                let source =
+                    Source { data: &data[(first * step).min(data.len())..], step, columns: width.min(columns - first) };
+                let fill = |panel: &mut [f32]| {
+                    if step == 1 {
+                        source.copy(rows, panel, width);
+                    } else if in_order && !rows.is_empty() {
+                        source.transpose(rows[0]..rows[0] + rows.len(), panel, width);
+                    } else {
+                        source.gather(rows, panel, width);
                     }
-                    fill(numbers);
-                    packing.pack(numbers, panel, width, lanes);
-                });
-            }
+                };
+                if packing == Packing::Single {
+                    if used && source.columns < width {
+                        panel.fill(0.0);
+                    }
+                    fill(panel);
+                } else {
+                    scratch(rows.len() * width, |numbers| {
+                        if source.columns < width {
+                            numbers.fill(0.0);
+                        }
+                        fill(numbers);
+                        packing.pack(numbers, panel, width, lanes);
+                    });
+                }
+            });
+        });
+        panels.lines = lines;
+        panels
+    }
+
+    /// Panels of numbers that `fill` writes: it is told a column, and gets the panels of all matrices that begin with it.
+    pub(crate) fn written(
+        level: Level,
+        groups: usize,
+        inner: usize,
+        columns: usize,
+        fill: impl Fn(usize, &mut [&mut [f32]]) + Sync,
+    ) -> Self {
+        let (_, lanes) = tile_size(level);
+        let packing = Packing::Single;
+        let mut panels = Self { lines: Vec::new(), level, lanes, packing, groups, steps: inner, columns };
+        let (group, len) = (panels.group(), groups * panels.group());
+        let mut lines = zeroed_lines(len.div_ceil(LINE));
+        let packed = Shared(lines.as_mut_ptr().cast::<f32>());
+        for_each(panels.count(), 16 * len, |index| {
+            let (first, width) = (index * 2 * lanes, panels.width(index));
+            // SAFETY: a line is an array of numbers, and no two panels have one in common.
+            let panel = |matrix: usize| unsafe {
+                std::slice::from_raw_parts_mut(packed.at(matrix * group + inner * first), inner * width)
+            };
+            fill(first, &mut (0..groups).map(panel).collect::<Vec<_>>());
         });
         panels.lines = lines;
         panels
@@ -123,22 +154,27 @@ impl Panels {
         self.packing
     }
 
+    /// The number of matrices.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups
+    }
+
     /// The rows of a panel.
     pub(crate) fn steps(&self) -> usize {
         self.steps
     }
 
-    /// The rows of the matrix.
+    /// The rows of a matrix.
     pub(crate) fn inner(&self) -> usize {
         self.steps * self.packing.rows()
     }
 
-    /// The columns of the matrix.
+    /// The columns of a matrix.
     pub(crate) fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The number of panels.
+    /// The number of a matrix's panels.
     pub(crate) fn count(&self) -> usize {
         self.columns.div_ceil(2 * self.lanes)
     }
@@ -148,13 +184,19 @@ impl Panels {
         size_of_val(self.lines.as_slice())
     }
 
-    /// One of the panels.
-    pub(crate) fn panel(&self, index: usize) -> Panel<'_> {
+    /// One of a matrix's panels.
+    pub(crate) fn panel(&self, group: usize, index: usize) -> Panel<'_> {
         let (first, width) = (index * 2 * self.lanes, self.width(index));
         // SAFETY: a line is an array of numbers.
         let data = unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast::<f32>(), self.lines.len() * LINE) };
-        let data = &data[self.steps * first..self.steps * (first + width)];
+        let data = &data[group * self.group() + self.steps * first..][..self.steps * width];
         Panel { data, first, columns: width.min(self.columns - first), width }
+    }
+
+    /// The words of a matrix.
+    pub(crate) fn group(&self) -> usize {
+        let last = self.count().checked_sub(1).map_or(0, |last| last * 2 * self.lanes + self.width(last));
+        self.steps * last
     }
 
     fn width(&self, index: usize) -> usize {
@@ -167,10 +209,10 @@ impl Panels {
 const BLOCK: usize = 64;
 
 /// The columns of a panel in the matrix: element `(k, j)` is `data[rows[k] + j * step]`.
-struct Source<'a> {
-    data: &'a [f32],
-    step: usize,
-    columns: usize,
+pub(crate) struct Source<'a> {
+    pub(crate) data: &'a [f32],
+    pub(crate) step: usize,
+    pub(crate) columns: usize,
 }
 
 impl Source<'_> {
@@ -182,10 +224,10 @@ impl Source<'_> {
     }
 
     /// Where the rows are neighbours: squares of four by four, which become vectors.
-    fn transpose(&self, rows: &[usize], panel: &mut [f32], width: usize) {
+    pub(crate) fn transpose(&self, rows: Range<usize>, panel: &mut [f32], width: usize) {
         const SIDE: usize = 4;
-        for (packed, rows) in panel.chunks_mut(BLOCK * width).zip(rows.chunks(BLOCK)) {
-            let column = |j: usize| &self.data[rows[0] + j * self.step..][..rows.len()];
+        for (packed, first) in panel.chunks_mut(BLOCK * width).zip(rows.clone().step_by(BLOCK)) {
+            let column = |j: usize| &self.data[first + j * self.step..][..BLOCK.min(rows.end - first)];
             for first in (0..self.columns).step_by(SIDE) {
                 if first + SIDE > self.columns {
                     for j in first..self.columns {

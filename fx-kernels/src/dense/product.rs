@@ -43,8 +43,8 @@ pub(crate) struct Product<'a> {
     pub(crate) left: Left<'a>,
     /// The number of rows.
     pub(crate) rows: usize,
-    /// The right operand of each group; all have the same size.
-    pub(crate) groups: &'a [Panels],
+    /// The right operands, one for each group.
+    pub(crate) panels: &'a Panels,
     /// What is done with the sums.
     pub(crate) epilogue: &'a Epilogue<'a>,
 }
@@ -83,8 +83,8 @@ impl Product<'_> {
     /// # Panics
     /// If an operand is too short.
     pub(crate) fn run(&self, out: &mut [f32], stride: usize) {
-        let Some(panels) = self.groups.first() else { return };
-        let width = self.groups.len() * panels.columns();
+        let panels = self.panels;
+        let width = panels.groups() * panels.columns();
         if self.rows == 0 || width == 0 {
             return;
         }
@@ -95,7 +95,7 @@ impl Product<'_> {
         self.epilogue.check(self.rows, width);
         let out = Shared(out.as_mut_ptr());
         let work = 2 * self.rows * width * panels.inner();
-        for_each(self.groups.len() * split.blocks * split.sets, work, |task| {
+        for_each(panels.groups() * split.blocks * split.sets, work, |task| {
             let (group, task) = (task / (split.blocks * split.sets), task % (split.blocks * split.sets));
             self.task(&split, group, task / split.sets, task % split.sets, &out, stride);
         });
@@ -103,7 +103,7 @@ impl Product<'_> {
 
     fn split(&self) -> Split {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let panels = &self.groups[0];
+        let panels = self.panels;
         let runs = self.left.runs();
         let run = panels.steps() / runs;
         // The words of the left operand for each step.
@@ -113,7 +113,7 @@ impl Product<'_> {
         let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * runs)).max(4);
         let least = tiles.div_ceil(fitting);
         // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
-        let sets = |blocks: usize| TASKS.div_ceil(blocks * self.groups.len()).min(panels.count());
+        let sets = |blocks: usize| TASKS.div_ceil(blocks * panels.groups()).min(panels.count());
         let traffic = |blocks: usize| {
             let held = run * left;
             let rows = self.rows * held * if self.rows.div_ceil(blocks) * held > SMALL_BLOCK { 3 } else { 2 };
@@ -139,13 +139,13 @@ impl Product<'_> {
 
     /// The numbers in a run of the left operand, for all groups together.
     fn width(&self, split: &Split) -> usize {
-        self.groups.len() * split.run * self.groups[0].packing().rows()
+        self.panels.groups() * split.run * self.panels.packing().rows()
     }
 
     /// A block of rows times a set of panels.
     fn task(&self, split: &Split, group: usize, block: usize, set: usize, out: &Shared<f32>, stride: usize) {
         let part = |index: usize, count: usize, parts: usize| index * count / parts;
-        let panels = &self.groups[group];
+        let panels = self.panels;
         let count = panels.count();
         let tiles = part(block, split.tiles, split.blocks)..part(block + 1, split.tiles, split.blocks);
         let set = part(set, count, split.sets)..part(set + 1, count, split.sets);
@@ -181,7 +181,7 @@ impl Product<'_> {
 
     /// A step down a panel.
     fn slice(&self, split: &Split, group: usize, index: usize, step: usize) -> Slice<'_> {
-        let panel = self.groups[group].panel(index);
+        let panel = self.panels.panel(group, index);
         let (runs, start, depth) = split.steps.at(step, self.left.runs(), split.run);
         let first = runs.start * split.run + start;
         let steps = &panel.data[first * panel.width..(first + runs.len() * depth) * panel.width];
@@ -192,7 +192,7 @@ impl Product<'_> {
     /// One step of one tile.
     fn tile(&self, slice: &Slice<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, ref runs, offset, depth, steps, first, last } = *slice;
-        let panels = &self.groups[0];
+        let panels = self.panels;
         let column = place.group * panels.columns() + panel.first;
         let (rows, stride) = (place.rows.clone(), place.stride);
         let to = out.at(rows.start * stride + column);

@@ -156,25 +156,50 @@ fn convolutions() {
         let x = numbers(batch * input[0] * input[1] * pixel, 1);
         let w = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
         let want = definition(&x, &w, &shape, batch, input, pixel);
-        for level in Level::available() {
+        let planes: Vec<f32> = (0..batch * shape.inputs * input[0] * input[1])
+            .map(|i| (i / (input[0] * input[1]), i % (input[0] * input[1])))
+            .map(|(plane, i)| (plane / shape.inputs * input[0] * input[1] + i, plane % shape.inputs))
+            .map(|(place, channel)| x[place * pixel + channel])
+            .collect();
+        let algorithms = [Algorithm::Direct, Algorithm::Winograd2, Algorithm::Winograd4];
+        for (level, algorithm) in Level::available().flat_map(|level| algorithms.map(|algorithm| (level, algorithm))) {
+            let conv = PackedConv::at(level, &w, shape, algorithm, Format::F32);
+            // The last two have what the transforms are made for.
+            assert_eq!(conv.algorithm(), if case >= 11 { algorithm } else { Algorithm::Direct });
             let mut out = vec![0.0; want.len()];
-            let conv = PackedConv::at(level, &w, shape, shape.algorithm(usize::MAX, Format::F32), Format::F32);
-            assert_eq!(conv.algorithm() == Algorithm::Winograd, case >= 11);
             let images = Images { layout: Layout::Pixels { distance: pixel }, ..Images::planes(&x, batch, input) };
             conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
             for (i, (got, want)) in out.iter().zip(&want).enumerate() {
-                close(*got, *want, shape.inputs * taps, &format!("{level:?} case {case} at {i}"));
+                close(*got, *want, shape.inputs * taps, &format!("{level:?} {algorithm:?} case {case} at {i}"));
             }
-            let planes: Vec<f32> = (0..batch * shape.inputs * input[0] * input[1])
-                .map(|i| (i / (input[0] * input[1]), i % (input[0] * input[1])))
-                .map(|(plane, i)| (plane / shape.inputs * input[0] * input[1] + i, plane % shape.inputs))
-                .map(|(place, channel)| x[place * pixel + channel])
-                .collect();
             let mut again = vec![0.0; want.len()];
             conv.run(&mut again, shape.outputs, &Images::planes(&planes, batch, input), &Epilogue::default());
             assert!(out == again, "{level:?} case {case}: images with the channels first give another result");
         }
     }
+}
+
+/// Larger tiles where there are many, or few weights.
+#[test]
+fn algorithms() {
+    let window = |channels| ConvShape {
+        kernel: [3; 2],
+        before: [1; 2],
+        after: [1; 2],
+        ..ConvShape::pointwise(channels, channels)
+    };
+    for (channels, images, side, algorithm) in [
+        (64, 1, 56, Algorithm::Winograd4),
+        (256, 1, 14, Algorithm::Winograd2),
+        (256, 8, 14, Algorithm::Winograd4),
+        (512, 1, 3, Algorithm::Direct),
+        (16, 1, 8, Algorithm::Winograd4),
+        (16, 1, 2, Algorithm::Direct),
+        (24, 1, 56, Algorithm::Direct),
+    ] {
+        assert_eq!(window(channels).algorithm(images, [side; 2], Format::F32), algorithm, "{images}x{side}x{channels}");
+    }
+    assert_eq!(ConvShape { stride: [2; 2], ..window(64) }.algorithm(8, [56; 2], Format::F32), Algorithm::Direct);
 }
 
 /// With all that follows, also where the image is smaller than the window.
@@ -306,21 +331,51 @@ fn winograd_is_as_direct() {
         let pixels = batch * input[0] * input[1];
         let residual = numbers(pixels * 32, 4);
         let epilogue = following(case, &bias, &residual, 32);
-        let [direct, winograd] = [Algorithm::Direct, Algorithm::Winograd].map(|algorithm| {
+        let run = |algorithm: Algorithm| {
             let conv = PackedConv::at(level, &w, shape, algorithm, Format::F32);
             assert_eq!(conv.algorithm(), algorithm);
             let mut out = vec![0.25; pixels * stride];
             conv.run(&mut out, stride, &Images::pixels(&x, batch, input, 48), &epilogue);
             out
-        });
-        for (i, (got, want)) in winograd.iter().zip(&direct).enumerate() {
-            let same = got == want || got.is_nan() && want.is_nan() || (got - want).abs() < 1e-5;
-            assert!(same, "{level:?} case {case}, finite {finite}, at {i}: {got}, not {want}");
+        };
+        let direct = run(Algorithm::Direct);
+        for algorithm in [Algorithm::Winograd2, Algorithm::Winograd4] {
+            let winograd = run(algorithm);
+            for (i, (got, want)) in winograd.iter().zip(&direct).enumerate() {
+                let same = got == want || got.is_nan() && want.is_nan() || (got - want).abs() < 1e-5;
+                assert!(same, "{algorithm:?} {level:?} case {case}, finite {finite}, at {i}: {got}, not {want}");
+            }
+            assert!(finite || case % 4 > 0 || winograd.iter().any(|x| x.is_infinite()));
         }
-        assert!(finite || case % 4 > 0 || winograd.iter().any(|x| x.is_infinite()));
     }
-    let overflowing = PackedConv::with(&vec![f32::MAX; 48 * 32 * 9], shape, Algorithm::Winograd, Format::F32);
-    assert_eq!(overflowing.algorithm(), Algorithm::Direct);
+    for algorithm in [Algorithm::Winograd2, Algorithm::Winograd4] {
+        let overflowing = PackedConv::with(&vec![f32::MAX; 48 * 32 * 9], shape, algorithm, Format::F32);
+        assert_eq!(overflowing.algorithm(), Algorithm::Direct);
+    }
+}
+
+/// Rounding errors relative to the sums, root mean square: the larger tiles cost about twice what the definition does, of
+/// which chains of 2304 numbers would have 1.0e-6.
+#[test]
+fn winograd_is_accurate() {
+    let (input, channels) = ([12, 11], 256);
+    let shape = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(channels, 32) };
+    let (x, w) = (numbers(input[0] * input[1] * channels, 1), numbers(32 * channels * 9, 2));
+    let want = definition(&x, &w, &shape, 1, input, channels);
+    let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+    for level in Level::available() {
+        for (algorithm, most) in
+            [(Algorithm::Direct, 1.0e-6), (Algorithm::Winograd2, 1.0e-6), (Algorithm::Winograd4, 2.0e-6)]
+        {
+            let mut out = vec![0.0; want.len()];
+            let conv = PackedConv::at(level, &w, shape, algorithm, Format::F32);
+            conv.run(&mut out, 32, &Images::pixels(&x, 1, input, channels), &Epilogue::default());
+            let errors: Vec<f64> = out.iter().zip(&want).map(|(got, want)| f64::from(*got) - want).collect();
+            let error = norm(&errors) / norm(&want);
+            println!("{algorithm:?} at {level:?}: {error:e}");
+            assert!(error < most, "{algorithm:?} at {level:?}: {error:e}");
+        }
+    }
 }
 
 #[test]

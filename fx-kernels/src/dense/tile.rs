@@ -58,6 +58,19 @@ pub(crate) struct Tile {
     pub(crate) stride: usize,
 }
 
+/// Matrices that are multiplied with parts of the same rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Matrices {
+    /// How many there are.
+    pub(crate) count: usize,
+    /// How much further on in the rows the next one's part begins.
+    pub(crate) offset: usize,
+    /// The distance of their panels.
+    pub(crate) panel: usize,
+    /// The distance of their results.
+    pub(crate) out: usize,
+}
+
 impl Tile {
     /// Computes the tile.
     ///
@@ -70,6 +83,15 @@ impl Tile {
             Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
             Packing::Pairs => dispatch_pairs(Run::<Dots>(self, PhantomData)),
         }
+    }
+
+    /// Computes so many tiles of numbers, of the same rows: one for each of several matrices that lie one after the other.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run), for all of them.
+    pub(crate) unsafe fn run_each(&self, level: Level, matrices: Matrices) {
+        debug_assert!(self.packing == Packing::Single);
+        dispatch(level, Each(self, matrices));
     }
 
     /// Computes the tile in memory of its own, and copies its first `columns` of `width` to their place; nothing is read
@@ -153,6 +175,26 @@ impl PairKernel for Run<'_, Dots> {
     #[inline(always)]
     fn run<V: Pairs>(self) {
         with_rows!(self.0, V, Dots, narrow: false, 1 2 3 4 5 6 7 8 9 10 11 12);
+    }
+}
+
+/// The computation of tiles of numbers.
+struct Each<'a>(&'a Tile, Matrices);
+
+impl Kernel for Each<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Self(job, matrices) = self;
+        for index in 0..matrices.count {
+            let offset = job.offset + index * matrices.offset;
+            let (panel, out) =
+                (job.panel.wrapping_add(index * matrices.panel), job.out.wrapping_add(index * matrices.out));
+            let job = Tile { offset, panel, out, ..*job };
+            with_rows!(&job, V, Singles, narrow: job.narrow, 1 2 3 4 5 6 7 8 9 10 11 12);
+        }
     }
 }
 

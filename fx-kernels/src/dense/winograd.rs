@@ -1,26 +1,32 @@
-//! Convolutions of 3 by 3 by Winograd's algorithm: 16 products instead of 36 for each 2 by 2 pixels of the output.
+//! Convolutions of 3 by 3 by Winograd's algorithm: F(2x2, 3x3), 16 products instead of 36 for each 2 by 2 pixels of the
+//! output, and F(4x4, 3x3), 36 instead of 144 for each 4 by 4.
 //!
-//! A tile, 4 by 4 pixels of the input, is transformed into 16 numbers a channel; place by place these are multiplied with
-//! a matrix of transformed weights, and what comes out is transformed into 2 by 2 pixels. The transforms only add, so
-//! little accuracy is lost. They would spread what is not finite: such a tile is computed by the definition.
+//! A tile, 4 by 4 or 6 by 6 pixels of the input, is transformed into as many numbers a channel; place by place these are
+//! multiplied with a matrix of transformed weights, and what comes out is transformed into pixels of the output. Sums of
+//! large numbers that nearly cancel would cost accuracy: the transforms are such that little is lost. They would spread what
+//! is not finite: such a tile is computed by the definition.
+
+mod transform;
 
 use std::ops::Range;
 use std::ptr::null;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::conv::ConvShape;
+use self::transform::{Enter, Tiles, Transform, Weights, leave};
+use super::conv::{Algorithm, ConvShape};
 use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::left::{Left, Windows};
-use super::panels::Panels;
+use super::panels::{Panels, Source, tile_size};
 use super::product::Product;
-use super::tile::MOST_ROWS;
+use super::tile::{MOST_ROWS, Matrices, Tile};
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece, num_threads};
 
-/// The numbers that a tile has for each channel.
-const PLACES: usize = 16;
+/// The most numbers that a tile has for each channel.
+const MOST_PLACES: usize = 36;
 /// What the channels are multiples of: the longest vector.
 const LANES: usize = 16;
 /// The numbers between rows, so that they do not collide in the cache.
@@ -30,50 +36,65 @@ const CACHE: usize = 192 * 1024;
 /// The most numbers of transformed tiles at a time.
 const MEMORY: usize = 1024 * 1024;
 
-/// Transformed weights: for each place a matrix with a row for each input and a column for each output.
+/// Transformed weights: for each place a matrix, with a row for each input and a column for each output.
 #[derive(Debug)]
 pub(crate) struct Winograd {
     level: Level,
-    places: Vec<Panels>,
+    panels: Panels,
 }
 
 /// Where the pixels of some tiles are: [`MOST_ROWS`] places for each pixel of a tile.
-type Table = [*const f32; PLACES * MOST_ROWS];
+type Table = [*const f32; MOST_PLACES * MOST_ROWS];
 
 impl Winograd {
-    /// Whether a convolution can be computed so, and gains by it where there are many pixels.
+    /// The numbers of weights that stay in the cache beside all else.
+    pub(crate) const KEPT: usize = 40 * 1024;
+
+    /// Whether a convolution can be computed so.
     pub(crate) fn fits(shape: &ConvShape) -> bool {
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
-        let fits = |channels: usize| channels > LANES && channels.is_multiple_of(LANES);
+        let fits = |channels: usize| channels > 0 && channels.is_multiple_of(LANES);
         kernel == [3; 2] && stride == [1; 2] && dilation == [1; 2] && groups == 1 && fits(inputs) && fits(outputs)
     }
 
-    /// Transforms a weight in PyTorch's layout: outputs, inputs, 3, 3. None if that overflows, or it is not finite.
-    pub(crate) fn new(level: Level, weight: &[f32], inputs: usize, outputs: usize) -> Option<Self> {
-        let mut moved = vec![0.0; outputs * PLACES * inputs];
-        for_each_piece(&mut moved, PLACES * inputs, 64 * weight.len(), |output, places| {
-            let weight = &weight[output * 9 * inputs..][..9 * inputs];
-            for channel in (0..inputs).step_by(LANES) {
-                let tap = |tap: usize| std::array::from_fn(|lane| weight[(channel + lane) * 9 + tap]);
-                let lines: [_; 3] = std::array::from_fn(|i| spread([tap(3 * i), tap(3 * i + 1), tap(3 * i + 2)]));
-                for j in 0..4 {
-                    for (i, numbers) in spread(lines.map(|line| line[j])).iter().enumerate() {
-                        places[(4 * i + j) * inputs + channel..][..LANES].copy_from_slice(numbers);
-                    }
-                }
-            }
-        });
-        let pack = |place: usize| {
-            let rows: Vec<usize> = (place * inputs..(place + 1) * inputs).collect();
-            Panels::new((level, Packing::Single), &moved, &rows, outputs, PLACES * inputs)
+    /// Transforms a weight in PyTorch's layout, outputs, inputs, 3, 3, for an algorithm. None if that is the direct one, the
+    /// transform overflows, or the weight is not finite.
+    pub(crate) fn new(
+        level: Level,
+        weight: &[f32],
+        algorithm: Algorithm,
+        inputs: usize,
+        outputs: usize,
+    ) -> Option<Self> {
+        let places = match algorithm {
+            Algorithm::Direct => return None,
+            Algorithm::Winograd2 => 16,
+            Algorithm::Winograd4 => 36,
         };
-        let finite = moved.iter().all(|x| x.is_finite());
-        finite.then(|| Self { level, places: (0..PLACES).map(pack).collect() })
+        let finite = AtomicBool::new(true);
+        let panels = Panels::written(level, places, inputs, outputs, |first, places| {
+            let (rows, columns) = (9 * inputs, places[0].len() / inputs);
+            let source = Source { data: &weight[first * rows..], step: rows, columns };
+            let all = scratch(rows * columns, |taps| {
+                source.transpose(0..rows, taps, columns);
+                match places.len() {
+                    16 => dispatch(level, Weights::<2, 4> { taps, places, outputs: columns }),
+                    _ => dispatch(level, Weights::<4, 6> { taps, places, outputs: columns }),
+                }
+            });
+            finite.fetch_and(all, Ordering::Relaxed);
+        });
+        finite.into_inner().then_some(Self { level, panels })
+    }
+
+    /// The algorithm: the size of the tiles.
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        if self.panels.groups() == 16 { Algorithm::Winograd2 } else { Algorithm::Winograd4 }
     }
 
     /// The bytes of the weights.
     pub(crate) fn bytes(&self) -> usize {
-        self.places.iter().map(Panels::bytes).sum()
+        self.panels.bytes()
     }
 
     /// Applies the convolution that `windows` are those of, to so many images, into pixels that are `stride` apart.
@@ -88,89 +109,169 @@ impl Winograd {
         windows: Windows<'_>,
         epilogue: &Epilogue<'_>,
     ) {
-        let [inputs, outputs] = [self.places[0].inner(), self.places[0].columns()];
-        let (output, size) = (windows.output, windows.output.map(|size| size.div_ceil(2)));
+        match self.algorithm() {
+            Algorithm::Winograd2 => self.run_tiles::<2, 4>(out, stride, batch, windows, epilogue),
+            _ => self.run_tiles::<4, 6>(out, stride, batch, windows, epilogue),
+        }
+    }
+
+    /// The numbers between two tiles before the products, and after them.
+    fn strides(&self) -> [usize; 2] {
+        [self.panels.inner(), self.panels.columns()].map(|channels| self.panels.groups() * channels + GAP)
+    }
+
+    fn run_tiles<const M: usize, const N: usize>(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        batch: usize,
+        windows: Windows<'_>,
+        epilogue: &Epilogue<'_>,
+    ) where
+        Tiles: Transform<M, N>,
+    {
+        let [inputs, outputs] = [self.panels.inner(), self.panels.columns()];
+        let (output, size) = (windows.output, windows.output.map(|size| size.div_ceil(M)));
         let (pixels, tiles) = (batch * output[0] * output[1], batch * size[0] * size[1]);
         if tiles == 0 {
             return;
         }
-        let left = Left::Windows(Windows { output: size, kernel: [4; 2], stride: [2; 2], ..windows });
+        let left = Left::Windows(Windows { output: size, kernel: [N; 2], stride: [M; 2], ..windows });
         assert!(left.covers(tiles, inputs), "the images are too short");
         assert!(stride >= outputs && (pixels - 1) * stride + outputs <= out.len(), "the result does not fit");
         epilogue.check(pixels, outputs);
-        let strides = [PLACES * inputs + GAP, PLACES * outputs + GAP];
-        let parts = parts(tiles, strides[0] + strides[1], PLACES * inputs * outputs);
-        let leave = Leave { output, size, epilogue, out: &Shared(out.as_mut_ptr()), stride };
-        let work = 2 * tiles * PLACES * inputs * outputs;
+        let (strides, weights) = (self.strides(), N * N * inputs * outputs);
+        let parts = match self.stays() {
+            true => tiles.div_ceil(MOST_ROWS),
+            false => parts(tiles, strides[0] + strides[1], weights),
+        };
+        let leave = Leave { output, size, channels: outputs, epilogue, out: &Shared(out.as_mut_ptr()), stride };
         // Several parts are shared out among threads, a single one is worked on by all.
-        for_each(parts, work, |part| {
+        for_each(parts, 2 * tiles * weights, |part| {
             let tiles = part * tiles / parts..(part + 1) * tiles / parts;
             scratch(tiles.len() * (strides[0] + strides[1]), |memory| {
                 let (transformed, sums) = memory.split_at_mut(tiles.len() * strides[0]);
-                self.part(tiles, &left, transformed, sums, &leave);
+                self.part::<M, N>(tiles, &left, transformed, sums, &leave);
             });
         });
     }
 
     /// Some tiles, with memory for their numbers before and after the products.
-    fn part(&self, tiles: Range<usize>, left: &Left<'_>, transformed: &mut [f32], sums: &mut [f32], leave: &Leave<'_>) {
-        let [inputs, outputs] = [self.places[0].inner(), self.places[0].columns()];
-        let strides = [PLACES * inputs + GAP, PLACES * outputs + GAP];
-        let (count, work) = (tiles.len(), 8 * PLACES * tiles.len());
-        let table = |piece: usize| {
-            let start = piece * MOST_ROWS;
-            let part = start..count.min(start + MOST_ROWS);
-            let mut table = [null(); PLACES * MOST_ROWS];
-            left.fill(tiles.start + part.start..tiles.start + part.end, &mut table);
-            (part, table)
-        };
+    fn part<const M: usize, const N: usize>(
+        &self,
+        tiles: Range<usize>,
+        left: &Left<'_>,
+        transformed: &mut [f32],
+        sums: &mut [f32],
+        leave: &Leave<'_>,
+    ) where
+        Tiles: Transform<M, N>,
+    {
+        let (strides, inputs, outputs) = (self.strides(), self.panels.inner(), leave.channels);
+        let (count, work) = (tiles.len(), 8 * N * N * tiles.len());
+        let part = |piece: usize| piece * MOST_ROWS..count.min((piece + 1) * MOST_ROWS);
+        let fill =
+            |part: Range<usize>, table: &mut Table| left.fill(tiles.start + part.start..tiles.start + part.end, table);
         for_each_piece(transformed, MOST_ROWS * strides[0], work * inputs, |piece, to| {
-            let (part, table) = table(piece);
-            dispatch(self.level, Enter { table: &table, tiles: part.len(), channels: inputs, to });
+            let (part, mut table) = (part(piece), [null(); MOST_PLACES * MOST_ROWS]);
+            fill(part.clone(), &mut table);
+            dispatch(self.level, Enter::<M, N> { table: &table, tiles: part.len(), channels: inputs, to, gap: GAP });
         });
-        let left = Left::Rows { data: transformed, stride: strides[0] };
-        let plain = Epilogue::default();
-        Product { left, rows: count, groups: &self.places, epilogue: &plain }.run(sums, strides[1]);
+        if self.stays() {
+            self.products(count, transformed, sums);
+        } else {
+            let left = Left::Rows { data: transformed, stride: strides[0] };
+            Product { left, rows: count, panels: &self.panels, epilogue: &Epilogue::default() }.run(sums, strides[1]);
+        }
         for_each(count.div_ceil(MOST_ROWS), work * outputs, |piece| {
-            let part = piece * MOST_ROWS..count.min((piece + 1) * MOST_ROWS);
+            let part = part(piece);
             for tile in part.clone() {
-                let sums = &sums[tile * strides[1]..][..PLACES * outputs];
-                leave.tile(self.level, tiles.start + tile, sums, || self.direct(&table(piece).1, tile - part.start));
+                let sums = &sums[tile * strides[1]..][..N * N * outputs];
+                leave.tile::<M, N>(self.level, tiles.start + tile, sums, || {
+                    let mut table = [null(); MOST_PLACES * MOST_ROWS];
+                    fill(part.clone(), &mut table);
+                    self.direct::<M, N>(&table, tile - part.start)
+                });
             }
         });
     }
 
-    /// The sums of a tile by the definition: those from which its pixels come.
-    fn direct(&self, table: &Table, tile: usize) -> Vec<f32> {
-        /// The tap that the transform of weights leaves or can be undone to: places with signs.
-        const TAPS: [&[(usize, f32)]; 3] = [&[(0, 1.0)], &[(1, 1.0), (2, -1.0)], &[(3, 1.0)]];
-        let outputs = self.places[0].columns();
-        let mut sums = vec![0.0; PLACES * outputs];
-        let pixel = |i: usize, j: usize| table[(4 * i + j) * MOST_ROWS + tile];
-        for index in 0..self.places[0].count() {
-            let panels: Vec<_> = self.places.iter().map(|place| place.panel(index)).collect();
+    /// Whether the weights stay in the cache beside all else.
+    fn stays(&self) -> bool {
+        self.panels.bytes() <= Self::KEPT * size_of::<f32>()
+    }
+
+    /// The products of some tiles with weights that stay in the cache: without all that is done for others.
+    fn products(&self, count: usize, transformed: &[f32], sums: &mut [f32]) {
+        let (panels, level, [left, stride]) = (&self.panels, self.panels.level(), self.strides());
+        assert!(transformed.len() >= count * left && sums.len() >= count * stride);
+        for (first, rows) in rows(count, tile_size(level).0) {
+            let table: [*const f32; MOST_ROWS] =
+                std::array::from_fn(|row| transformed.as_ptr().wrapping_add((first + row) * left));
+            for panel in (0..panels.count()).map(|index| panels.panel(0, index)) {
+                let tile = Tile {
+                    rows,
+                    left: table.as_ptr(),
+                    offset: 0,
+                    segments: 1,
+                    depth: panels.steps(),
+                    panel: panel.data.as_ptr(),
+                    packing: Packing::Single,
+                    far: 0,
+                    farther: 0,
+                    narrow: panel.width == panels.lanes(),
+                    accumulate: false,
+                    bias: null(),
+                    residual: null(),
+                    residual_stride: 0,
+                    bounds: None,
+                    out: sums[first * stride + panel.first..].as_mut_ptr(),
+                    stride,
+                };
+                let (count, offset, out) = (panels.groups(), panels.steps(), panels.columns());
+                // SAFETY: a row has as many numbers as all matrices have rows, and sums for all columns (seen above), which
+                // fill panels.
+                unsafe { tile.run_each(level, Matrices { count, offset, panel: panels.group(), out }) };
+            }
+        }
+    }
+
+    /// The pixels of a tile by the definition.
+    fn direct<const M: usize, const N: usize>(&self, table: &Table, tile: usize) -> Vec<f32>
+    where
+        Tiles: Transform<M, N>,
+    {
+        let outputs = self.panels.columns();
+        let mut sums = vec![0.0; M * M * outputs];
+        for index in 0..self.panels.count() {
+            let panels: Vec<_> = (0..N * N).map(|place| self.panels.panel(place, index)).collect();
             let (width, columns) = (panels[0].width, panels[0].first..panels[0].first + panels[0].columns);
             let mut weights = vec![0.0; width];
-            for (channel, y, x) in
-                (0..self.places[0].inner()).flat_map(|c| (0..9).map(move |tap| (c, tap / 3, tap % 3)))
-            {
+            for (channel, y, x) in (0..self.panels.inner()).flat_map(|c| (0..9).map(move |tap| (c, tap / 3, tap % 3))) {
                 weights.fill(0.0);
-                for ((i, a), (j, b)) in TAPS[y].iter().flat_map(|i| TAPS[x].iter().map(move |j| (i, j))) {
-                    let row = &panels[4 * i + j].data[channel * width..][..width];
+                let taps = Tiles::TAPS;
+                for ((i, a), (j, b)) in taps[y].iter().flat_map(|i| taps[x].iter().map(move |j| (i, j))) {
+                    let row = &panels[N * i + j].data[channel * width..][..width];
                     weights.iter_mut().zip(row).for_each(|(weight, u)| *weight += a * b * u);
                 }
-                // Sums in the corners come out as the pixels, up to a sign.
-                for (dy, dx) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                for (dy, dx) in (0..M).flat_map(|dy| (0..M).map(move |dx| (dy, dx))) {
+                    let pixel = table[(N * (y + dy) + x + dx) * MOST_ROWS + tile];
                     // SAFETY: the table points to pixels with so many channels.
-                    let number = unsafe { *pixel(y + dy, x + dx).add(channel) };
-                    let number = if dy == dx { number } else { -number };
-                    let corner = &mut sums[(4 * 3 * dy + 3 * dx) * outputs..][columns.clone()];
-                    corner.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += number * weight);
+                    let number = unsafe { *pixel.add(channel) };
+                    let pixel = &mut sums[(M * dy + dx) * outputs..][columns.clone()];
+                    pixel.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += number * weight);
                 }
             }
         }
         sums
     }
+}
+
+/// So many rows in parts of as equal a length as can be, up to some: where each begins, and how long it is.
+fn rows(count: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let parts = count.div_ceil(most);
+    let start = move |part: usize| part * count / parts;
+    (0..parts).map(move |part| (start(part), start(part + 1) - start(part)))
 }
 
 /// How many parts the tiles are taken in. Each reads all weights, but what stays in the cache is not written to memory in
@@ -185,166 +286,118 @@ fn parts(tiles: usize, numbers: usize, weights: usize) -> usize {
     }
 }
 
-/// The transform of weights along one dimension.
-fn spread(taps: [[f32; LANES]; 3]) -> [[f32; LANES]; 4] {
-    let outer: [f32; LANES] = std::array::from_fn(|lane| taps[0][lane] + taps[2][lane]);
-    let half = |sign: f32| std::array::from_fn(|lane| 0.5 * (outer[lane] + sign * taps[1][lane]));
-    [taps[0], half(1.0), half(-1.0), taps[2]]
-}
-
-/// Transforms tiles of the input, one row for each.
-struct Enter<'a> {
-    table: &'a Table,
-    tiles: usize,
-    channels: usize,
-    to: &'a mut [f32],
-}
-
-/// The transform of the input along one dimension.
-#[inline(always)]
-fn enter<V: Vector<Elem = f32>>(x: [V; 4]) -> [V; 4] {
-    [x[0] - x[2], x[1] + x[2], x[2] - x[1], x[1] - x[3]]
-}
-
-/// The transform of sums along one dimension.
-#[inline(always)]
-fn leave<V: Vector<Elem = f32>>(x: [V; 4]) -> [V; 2] {
-    [x[0] + x[1] + x[2], x[1] - x[2] - x[3]]
-}
-
-impl Kernel for Enter<'_> {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn run<V: Vector<Elem = f32>>(self) {
-        let stride = PLACES * self.channels + GAP;
-        assert!(
-            self.tiles <= MOST_ROWS && self.to.len() >= self.tiles * stride && self.channels.is_multiple_of(V::LANES)
-        );
-        for tile in 0..self.tiles {
-            let row = self.to[tile * stride..].as_mut_ptr();
-            for channel in (0..self.channels).step_by(V::LANES) {
-                let mut lines = [[V::zero(); 4]; 4];
-                for i in 0..4 {
-                    for j in 0..4 {
-                        let pixel = self.table[(4 * i + j) * MOST_ROWS + tile];
-                        // SAFETY: the table points to pixels with so many channels.
-                        lines[i][j] = unsafe { V::load_at(pixel.add(channel)) };
-                    }
-                    lines[i] = enter(lines[i]);
-                }
-                for j in 0..4 {
-                    let column = enter([lines[0][j], lines[1][j], lines[2][j], lines[3][j]]);
-                    for i in 0..4 {
-                        // SAFETY: the row is so long (seen above).
-                        unsafe { column[i].store_at(row.add((4 * i + j) * self.channels + channel)) };
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// Where tiles of sums become pixels of the output.
 struct Leave<'a> {
     /// The height and width of the output, in pixels and in tiles.
     output: [usize; 2],
     size: [usize; 2],
+    channels: usize,
     epilogue: &'a Epilogue<'a>,
     out: &'a Shared<f32>,
     stride: usize,
 }
 
 impl Leave<'_> {
-    /// Writes the pixels of a tile, whose sums `direct` gives if these are not finite.
-    fn tile(&self, level: Level, tile: usize, sums: &[f32], direct: impl FnOnce() -> Vec<f32>) {
+    /// Writes the pixels of a tile, which `direct` gives if those that come from the sums are not finite.
+    fn tile<const M: usize, const N: usize>(
+        &self,
+        level: Level,
+        tile: usize,
+        sums: &[f32],
+        direct: impl FnOnce() -> Vec<f32>,
+    ) where
+        Tiles: Transform<M, N>,
+    {
         let area = self.size[0] * self.size[1];
-        let (image, y, x) = (tile / area, tile % area / self.size[1], tile % self.size[1]);
-        let pixels = std::array::from_fn(|i| {
-            let [y, x] = [2 * y + i / 2, 2 * x + i % 2];
+        let (image, y, x) = (tile / area, M * (tile % area / self.size[1]), M * (tile % self.size[1]));
+        let pixel = |y: usize, x: usize| {
             let inside = y < self.output[0] && x < self.output[1];
             inside.then_some((image * self.output[0] + y) * self.output[1] + x)
-        });
-        if !dispatch(level, Pixels { leave: self, pixels, sums, finite: true }) {
-            dispatch(level, Pixels { leave: self, pixels, sums: &direct(), finite: false });
+        };
+        let pixels = std::array::from_fn(|i| std::array::from_fn(|j| pixel(y + i, x + j)));
+        if !dispatch(level, Pixels::<M, N, false> { leave: self, pixels, sums }) {
+            dispatch(level, Pixels::<M, N, true> { leave: self, pixels, sums: &direct() });
         }
         if let Some(function) = self.epilogue.function() {
-            for pixel in pixels.into_iter().flatten() {
+            for pixel in pixels.into_iter().flatten().flatten() {
                 // SAFETY: the tile's pixels are within the result and no other task's.
-                unsafe { run_rows(level, function, self.out.at(pixel * self.stride), 1, 0, sums.len() / PLACES) };
+                unsafe { run_rows(level, function, self.out.at(pixel * self.stride), 1, 0, self.channels) };
             }
         }
     }
 }
 
-/// The pixels of one tile. What it gives is whether all were finite; if they must be and are not, and are added to what
-/// is there, nothing was written.
-struct Pixels<'a> {
+/// The pixels of one tile, from sums of all places or, if `DONE`, as they are. What it gives is whether all were finite; if
+/// they are not, and are added to what is there, nothing was written.
+struct Pixels<'a, const M: usize, const N: usize, const DONE: bool> {
     leave: &'a Leave<'a>,
-    pixels: [Option<usize>; 4],
+    pixels: [[Option<usize>; M]; M],
     sums: &'a [f32],
-    finite: bool,
 }
 
-impl Pixels<'_> {
-    /// The sums of the four pixels for a vector of channels.
+impl<const M: usize, const N: usize, const DONE: bool> Pixels<'_, M, N, DONE>
+where
+    Tiles: Transform<M, N>,
+{
+    /// The pixels for a vector of channels, which there must be.
     #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn numbers<V: Vector<Elem = f32>>(&self, channel: usize) -> [V; 4] {
-        let channels = self.sums.len() / PLACES;
-        let mut lines = [[V::zero(); 4]; 2];
-        for j in 0..4 {
-            let mut column = [V::zero(); 4];
-            for i in 0..4 {
-                // SAFETY: there is a number for each place and channel.
-                column[i] = unsafe { V::load_at(self.sums.as_ptr().add((4 * i + j) * channels + channel)) };
-            }
-            [lines[0][j], lines[1][j]] = leave(column);
+    unsafe fn numbers<V: Vector<Elem = f32>>(&self, channel: usize) -> [[V; M]; M] {
+        let (sums, channels) = (self.sums.as_ptr().wrapping_add(channel), self.leave.channels);
+        if !DONE {
+            // SAFETY: the caller's promise.
+            return unsafe { leave(sums, channels) };
         }
-        let [top, bottom] = [leave(lines[0]), leave(lines[1])];
-        [top[0], top[1], bottom[0], bottom[1]]
+        let mut pixels = [[V::zero(); M]; M];
+        for (index, pixel) in pixels.as_flattened_mut().iter_mut().enumerate() {
+            // SAFETY: as above.
+            *pixel = unsafe { V::load_at(sums.add(index * channels)) };
+        }
+        pixels
     }
 }
 
 /// Stays 0 as long as all numbers are finite.
 #[inline(always)]
-fn doubt<V: Vector<Elem = f32>>(mut doubt: V, numbers: [V; 4]) -> V {
-    for x in numbers {
+fn doubt<V: Vector<Elem = f32>, const M: usize>(mut doubt: V, numbers: &[[V; M]; M]) -> V {
+    for x in numbers.as_flattened() {
         doubt = x.mul_add(V::zero(), doubt);
     }
     doubt
 }
 
-impl Kernel for Pixels<'_> {
+impl<const M: usize, const N: usize, const DONE: bool> Kernel for Pixels<'_, M, N, DONE>
+where
+    Tiles: Transform<M, N>,
+{
     type Elem = f32;
     type Output = bool;
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) -> bool {
-        let Leave { epilogue, stride, out, .. } = *self.leave;
-        let channels = self.sums.len() / PLACES;
-        assert!(channels.is_multiple_of(V::LANES));
+        let Leave { epilogue, stride, out, channels, .. } = *self.leave;
+        let each = if DONE { M * M } else { N * N };
+        assert!(self.sums.len() == each * channels && channels.is_multiple_of(V::LANES));
         let mut all = V::zero();
-        if epilogue.accumulate && self.finite {
+        if epilogue.accumulate && !DONE {
             for channel in (0..channels).step_by(V::LANES) {
-                all = doubt(all, self.numbers(channel));
+                // SAFETY: there are so many (seen above).
+                all = doubt(all, &unsafe { self.numbers(channel) });
             }
             if all.reduce(|a, b| a + b) != 0.0 {
                 return false;
             }
         }
         for channel in (0..channels).step_by(V::LANES) {
-            let numbers = self.numbers::<V>(channel);
-            all = doubt(all, numbers);
-            for (i, x) in numbers.into_iter().enumerate() {
-                let Some(pixel) = self.pixels[i] else { continue };
+            // SAFETY: there are so many (seen above).
+            let numbers: [[V; M]; M] = unsafe { self.numbers(channel) };
+            all = doubt(all, &numbers);
+            for (i, x) in numbers.as_flattened().iter().enumerate() {
+                let Some(pixel) = self.pixels[i / M][i % M] else { continue };
                 let to = out.at(pixel * stride);
                 // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
                 // whose places for this tile are the caller's.
                 let load = |from: *const f32| unsafe { V::load_at(from.add(channel)) };
-                let x = epilogue.finish(x, pixel, to, load);
+                let x = epilogue.finish(*x, pixel, to, load);
                 // SAFETY: as above.
                 unsafe { x.store_at(to.add(channel)) };
             }

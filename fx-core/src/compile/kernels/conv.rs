@@ -51,7 +51,7 @@ pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
     let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
     let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
     let wanted = Wanted::new(register, wanted);
-    let packed = site.packs.conv(weight, shape, output.numel() / outputs.max(1))?;
+    let packed = site.packs.conv(weight, shape, batch, [height, width])?;
     let conv = Conv { packed, follow: Follow::of(site)?, residual: other.is_some() };
     let kernel = Convs { convs: smallvec![conv], planes, batch, input: [height, width] };
     let operands = [wanted].into_iter().chain(other).collect();
@@ -63,7 +63,11 @@ impl Conv {
         let ConvShape { kernel: [h, w], stride, groups, .. } = *self.packed.shape();
         let stride = if stride == [1; 2] { String::new() } else { format!("/{}", stride[0]) };
         let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
-        let by = if self.packed.algorithm() == Algorithm::Winograd { " by Winograd" } else { "" };
+        let by = match self.packed.algorithm() {
+            Algorithm::Direct => "",
+            Algorithm::Winograd2 => " by Winograd F(2x2, 3x3)",
+            Algorithm::Winograd4 => " by Winograd F(4x4, 3x3)",
+        };
         let kept = kept(self.packed.format());
         format!("conv {h}x{w}{stride}{groups}{by}{kept}{}", self.follow.describe(self.residual))
     }

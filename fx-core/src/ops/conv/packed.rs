@@ -23,7 +23,7 @@ pub(super) fn conv(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: Co
     let (x, weight, bias) = (single(x), single(weight), bias.map(|bias| single(bias).contiguous()));
     let (batch, size) = (x.shape()[0], [x.shape()[2], x.shape()[3]]);
     let [height, width] = shape.output(size);
-    let algorithm = shape.algorithm(batch * height * width, Format::F32);
+    let algorithm = shape.algorithm(batch, [height, width], Format::F32);
     let fits = |packed: &Packed| {
         let from = (packed.offset, &*packed.strides);
         (*packed.conv.shape(), packed.algorithm) == (shape, algorithm) && from == (weight.offset(), weight.strides())

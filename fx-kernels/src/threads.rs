@@ -1,5 +1,7 @@
 //! Threads: how many, and a loop over parts of work that needs no synchronisation.
 
+mod team;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -73,12 +75,7 @@ fn share(count: usize, work: usize, f: &(dyn Fn(usize) + Sync)) {
             f(index);
         }
     };
-    rayon::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|_| run());
-        }
-        run();
-    });
+    team::together(threads, &run);
 }
 
 /// Runs `f` on the pieces of `data` of length `piece`, in parallel where `work` makes that worth while.

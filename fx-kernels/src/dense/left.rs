@@ -130,7 +130,7 @@ impl Windows<'_> {
     }
 
     /// The image of a row, and where its window begins; a place before the image wraps around to one far behind it.
-    fn corner(&self, row: usize) -> (usize, [usize; 2]) {
+    pub(crate) fn corner(&self, row: usize) -> (usize, [usize; 2]) {
         let area = self.output[0] * self.output[1];
         let place = [row % area / self.output[1], row % self.output[1]];
         (row / area, std::array::from_fn(|i| (place[i] * self.stride[i]).wrapping_sub(self.before[i])))

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::transform::{Enter, Tiles, Transform, Weights, leave};
+use self::transform::{Enter, Tiles, Transform, Weights, leave, pixels};
 use super::conv::{Algorithm, ConvShape};
 use super::epilogue::Epilogue;
 use super::format::Packing;
@@ -25,8 +25,6 @@ use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece, num_threads};
 
-/// The most numbers that a tile has for each channel.
-const MOST_PLACES: usize = 36;
 /// What the channels are multiples of: the longest vector.
 const LANES: usize = 16;
 /// The numbers between rows, so that they do not collide in the cache.
@@ -42,9 +40,6 @@ pub(crate) struct Winograd {
     level: Level,
     panels: Panels,
 }
-
-/// Where the pixels of some tiles are: [`MOST_ROWS`] places for each pixel of a tile.
-type Table = [*const f32; MOST_PLACES * MOST_ROWS];
 
 impl Winograd {
     /// The numbers of weights that stay in the cache beside all else.
@@ -136,8 +131,8 @@ impl Winograd {
         if tiles == 0 {
             return;
         }
-        let left = Left::Windows(Windows { output: size, kernel: [N; 2], stride: [M; 2], ..windows });
-        assert!(left.covers(tiles, inputs), "the images are too short");
+        let windows = Windows { output: size, kernel: [N; 2], stride: [M; 2], ..windows };
+        assert!(Left::Windows(windows).covers(tiles, inputs), "the images are too short");
         assert!(stride >= outputs && (pixels - 1) * stride + outputs <= out.len(), "the result does not fit");
         epilogue.check(pixels, outputs);
         let (strides, weights) = (self.strides(), N * N * inputs * outputs);
@@ -151,7 +146,7 @@ impl Winograd {
             let tiles = part * tiles / parts..(part + 1) * tiles / parts;
             scratch(tiles.len() * (strides[0] + strides[1]), |memory| {
                 let (transformed, sums) = memory.split_at_mut(tiles.len() * strides[0]);
-                self.part::<M, N>(tiles, &left, transformed, sums, &leave);
+                self.part::<M, N>(tiles, &windows, transformed, sums, &leave);
             });
         });
     }
@@ -160,7 +155,7 @@ impl Winograd {
     fn part<const M: usize, const N: usize>(
         &self,
         tiles: Range<usize>,
-        left: &Left<'_>,
+        windows: &Windows<'_>,
         transformed: &mut [f32],
         sums: &mut [f32],
         leave: &Leave<'_>,
@@ -169,13 +164,9 @@ impl Winograd {
     {
         let (strides, inputs, outputs) = (self.strides(), self.panels.inner(), leave.channels);
         let (count, work) = (tiles.len(), 8 * N * N * tiles.len());
-        let part = |piece: usize| piece * MOST_ROWS..count.min((piece + 1) * MOST_ROWS);
-        let fill =
-            |part: Range<usize>, table: &mut Table| left.fill(tiles.start + part.start..tiles.start + part.end, table);
+        let part = |piece: usize| tiles.start + piece * MOST_ROWS..tiles.end.min(tiles.start + (piece + 1) * MOST_ROWS);
         for_each_piece(transformed, MOST_ROWS * strides[0], work * inputs, |piece, to| {
-            let (part, mut table) = (part(piece), [null(); MOST_PLACES * MOST_ROWS]);
-            fill(part.clone(), &mut table);
-            dispatch(self.level, Enter::<M, N> { table: &table, tiles: part.len(), channels: inputs, to, gap: GAP });
+            dispatch(self.level, Enter::<M, N> { windows, tiles: part(piece), channels: inputs, to, gap: GAP });
         });
         if self.stays() {
             self.products(count, transformed, sums);
@@ -184,14 +175,9 @@ impl Winograd {
             Product { left, rows: count, panels: &self.panels, epilogue: &Epilogue::default() }.run(sums, strides[1]);
         }
         for_each(count.div_ceil(MOST_ROWS), work * outputs, |piece| {
-            let part = part(piece);
-            for tile in part.clone() {
-                let sums = &sums[tile * strides[1]..][..N * N * outputs];
-                leave.tile::<M, N>(self.level, tiles.start + tile, sums, || {
-                    let mut table = [null(); MOST_PLACES * MOST_ROWS];
-                    fill(part.clone(), &mut table);
-                    self.direct::<M, N>(&table, tile - part.start)
-                });
+            for tile in part(piece) {
+                let sums = &sums[(tile - tiles.start) * strides[1]..][..N * N * outputs];
+                leave.tile::<M, N>(self.level, tile, sums, || self.direct::<M, N>(&pixels(windows, tile)));
             }
         });
     }
@@ -237,7 +223,7 @@ impl Winograd {
     }
 
     /// The pixels of a tile by the definition.
-    fn direct<const M: usize, const N: usize>(&self, table: &Table, tile: usize) -> Vec<f32>
+    fn direct<const M: usize, const N: usize>(&self, pixels: &[[*const f32; N]; N]) -> Vec<f32>
     where
         Tiles: Transform<M, N>,
     {
@@ -255,9 +241,8 @@ impl Winograd {
                     weights.iter_mut().zip(row).for_each(|(weight, u)| *weight += a * b * u);
                 }
                 for (dy, dx) in (0..M).flat_map(|dy| (0..M).map(move |dx| (dy, dx))) {
-                    let pixel = table[(N * (y + dy) + x + dx) * MOST_ROWS + tile];
-                    // SAFETY: the table points to pixels with so many channels.
-                    let number = unsafe { *pixel.add(channel) };
+                    // SAFETY: the pixels have so many channels.
+                    let number = unsafe { *pixels[y + dy][x + dx].add(channel) };
                     let pixel = &mut sums[(M * dy + dx) * outputs..][columns.clone()];
                     pixel.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += number * weight);
                 }
@@ -310,16 +295,13 @@ impl Leave<'_> {
     {
         let area = self.size[0] * self.size[1];
         let (image, y, x) = (tile / area, M * (tile % area / self.size[1]), M * (tile % self.size[1]));
-        let pixel = |y: usize, x: usize| {
-            let inside = y < self.output[0] && x < self.output[1];
-            inside.then_some((image * self.output[0] + y) * self.output[1] + x)
-        };
-        let pixels = std::array::from_fn(|i| std::array::from_fn(|j| pixel(y + i, x + j)));
-        if !dispatch(level, Pixels::<M, N, false> { leave: self, pixels, sums }) {
-            dispatch(level, Pixels::<M, N, true> { leave: self, pixels, sums: &direct() });
+        let first = (image * self.output[0] + y) * self.output[1] + x;
+        let size = [M.min(self.output[0] - y), M.min(self.output[1] - x)];
+        if !dispatch(level, Pixels::<M, N, false> { leave: self, first, size, sums }) {
+            dispatch(level, Pixels::<M, N, true> { leave: self, first, size, sums: &direct() });
         }
         if let Some(function) = self.epilogue.function() {
-            for pixel in pixels.into_iter().flatten().flatten() {
+            for pixel in (0..size[0]).flat_map(|i| (0..size[1]).map(move |j| first + i * self.output[1] + j)) {
                 // SAFETY: the tile's pixels are within the result and no other task's.
                 unsafe { run_rows(level, function, self.out.at(pixel * self.stride), 1, 0, self.channels) };
             }
@@ -331,7 +313,9 @@ impl Leave<'_> {
 /// they are not, and are added to what is there, nothing was written.
 struct Pixels<'a, const M: usize, const N: usize, const DONE: bool> {
     leave: &'a Leave<'a>,
-    pixels: [[Option<usize>; M]; M],
+    /// The first pixel of the output, and how many there are below each other and side by side.
+    first: usize,
+    size: [usize; 2],
     sums: &'a [f32],
 }
 
@@ -392,7 +376,11 @@ where
             let numbers: [[V; M]; M] = unsafe { self.numbers(channel) };
             all = doubt(all, &numbers);
             for (i, x) in numbers.as_flattened().iter().enumerate() {
-                let Some(pixel) = self.pixels[i / M][i % M] else { continue };
+                let [i, j] = [i / M, i % M];
+                if i >= self.size[0] || j >= self.size[1] {
+                    continue;
+                }
+                let pixel = self.first + i * self.leave.output[1] + j;
                 let to = out.at(pixel * stride);
                 // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
                 // whose places for this tile are the caller's.

@@ -1,9 +1,9 @@
 //! The transforms of Winograd's algorithm for windows of three: of weights, of pixels before the products, and of sums after
 //! them, for tiles of some sizes. Both dimensions are transformed one after the other.
 
-use std::ptr::null;
+use std::ops::Range;
 
-use super::super::tile::MOST_ROWS;
+use super::super::left::Windows;
 use crate::simd::{Kernel, Vector};
 
 /// The transforms along one dimension for tiles of `M` pixels, which are computed from `N = M + 2`.
@@ -136,11 +136,31 @@ where
     }
 }
 
+/// Where the pixels of a tile of the input are, each with as many numbers as there are channels.
+#[inline(always)]
+pub(super) fn pixels<const N: usize>(windows: &Windows<'_>, tile: usize) -> [[*const f32; N]; N] {
+    let ([height, width], (image, [top, left])) = (windows.input, windows.corner(tile));
+    let mut pixels = [[windows.zeros.as_ptr(); N]; N];
+    for (i, pixels) in pixels.iter_mut().enumerate() {
+        let y = top.wrapping_add(i);
+        if y >= height {
+            continue;
+        }
+        let line = windows.data.as_ptr().wrapping_add((image * height + y) * width * windows.pixel);
+        for (j, pixel) in pixels.iter_mut().enumerate() {
+            let x = left.wrapping_add(j);
+            if x < width {
+                *pixel = line.wrapping_add(x * windows.pixel);
+            }
+        }
+    }
+    pixels
+}
+
 /// Transforms tiles of the input, one row for each: a number for each place and channel.
 pub(super) struct Enter<'a, const M: usize, const N: usize> {
-    /// Where the pixels of the tiles are: [`MOST_ROWS`] places for each pixel of a tile.
-    pub(super) table: &'a [*const f32],
-    pub(super) tiles: usize,
+    pub(super) windows: &'a Windows<'a>,
+    pub(super) tiles: Range<usize>,
     pub(super) channels: usize,
     pub(super) to: &'a mut [f32],
     /// The numbers between two rows.
@@ -157,20 +177,17 @@ where
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn run<V: Vector<Elem = f32>>(self) {
-        let Enter { table, tiles, channels, to, gap } = self;
+        let Enter { windows, tiles, channels, to, gap } = self;
         let stride = N * N * channels + gap;
-        assert!(tiles <= MOST_ROWS && to.len() >= tiles * stride && channels.is_multiple_of(V::LANES));
-        for tile in 0..tiles {
-            let mut pixels = [[null(); N]; N];
-            for (index, pixel) in pixels.as_flattened_mut().iter_mut().enumerate() {
-                *pixel = table[index * MOST_ROWS + tile];
-            }
-            let row = to[tile * stride..].as_mut_ptr();
+        assert!(to.len() >= tiles.len() * stride && channels.is_multiple_of(V::LANES));
+        for (index, tile) in tiles.enumerate() {
+            let pixels = pixels::<N>(windows, tile);
+            let row = to[index * stride..].as_mut_ptr();
             for channel in (0..channels).step_by(V::LANES) {
                 let mut lines = [[V::zero(); N]; N];
                 for i in 0..N {
                     for j in 0..N {
-                        // SAFETY: the table points to pixels with so many channels.
+                        // SAFETY: the pixels have so many channels.
                         lines[i][j] = unsafe { V::load_at(pixels[i][j].add(channel)) };
                     }
                     lines[i] = Tiles::enter(lines[i]);

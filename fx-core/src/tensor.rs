@@ -43,12 +43,18 @@ pub type Dims = SmallVec<[usize; 6]>;
 /// assert_eq!(x.shape(), [2, 2]);
 /// assert_eq!(x.to_vec::<f32>(), [1.0, 2.0, 3.0, 4.0]);
 /// ```
-#[derive(Clone)]
 pub struct Tensor {
     storage: Storage,
     shape: Dims,
     strides: Dims,
     offset: usize,
+}
+
+// Not derived: sizes are copied as a whole, and not one by one.
+impl Clone for Tensor {
+    fn clone(&self) -> Self {
+        self.aside(&self.shape, &self.strides, 0)
+    }
 }
 
 /// The elements that a tensor is a window on, by their type.

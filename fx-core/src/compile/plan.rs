@@ -161,8 +161,11 @@ impl Context {
         each: &mut dyn FnMut(usize, &Step),
     ) -> Result<Arg<Tensor>> {
         for (index, step) in plan.steps.iter().enumerate() {
-            let value = self.value(step, &mut args).map_err(|error| locate(error, &plan.graph, step.node))?;
-            self.registers[step.into] = Some(value);
+            // A value is large: it is made where it stays.
+            match self.value(step, &mut args) {
+                Ok(value) => self.registers[step.into] = Some(value),
+                Err(error) => return Err(locate(error, &plan.graph, step.node)),
+            }
             for register in &step.frees {
                 self.registers[*register] = None;
             }
@@ -231,7 +234,8 @@ impl Context {
         if let Some(out) = Buffer::get_mut(shared) {
             kernel.run(&mut out[start..start + layout.numel()], &operands);
         }
-        Ok(Tensor::window(Arc::clone(shared), start, layout.shape.clone(), layout.strides.clone()))
+        let (shape, strides) = (Dims::from_slice(&layout.shape), Dims::from_slice(&layout.strides));
+        Ok(Tensor::window(Arc::clone(shared), start, shape, strides))
     }
 
     fn arguments(&self, args: &[Arg<Source>], kwargs: &Kwargs<Source>) -> Result<(Vec<Arg<Tensor>>, Kwargs<Tensor>)> {

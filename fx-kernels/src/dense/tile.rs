@@ -5,6 +5,7 @@
 //! dimension loads two vectors of the panel and multiplies them with every row's number.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use super::format::Packing;
 use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
@@ -100,24 +101,28 @@ impl Tile {
     /// # Safety
     /// As for [`run`](Self::run).
     pub(crate) unsafe fn run_aside(mut self, level: Level, columns: usize, width: usize) {
-        let (mut out, mut residual, mut bias) = ([0.0; LARGEST], [0.0; LARGEST], [0.0; MOST_COLUMNS]);
+        // Zeros only where something is read that nobody writes.
+        let [mut out, mut residual] = [[MaybeUninit::<f32>::uninit(); LARGEST]; 2];
+        let mut bias = [0.0; MOST_COLUMNS];
         // SAFETY: the caller's promise, for the first `columns`; the places of our own are large enough.
         unsafe {
             if self.accumulate {
-                copy(self.out, self.stride, out.as_mut_ptr(), width, self.rows, columns);
+                out.fill(MaybeUninit::zeroed());
+                copy(self.out, self.stride, out.as_mut_ptr().cast(), width, self.rows, columns);
             }
             if !self.residual.is_null() {
-                copy(self.residual, self.residual_stride, residual.as_mut_ptr(), width, self.rows, columns);
-                (self.residual, self.residual_stride) = (residual.as_ptr(), width);
+                residual.fill(MaybeUninit::zeroed());
+                copy(self.residual, self.residual_stride, residual.as_mut_ptr().cast(), width, self.rows, columns);
+                (self.residual, self.residual_stride) = (residual.as_ptr().cast(), width);
             }
             if !self.bias.is_null() {
                 copy(self.bias, 0, bias.as_mut_ptr(), 0, 1, columns);
                 self.bias = bias.as_ptr();
             }
             let (to, stride) = (self.out, self.stride);
-            (self.out, self.stride) = (out.as_mut_ptr(), width);
+            (self.out, self.stride) = (out.as_mut_ptr().cast(), width);
             self.run(level);
-            copy(out.as_ptr(), width, to, stride, self.rows, columns);
+            copy(out.as_ptr().cast(), width, to, stride, self.rows, columns);
         }
     }
 }

@@ -1,7 +1,17 @@
 //! Memory for large operands.
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+mod lines;
+mod mapping;
+
 use std::cell::RefCell;
+
+pub(crate) use lines::Lines;
+
+/// The bytes of a page of memory, where it has the usual size.
+#[cfg(all(target_os = "linux", not(miri)))]
+const PAGE: usize = 4096;
+/// The bytes of a large page.
+const LARGE: usize = 2 << 20;
 
 /// So many zeros, in memory that the system is asked to map in large pages if it is large itself.
 ///
@@ -20,37 +30,9 @@ pub fn zeroed(len: usize) -> Vec<f32> {
     memory
 }
 
-/// A line of the cache. Vectors of a panel must not straddle two lines.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(crate) struct Line {
-    _numbers: [f32; LINE],
-}
-
-/// As [`zeroed`], for so many lines: nothing is written before the pages are asked for.
-///
-/// # Panics
-/// As [`zeroed`].
-pub(crate) fn zeroed_lines(count: usize) -> Vec<Line> {
-    let layout = Layout::array::<Line>(count).expect("so many lines do not fit the address space");
-    if count == 0 {
-        return Vec::new();
-    }
-    // SAFETY: the layout has a size, and is that of the vector; zeros are numbers.
-    let mut memory = unsafe {
-        let start = alloc_zeroed(layout).cast::<Line>();
-        if start.is_null() {
-            handle_alloc_error(layout);
-        }
-        Vec::from_raw_parts(start, count, count)
-    };
-    advise(&mut memory);
-    memory
-}
-
 thread_local! {
     /// Memory that nothing uses now, what was used last at the end.
-    static FREE: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Vec<Lines>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Lends memory for so many numbers, from a line of the cache on. It is the thread's, and lent again: what is in it has no
@@ -67,21 +49,20 @@ thread_local! {
 /// # Panics
 /// If so many do not fit the address space.
 pub fn scratch<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
-    let mut lines = take(len.div_ceil(LINE));
-    // SAFETY: a line is an array of numbers.
-    let result = f(unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) });
+    let mut lines = take(len);
+    let result = f(&mut lines.numbers_mut()[..len]);
     give_back(lines);
     result
 }
 
-/// Memory of at least so many lines that was used before; whoever takes it [gives it back](give_back).
-pub(crate) fn take(count: usize) -> Vec<Line> {
+/// Memory for at least so many numbers that was used before; whoever takes it [gives it back](give_back).
+pub(crate) fn take(len: usize) -> Lines {
     let lines = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
-    if lines.len() < count { zeroed_lines(count) } else { lines }
+    if lines.len() < len { Lines::zeroed(len) } else { lines }
 }
 
 /// Keeps memory for the thread's next use.
-pub(crate) fn give_back(lines: Vec<Line>) {
+pub(crate) fn give_back(lines: Lines) {
     FREE.with_borrow_mut(|free| free.push(lines));
 }
 
@@ -104,12 +85,8 @@ pub fn first_line(data: &[f32]) -> usize {
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
-fn advise<T>(memory: &mut Vec<T>) {
-    /// The bytes of a large page, where it has the usual size.
-    const LARGE: usize = 2 << 20;
-    /// The bytes of a page.
-    const PAGE: usize = 4096;
-    let bytes = memory.capacity() * size_of::<T>();
+fn advise(memory: &mut Vec<f32>) {
+    let bytes = memory.capacity() * size_of::<f32>();
     if bytes >= LARGE {
         let within = memory.as_ptr().addr() % PAGE;
         let start = memory.as_mut_ptr().cast::<u8>().wrapping_sub(within);
@@ -119,4 +96,4 @@ fn advise<T>(memory: &mut Vec<T>) {
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
-fn advise<T>(_: &mut Vec<T>) {}
+fn advise(_: &mut Vec<f32>) {}

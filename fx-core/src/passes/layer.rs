@@ -105,7 +105,7 @@ impl Layer {
             let weight = self.weight.snapshot();
             let scaled = move || {
                 let [scale, _] = factors();
-                scaled_rows(&weight(), &all(scale))
+                scaled_rows(weight(), &all(scale))
             };
             return Self { weight: Parameter::lazy(&self.weight.shape(), dtype, scaled), bias: Some(bias), ..self };
         }
@@ -165,14 +165,14 @@ impl Layer {
     }
 }
 
-/// An f32 weight with each row times a number, in one pass over memory.
-fn scaled_rows(weight: &Tensor, scale: &[f64]) -> Tensor {
-    let weight = weight.contiguous();
-    let numbers = weight.as_slice::<f32>().unwrap_or(&[]);
-    let len = (numbers.len() / scale.len().max(1)).max(1);
-    let mut scaled = Vec::with_capacity(numbers.len());
-    for (row, scale) in numbers.chunks_exact(len).zip(scale) {
-        scaled.extend(row.iter().map(|x| (f64::from(*x) * scale) as f32));
+/// An f32 weight with each row times a number, in its own memory if nobody else has it.
+fn scaled_rows(mut weight: Tensor, scale: &[f64]) -> Tensor {
+    let len = (weight.numel() / scale.len().max(1)).max(1);
+    if weight.unique_slice_mut::<f32>().is_none() {
+        weight = Tensor::from_vec(weight.shape(), weight.to_vec::<f32>());
     }
-    Tensor::from_vec(weight.shape(), scaled)
+    for (row, scale) in weight.unique_slice_mut::<f32>().unwrap_or_default().chunks_exact_mut(len).zip(scale) {
+        row.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
+    }
+    weight
 }

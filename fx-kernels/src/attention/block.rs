@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Kernel, Mask, Sizes, Vector};
 use crate::math::{self, Single};
-use crate::memory::{LINE, Line, give_back, take};
+use crate::memory::{LINE, Lines, give_back, take};
 use crate::rows::first as first_lanes;
 
 /// The keys that are packed at a time: with their values they stay in the second-level cache.
@@ -93,9 +93,9 @@ impl Kernel for Block<'_> {
 }
 
 /// Scratch memory, and the parts of these lengths that it has, each from a line of the cache on.
-fn parts(lens: [usize; 7]) -> (Vec<Line>, Parts) {
-    let mut memory = take(lens.iter().map(|len| len.div_ceil(LINE)).sum());
-    let mut next = memory.as_mut_ptr().cast::<f32>();
+fn parts(lens: [usize; 7]) -> (Lines, Parts) {
+    let mut memory = take(lens.iter().map(|len| len.next_multiple_of(LINE)).sum());
+    let mut next = memory.numbers_mut().as_mut_ptr();
     let [keys, values, scores, results, mask, highest, sums] = lens.map(|len| {
         let part = next;
         next = part.wrapping_add(len.next_multiple_of(LINE));

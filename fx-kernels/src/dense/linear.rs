@@ -6,7 +6,7 @@ use super::left::Left;
 use super::panels::{Matrices, Panels};
 use super::product::Product;
 use crate::gemm::Matrix;
-use crate::memory::Line;
+use crate::memory::Lines;
 use crate::simd::Level;
 
 /// The weights of a linear layer, packed: `y = x W^T`.
@@ -44,20 +44,29 @@ impl PackedLinear {
     /// # Panics
     /// If the processor does not have the level.
     pub fn at(level: Level, right: Matrix<'_, f32>, format: Format) -> Self {
-        Self::within(level, right, format, Vec::new())
+        Self::by(level, right, format, Panels::new)
     }
 
     /// As [`at`](Self::at), in memory that was used before, if there is enough of it.
-    pub(crate) fn within(level: Level, right: Matrix<'_, f32>, format: Format, memory: Vec<Line>) -> Self {
+    pub(crate) fn within(level: Level, right: Matrix<'_, f32>, format: Format, memory: Lines) -> Self {
+        Self::by(level, right, format, |format, matrices| Panels::within(memory, format, matrices))
+    }
+
+    fn by(
+        level: Level,
+        right: Matrix<'_, f32>,
+        format: Format,
+        pack: impl FnOnce((Level, Packing), &Matrices<'_>) -> Panels,
+    ) -> Self {
         let (data, [row, column]) = right.parts();
         let rows: Vec<usize> = (0..right.height()).map(|k| k * row).collect();
         let packing = Packing::of(format, level, data, right.height());
         let matrix = Matrices { data, groups: 1, distance: 0, rows: &rows, columns: right.width(), step: column };
-        Self { panels: Panels::within(memory, (level, packing), &matrix) }
+        Self { panels: pack((level, packing), &matrix) }
     }
 
     /// The memory, for others.
-    pub(crate) fn into_memory(self) -> Vec<Line> {
+    pub(crate) fn into_memory(self) -> Lines {
         self.panels.into_memory()
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::format::Packing;
-use crate::memory::{LINE, Line, scratch, zeroed_lines};
+use crate::memory::{Lines, scratch};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece};
 
@@ -13,7 +13,7 @@ use crate::threads::{Shared, for_each, for_each_piece};
 /// together, filled up with zeros to two vectors or, if they are single, to one.
 #[derive(Debug)]
 pub(crate) struct Panels {
-    lines: Vec<Line>,
+    lines: Lines,
     level: Level,
     lanes: usize,
     packing: Packing,
@@ -53,25 +53,30 @@ impl Panels {
     /// # Panics
     /// If an element lies outside their data.
     pub(crate) fn new(format: (Level, Packing), matrices: &Matrices<'_>) -> Self {
-        Self::within(Vec::new(), format, matrices)
+        Self::packed(Lines::together, format, matrices)
     }
 
     /// As [`new`](Self::new), in memory that was used before, if there is enough of it.
     ///
     /// # Panics
     /// As [`new`](Self::new).
-    pub(crate) fn within(mut lines: Vec<Line>, (level, packing): (Level, Packing), matrices: &Matrices<'_>) -> Self {
+    pub(crate) fn within(lines: Lines, format: (Level, Packing), matrices: &Matrices<'_>) -> Self {
+        Self::packed(|len| if lines.len() < len { Lines::zeroed(len) } else { lines }, format, matrices)
+    }
+
+    /// As [`new`](Self::new), in memory for so many words.
+    fn packed(
+        memory: impl FnOnce(usize) -> Lines,
+        (level, packing): (Level, Packing),
+        matrices: &Matrices<'_>,
+    ) -> Self {
         let Matrices { data, groups, distance, rows, columns, step } = *matrices;
         let (_, lanes) = tile_size(level);
         let steps = rows.len() / packing.rows();
-        let mut panels = Self { lines: Vec::new(), level, lanes, packing, groups, steps, columns };
+        let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps, columns };
         let (group, len) = (panels.group(), groups * panels.group());
-        let used = lines.len() >= len.div_ceil(LINE);
-        if !used {
-            lines = zeroed_lines(len.div_ceil(LINE));
-        }
-        // SAFETY: a line is an array of numbers.
-        let packed = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), len) };
+        let mut lines = memory(len);
+        let packed = &mut lines.numbers_mut()[..len];
         let in_order = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
         for_each_piece(packed, group, 16 * len, |index, packed| {
             let data = &data[index * distance..];
@@ -89,7 +94,7 @@ impl Panels {
                     }
                 };
                 if packing == Packing::Single {
-                    if used && source.columns < width {
+                    if source.columns < width {
                         panel.fill(0.0);
                     }
                     fill(panel);
@@ -118,13 +123,13 @@ impl Panels {
     ) -> Self {
         let (_, lanes) = tile_size(level);
         let packing = Packing::Single;
-        let mut panels = Self { lines: Vec::new(), level, lanes, packing, groups, steps: inner, columns };
+        let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps: inner, columns };
         let (group, len) = (panels.group(), groups * panels.group());
-        let mut lines = zeroed_lines(len.div_ceil(LINE));
-        let packed = Shared(lines.as_mut_ptr().cast::<f32>());
+        let mut lines = Lines::together(len);
+        let packed = Shared(lines.numbers_mut().as_mut_ptr());
         for_each(panels.count(), 16 * len, |index| {
             let (first, width) = (index * 2 * lanes, panels.width(index));
-            // SAFETY: a line is an array of numbers, and no two panels have one in common.
+            // SAFETY: there is memory for all panels, and no two have a place in common.
             let panel = |matrix: usize| unsafe {
                 std::slice::from_raw_parts_mut(packed.at(matrix * group + inner * first), inner * width)
             };
@@ -135,7 +140,7 @@ impl Panels {
     }
 
     /// The memory, for others.
-    pub(crate) fn into_memory(self) -> Vec<Line> {
+    pub(crate) fn into_memory(self) -> Lines {
         self.lines
     }
 
@@ -181,15 +186,13 @@ impl Panels {
 
     /// The bytes of memory in use.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(self.lines.as_slice())
+        size_of_val(self.lines.numbers())
     }
 
     /// One of a matrix's panels.
     pub(crate) fn panel(&self, group: usize, index: usize) -> Panel<'_> {
         let (first, width) = (index * 2 * self.lanes, self.width(index));
-        // SAFETY: a line is an array of numbers.
-        let data = unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast::<f32>(), self.lines.len() * LINE) };
-        let data = &data[group * self.group() + self.steps * first..][..self.steps * width];
+        let data = &self.lines.numbers()[group * self.group() + self.steps * first..][..self.steps * width];
         Panel { data, first, columns: width.min(self.columns - first), width }
     }
 

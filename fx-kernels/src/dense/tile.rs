@@ -61,7 +61,7 @@ pub(crate) struct Tile {
 
 /// Matrices that are multiplied with parts of the same rows.
 #[derive(Clone, Copy)]
-pub(crate) struct Matrices {
+pub(crate) struct Stack {
     /// How many there are.
     pub(crate) count: usize,
     /// How much further on in the rows the next one's part begins.
@@ -90,9 +90,9 @@ impl Tile {
     ///
     /// # Safety
     /// As for [`run`](Self::run), for all of them.
-    pub(crate) unsafe fn run_each(&self, level: Level, matrices: Matrices) {
+    pub(crate) unsafe fn run_each(&self, level: Level, stack: Stack) {
         debug_assert!(self.packing == Packing::Single);
-        dispatch(level, Each(self, matrices));
+        dispatch(level, Each(self, stack));
     }
 
     /// Computes the tile in memory of its own, and copies its first `columns` of `width` to their place; nothing is read
@@ -184,7 +184,7 @@ impl PairKernel for Run<'_, Dots> {
 }
 
 /// The computation of tiles of numbers.
-struct Each<'a>(&'a Tile, Matrices);
+struct Each<'a>(&'a Tile, Stack);
 
 impl Kernel for Each<'_> {
     type Elem = f32;
@@ -192,11 +192,10 @@ impl Kernel for Each<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let Self(job, matrices) = self;
-        for index in 0..matrices.count {
-            let offset = job.offset + index * matrices.offset;
-            let (panel, out) =
-                (job.panel.wrapping_add(index * matrices.panel), job.out.wrapping_add(index * matrices.out));
+        let Self(job, stack) = self;
+        for index in 0..stack.count {
+            let offset = job.offset + index * stack.offset;
+            let (panel, out) = (job.panel.wrapping_add(index * stack.panel), job.out.wrapping_add(index * stack.out));
             let job = Tile { offset, panel, out, ..*job };
             with_rows!(&job, V, Singles, narrow: job.narrow, 1 2 3 4 5 6 7 8 9 10 11 12);
         }

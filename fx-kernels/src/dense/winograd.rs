@@ -19,7 +19,7 @@ use super::format::Packing;
 use super::left::{Left, Windows};
 use super::panels::{Panels, Source, tile_size};
 use super::product::Product;
-use super::tile::{MOST_ROWS, Matrices, Tile};
+use super::tile::{MOST_ROWS, Stack, Tile};
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
@@ -37,7 +37,6 @@ const MEMORY: usize = 1024 * 1024;
 /// Transformed weights: for each place a matrix, with a row for each input and a column for each output.
 #[derive(Debug)]
 pub(crate) struct Winograd {
-    level: Level,
     panels: Panels,
 }
 
@@ -79,7 +78,7 @@ impl Winograd {
             });
             finite.fetch_and(all, Ordering::Relaxed);
         });
-        finite.into_inner().then_some(Self { level, panels })
+        finite.into_inner().then_some(Self { panels })
     }
 
     /// The algorithm: the size of the tiles.
@@ -166,7 +165,10 @@ impl Winograd {
         let (count, work) = (tiles.len(), 8 * N * N * tiles.len());
         let part = |piece: usize| tiles.start + piece * MOST_ROWS..tiles.end.min(tiles.start + (piece + 1) * MOST_ROWS);
         for_each_piece(transformed, MOST_ROWS * strides[0], work * inputs, |piece, to| {
-            dispatch(self.level, Enter::<M, N> { windows, tiles: part(piece), channels: inputs, to, gap: GAP });
+            dispatch(
+                self.panels.level(),
+                Enter::<M, N> { windows, tiles: part(piece), channels: inputs, to, gap: GAP },
+            );
         });
         if self.stays() {
             self.products(count, transformed, sums);
@@ -177,7 +179,7 @@ impl Winograd {
         for_each(count.div_ceil(MOST_ROWS), work * outputs, |piece| {
             for tile in part(piece) {
                 let sums = &sums[(tile - tiles.start) * strides[1]..][..N * N * outputs];
-                leave.tile::<M, N>(self.level, tile, sums, || self.direct::<M, N>(&pixels(windows, tile)));
+                leave.tile::<M, N>(self.panels.level(), tile, sums, || self.direct::<M, N>(&pixels(windows, tile)));
             }
         });
     }
@@ -217,7 +219,7 @@ impl Winograd {
                 let (count, offset, out) = (panels.groups(), panels.steps(), panels.columns());
                 // SAFETY: a row has as many numbers as all matrices have rows, and sums for all columns (seen above), which
                 // fill panels.
-                unsafe { tile.run_each(level, Matrices { count, offset, panel: panels.group(), out }) };
+                unsafe { tile.run_each(level, Stack { count, offset, panel: panels.group(), out }) };
             }
         }
     }

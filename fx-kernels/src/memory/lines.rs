@@ -48,6 +48,7 @@ impl Lines {
         if layout.size() >= LARGE
             && let Some(mapping) = Mapping::new(layout.size())
         {
+            mapping.take(0..layout.size());
             return Self { start: mapping.start().cast(), count, mapping: Some(Arc::new(mapping)) };
         }
         if count == 0 {
@@ -78,6 +79,7 @@ impl Lines {
             },
         };
         *next = (Arc::downgrade(&mapping), taken + bytes);
+        mapping.take(taken..taken + bytes);
         // SAFETY: so many bytes of the mapping are left (just seen), and nobody else gets them.
         let start = unsafe { mapping.start().add(taken) }.cast();
         Self { start, count, mapping: Some(mapping) }

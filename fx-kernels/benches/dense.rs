@@ -133,9 +133,10 @@ fn conv(
     }
 }
 
-/// The convolutions of ResNet-50 (version 1.5) and of MobileNetV2.
+/// The convolutions of ResNet-50 (version 1.5), of MobileNetV2, and some with few channels.
 fn convolutions() -> Vec<Layer> {
     let mut layers = vec![conv("resnet50", 1, 1, 224, 3, 64, 7, 2, 1)];
+    layers.extend([conv("digits", 4, 1, 8, 16, 16, 3, 1, 1), conv("few channels", 1, 1, 32, 32, 32, 3, 1, 1)]);
     let stages =
         [(56, 64, 64, 256, 3, 1), (56, 256, 128, 512, 4, 2), (28, 512, 256, 1024, 6, 2), (14, 1024, 512, 2048, 3, 2)];
     for batch in [1, 8] {

@@ -2,8 +2,8 @@
 //!
 //! Waking a thread takes some 20 microseconds, as long as many a loop. So the pool's threads that helped with one loop look
 //! out for the next one for a while, and the thread that has it does its parts, and never waits for one that sleeps. That
-//! is for a caller that is alone; where there are several, all of them go through the pool's queue, so that there are
-//! never many more threads at work than it has.
+//! is for a caller that is alone; where there are several, the others go through the pool's queue, so that beside the
+//! pool's threads at most one is at work.
 
 use std::any::Any;
 use std::cell::UnsafeCell;

@@ -161,11 +161,8 @@ impl Context {
         each: &mut dyn FnMut(usize, &Step),
     ) -> Result<Arg<Tensor>> {
         for (index, step) in plan.steps.iter().enumerate() {
-            // A value is large: it is made where it stays.
-            match self.value(step, &mut args) {
-                Ok(value) => self.registers[step.into] = Some(value),
-                Err(error) => return Err(locate(error, &plan.graph, step.node)),
-            }
+            let value = self.value(step, &mut args).map_err(|error| locate(error, &plan.graph, step.node))?;
+            self.registers[step.into] = Some(value);
             for register in &step.frees {
                 self.registers[*register] = None;
             }

@@ -8,7 +8,7 @@ use super::format::{Format, Packing};
 use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::panels::{Matrices, Panels};
-use super::product::Product;
+use super::product::{Product, SMALL_PANELS};
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
 use crate::simd::{Level, has_pairs};
@@ -43,8 +43,8 @@ pub enum Algorithm {
     /// Winograd's F(2x2, 3x3) for windows of 3 by 3, with 16 products instead of 36 for each 2 by 2 pixels: its weights are
     /// 16/9 times as large.
     Winograd2,
-    /// Winograd's F(4x4, 3x3), with 36 products instead of 144 for each 4 by 4 pixels: its rounding errors are about twice
-    /// those of the definition, its weights four times as large.
+    /// Winograd's F(4x4, 3x3), with 36 products instead of 144 for each 4 by 4 pixels: its rounding errors are about three
+    /// times those of the direct algorithm, its weights four times as large.
     Winograd4,
 }
 
@@ -136,7 +136,7 @@ impl ConvShape {
         let Self { inputs, outputs, .. } = *self;
         let tiles = |side: usize| images * output.map(|size| size.div_ceil(side)).iter().product::<usize>();
         let products = |rows: usize, weights: usize| {
-            let kept = weights * inputs * outputs <= Winograd::KEPT;
+            let kept = weights * inputs * outputs <= SMALL_PANELS;
             weights * inputs * outputs * if kept { rows } else { rows.max(READ) }
         };
         let tiled = |side: usize| {

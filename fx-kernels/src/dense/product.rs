@@ -29,7 +29,7 @@ const BLOCK: usize = 160 * 1024;
 /// The numbers of the left operand in a block that stays in the cache beside panels and results.
 const SMALL_BLOCK: usize = 32 * 1024;
 /// The numbers of panels that stay in the cache beside all else.
-const SMALL_PANELS: usize = 40 * 1024;
+pub(crate) const SMALL_PANELS: usize = 40 * 1024;
 /// The pointers to the left operand in a block.
 const POINTERS: usize = 16 * 1024;
 /// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.

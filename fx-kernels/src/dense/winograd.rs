@@ -18,7 +18,7 @@ use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::left::{Left, Windows};
 use super::panels::{Panels, Source, tile_size};
-use super::product::Product;
+use super::product::{Product, SMALL_PANELS};
 use super::tile::{MOST_ROWS, Stack, Tile};
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
@@ -41,9 +41,6 @@ pub(crate) struct Winograd {
 }
 
 impl Winograd {
-    /// The numbers of weights that stay in the cache beside all else.
-    pub(crate) const KEPT: usize = 40 * 1024;
-
     /// Whether a convolution can be computed so.
     pub(crate) fn fits(shape: &ConvShape) -> bool {
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
@@ -186,7 +183,7 @@ impl Winograd {
 
     /// Whether the weights stay in the cache beside all else.
     fn stays(&self) -> bool {
-        self.panels.bytes() <= Self::KEPT * size_of::<f32>()
+        self.panels.bytes() <= SMALL_PANELS * size_of::<f32>()
     }
 
     /// The products of some tiles with weights that stay in the cache: without all that is done for others.

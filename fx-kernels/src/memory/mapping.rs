@@ -11,6 +11,7 @@ pub(super) struct Mapping {
     start: NonNull<u8>,
     len: usize,
     /// Whether large pages are asked for.
+    #[cfg(all(target_os = "linux", not(miri)))]
     large: bool,
 }
 

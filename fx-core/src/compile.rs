@@ -6,8 +6,10 @@
 
 mod build;
 mod kernels;
+mod known;
 mod layout;
 mod memory;
+mod packs;
 mod plan;
 mod print;
 mod profile;
@@ -23,7 +25,7 @@ use crate::interpreter::Inputs;
 use crate::module::{Buffer, Entry, Parameter, StateEpoch, Training, entries, state_epoch};
 use crate::passes;
 use crate::tensor::{DType, Tensor};
-use kernels::Packs;
+use packs::Packs;
 
 pub use plan::Plan;
 pub use profile::{Profile, StepProfile};

@@ -7,6 +7,7 @@ mod call;
 mod deep;
 mod demand;
 mod dynamic;
+mod make;
 mod state;
 mod state_dict;
 mod visit;
@@ -18,6 +19,7 @@ pub use deep::deep_copy;
 pub(crate) use deep::is_copying;
 #[doc(hidden)]
 pub use demand::{FieldType, LeafForward, NoStructure, RefusedStatics, StaticsFrom, Structure, leaf, unawaited};
+pub(crate) use make::Make;
 pub use state::{Buffer, Parameter, Training};
 pub(crate) use state::{StateEpoch, state_epoch};
 pub use state_dict::{StateDict, StateDictExt};

@@ -11,6 +11,7 @@ pub mod kind;
 mod read;
 mod shape;
 pub mod table;
+mod view;
 mod wide;
 
 /// Declares the families: their files, their rows, and the supertraits that they make.
@@ -66,6 +67,7 @@ families! {
 
 #[doc(inline)]
 pub use function::{Definition, Effect, Function, Source, Style, Tolerance};
+pub(crate) use view::is_view;
 
 /// A family of ops.
 #[derive(Debug)]

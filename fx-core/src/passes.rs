@@ -60,7 +60,6 @@ mod memory;
 mod roofline;
 mod shape_prop;
 mod timeline;
-mod view;
 
 pub use compare::{Difference, bisect, compare, minimize, prefix};
 pub use cost::{Cost, CostReport, NodeCost, cost};

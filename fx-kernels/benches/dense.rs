@@ -7,7 +7,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear, run_chain};
+use fx_kernels::dense::{
+    Algorithm, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear, Weight, run_chain,
+};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{num_threads, set_num_threads};
 use fx_kernels::{Matrix, peak_flops};
@@ -109,7 +111,8 @@ fn conv(
         Ok("winograd4") => Algorithm::Winograd4,
         _ => shape.algorithm(batch, output, Format::F32),
     };
-    let layer = PackedConv::with(&numbers(outputs * inputs / groups * k * k), shape, algorithm, Format::F32);
+    let layer =
+        PackedConv::with(Weight::Numbers(&numbers(outputs * inputs / groups * k * k)), shape, algorithm, Format::F32);
     let (x, bias) = (numbers(batch * size * size * inputs), numbers(outputs));
     let mut out = vec![0.0; batch * output[0] * output[1] * outputs];
     Layer {

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use fx_kernels::attention::{Mask, Sizes, Strides, attention};
 use fx_kernels::copy::{copy, gather};
-use fx_kernels::dense::Format;
+use fx_kernels::dense::{Format, Weight};
 use fx_kernels::elementwise::{Binary, Chain, Operand, Place, Step, Unary, binary, unary};
 use fx_kernels::recurrent::{Cell, PackedCell, Steps};
 use fx_kernels::rows::{Affine, Input, Reduction, Softmax, group_norm, layer_norm, reduce, rms_norm, softmax};
@@ -240,7 +240,7 @@ fn recurrent(cases: &mut Vec<Case>) {
     for (name, cell) in [("lstm", Cell::Lstm), ("gru", Cell::Gru)] {
         for (hidden, batch) in [(128, 1), (512, 1), (512, 16)] {
             let width = cell.gates() * hidden;
-            let packed = PackedCell::new(cell, &numbers(width * hidden), hidden, Format::F32);
+            let packed = PackedCell::new(cell, Weight::Numbers(&numbers(width * hidden)), hidden, Format::F32);
             let input = numbers(STEPS * batch * width);
             let (mut h, mut c) = (vec![0.0; batch * hidden], vec![0.0; batch * hidden]);
             let name = format!("{name} {STEPS} steps of {batch}x{hidden}");

@@ -19,6 +19,7 @@ mod product;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod weight;
 mod window;
 mod winograd;
 
@@ -29,3 +30,4 @@ pub use format::Format;
 pub use images::{Images, Layout};
 pub use linear::PackedLinear;
 pub use pool::{Divisor, Pool, PoolShape};
+pub use weight::Weight;

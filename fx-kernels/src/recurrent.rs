@@ -7,8 +7,7 @@ mod gates;
 #[cfg(test)]
 mod tests;
 
-use crate::dense::{Epilogue, Format, PackedLinear, Residual};
-use crate::gemm::Matrix;
+use crate::dense::{Epilogue, Format, PackedLinear, Residual, Weight};
 use crate::memory::scratch;
 use crate::simd::Level;
 use crate::threads::alone;
@@ -42,9 +41,8 @@ impl PackedCell {
     ///
     /// # Panics
     /// If the weight has another length.
-    pub fn new(cell: Cell, weight: &[f32], hidden: usize, format: Format) -> Self {
-        let matrix = Matrix::rows(weight, cell.gates() * hidden, hidden).t();
-        Self { cell, weight: PackedLinear::from_matrix(matrix, format), hidden }
+    pub fn new(cell: Cell, weight: Weight<'_>, hidden: usize, format: Format) -> Self {
+        Self { cell, weight: PackedLinear::with(weight, cell.gates() * hidden, hidden, format), hidden }
     }
 
     /// The type in which the weights are kept.

@@ -2,51 +2,35 @@
 
 use std::sync::{Arc, Mutex};
 
+use fx_kernels::dense::Format;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::kernels::{Copy, Kernel, Known, Lowered, Packs, Site, Wanted, lower};
+use super::kernels::{Copy, Kernel, Lowered, Site, Wanted, lower};
+use super::known::{Known, Stored};
 use super::layout::Layout;
 use super::memory::assign;
+use super::packs::Packs;
 use super::plan::{Action, Form, Plan, Source, Step};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId, Opcode};
 use crate::graph_module::{GraphModule, no_such};
 use crate::interpreter::locate;
-use crate::ops::{Effect, Function, functions as ops};
+use crate::ops::{Effect, Function, fallible, functions as ops, is_view};
 use crate::tensor::{DType, Tensor};
 use crate::value::Meta;
-
-/// Functions that may give another layout of the same elements.
-const VIEWS: &[Function] = &[
-    ops::reshape,
-    ops::view,
-    ops::flatten,
-    ops::unflatten,
-    ops::squeeze,
-    ops::unsqueeze,
-    ops::permute,
-    ops::transpose,
-    ops::movedim,
-    ops::expand,
-    ops::expand_as,
-    ops::broadcast_to,
-    ops::narrow,
-    ops::select,
-    ops::diagonal,
-    ops::getitem,
-    ops::contiguous,
-    ops::chunk,
-    ops::split,
-    ops::unbind,
-];
 
 /// The most elements of a result that is computed once, when the plan is made.
 const MOST_KNOWN: usize = 1 << 20;
 
 /// Plans a module for arguments of these forms.
 pub(super) fn plan(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Result<Plan> {
+    // Weights are read here, of which some may be in a file that is no longer what it was.
+    fallible::scope(|| build(module, args, packs))?
+}
+
+fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Result<Plan> {
     let graph = module.graph();
     let mut builder =
         Builder { module, args, packs, values: FxHashMap::default(), steps: Vec::new(), inputs: 0, work: (0, 0) };
@@ -105,7 +89,8 @@ impl Builder<'_> {
                 let state = self.module.state();
                 if let Some(parameter) = state.parameters.get(name) {
                     let meta = Arg::Value(Meta::tensor(parameter.shape(), parameter.dtype()));
-                    return Ok(Held { place: Arg::Value(Known::Parameter(parameter.clone())), meta });
+                    let place = Arg::Value(Known::Parameter(Stored::whole(parameter.clone())));
+                    return Ok(Held { place, meta });
                 }
                 let buffer = state.buffers.get(name).ok_or_else(|| no_such(node.op(), name))?;
                 Ok(known(Arg::Value(buffer.tensor())))
@@ -146,8 +131,10 @@ impl Builder<'_> {
             return Ok(known(immediate));
         }
         let found = element(function, &args)
+            .or_else(|| view_of_state(function, &args, &kwargs))
             .or_else(|| fold(function, &args, &kwargs, &meta))
             .or_else(|| self.view(id, function, &args, &kwargs))
+            .or_else(|| self.embedding(id, node, function, &args, &meta))
             .or_else(|| self.lowered(id, function, &args, &kwargs, &meta));
         let place = found.unwrap_or_else(|| {
             let action = Action::Call { function, args: sources(&args), kwargs: kwargs.map(&mut source) };
@@ -178,7 +165,7 @@ impl Builder<'_> {
         kwargs: &Kwargs<Known>,
     ) -> Option<Arg<Known>> {
         let Some(Arg::Value(Known::Value(from, register))) = args.first() else { return None };
-        if !VIEWS.contains(&function) || function.effect() != Effect::Pure || from.numel() == 0 {
+        if !is_layout(function) || from.numel() == 0 {
             return None;
         }
         // Rows of images whose channels lie last, say, are a view of a copy in order.
@@ -193,6 +180,32 @@ impl Builder<'_> {
             let action = Action::View { from: register, offset: *offset };
             Known::Value(layout.clone(), self.step(id, action, Some(layout.clone())))
         }))
+    }
+
+    /// An embedding whose weight is that of a linear layer too: it reads what is packed for that, so that the weight need not
+    /// be kept beside it.
+    fn embedding(
+        &mut self,
+        id: NodeId,
+        node: &Node,
+        function: Function,
+        args: &[Arg<Known>],
+        meta: &Arg<Meta>,
+    ) -> Option<Arg<Known>> {
+        let (Some(Arg::Value(Known::Value(_, indices))), Some(Arg::Value(weight))) = (args.first(), args.get(1)) else {
+            return None;
+        };
+        let graph = self.module.graph();
+        let read = *node.args().get(1).filter(|_| function == ops::embedding)?.as_value()?;
+        let is_layer = |user: &Node| {
+            let is_linear = user.function().is_some_and(|f| f == ops::linear || f == ops::linear_pointwise);
+            is_linear && user.args().get(1).and_then(Arg::as_value) == Some(&read)
+        };
+        let is_tied = graph[read].users().any(|user| is_layer(&graph[user]));
+        let weight = weight.weight().filter(|_| is_tied).and_then(|_| self.packs.linear(weight, true))?;
+        let layout = single(meta).filter(|_| weight.format() == Format::F32)?;
+        let register = self.step(id, Action::Embedding { weight, indices: *indices }, Some(layout.clone()));
+        Some(place(register, Some(layout)))
     }
 
     /// A call for which there is a kernel.
@@ -336,6 +349,18 @@ fn element(function: Function, args: &[Arg<Known>]) -> Option<Arg<Known>> {
     (function == ops::getitem).then(|| items.get(usize::try_from(index).ok()?).cloned())?
 }
 
+/// Whether a function may give another layout of the same elements.
+fn is_layout(function: Function) -> bool {
+    is_view(function) || function == ops::contiguous
+}
+
+/// A call that only looks at a parameter in other ways, which is not read for that.
+fn view_of_state(function: Function, args: &[Arg<Known>], kwargs: &Kwargs<Known>) -> Option<Arg<Known>> {
+    let Some(Arg::Value(Known::Parameter(stored))) = args.first() else { return None };
+    let result = is_layout(function).then(|| viewed(function, stored.layout(), args, kwargs))??;
+    Some(result.map(&mut |(layout, offset)| Known::Parameter(stored.view(layout.clone(), *offset))))
+}
+
 /// The results of a call whose first argument lies so, each with its offset in it, if they are views of it.
 fn viewed(
     function: Function,
@@ -346,7 +371,7 @@ fn viewed(
     let example = from.example();
     let mut first = Some(example.clone());
     let mut data = |known: &Known| match known {
-        Known::Value(..) => first.take().ok_or(()),
+        Known::Value(..) | Known::Parameter(_) => first.take().ok_or(()),
         known => known.constant().ok_or(()),
     };
     let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
@@ -359,7 +384,7 @@ fn viewed(
 /// The result of a call all of whose arguments are known, if it is a view of them or small.
 fn fold(function: Function, args: &[Arg<Known>], kwargs: &Kwargs<Known>, meta: &Arg<Meta>) -> Option<Arg<Known>> {
     let is_small = bytes_of(meta) <= MOST_KNOWN * DType::F32.size();
-    if function.effect() != Effect::Pure || !(is_small || VIEWS.contains(&function)) {
+    if function.effect() != Effect::Pure || !(is_small || is_layout(function)) {
         return None;
     }
     let mut data = |known: &Known| known.constant().ok_or(());
@@ -398,7 +423,7 @@ fn layouts(meta: &Arg<Meta>) -> Option<SmallVec<[Layout; 1]>> {
 fn source(known: &Known) -> Source {
     match known {
         Known::Constant(tensor) => Source::Constant(tensor.clone()),
-        Known::Parameter(parameter) => Source::Constant(parameter.tensor()),
+        Known::Parameter(stored) => Source::Constant(stored.kept()),
         Known::Value(_, register) | Known::Opaque(register) => Source::Register(*register),
     }
 }

@@ -12,20 +12,18 @@ mod product;
 mod recurrent;
 
 use std::fmt;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use fx_kernels::dense::{Algorithm, ConvShape, Format, PackedConv, PackedLinear};
-use fx_kernels::recurrent::{Cell, PackedCell};
-use rustc_hash::FxHashMap;
+use fx_kernels::dense::Format;
 use smallvec::SmallVec;
 
+use super::known::Known;
 use super::layout::Layout;
+use super::packs::Packs;
 use crate::arg::{Arg, Kwargs};
-use crate::module::Parameter;
 use crate::ops::kind::Kind;
 use crate::ops::{Function, functions as ops};
-use crate::tensor::{DType, Dims, Tensor, view};
+use crate::tensor::{DType, Dims, Tensor};
 use crate::value::Meta;
 
 use conv::Convs;
@@ -57,19 +55,6 @@ pub(super) trait Kernel: Send + Sync {
     fn after(&self, _before: &dyn Kernel) -> Option<Arc<dyn Kernel>> {
         None
     }
-}
-
-/// What a plan knows of an argument before a run.
-#[derive(Clone)]
-pub(super) enum Known {
-    /// All of it.
-    Constant(Tensor),
-    /// All of it, when it is read; one that was not made before need not be kept once it is packed.
-    Parameter(Parameter),
-    /// How it lies, and the register that it will be in.
-    Value(Layout, usize),
-    /// The register alone.
-    Opaque(usize),
 }
 
 /// A call, as far as it is known before a run.
@@ -192,130 +177,6 @@ impl<'a> Site<'a> {
             Some(arg) => K::read(&arg.try_map(&mut |_| Err(())).ok()?),
         }
     }
-}
-
-impl Known {
-    /// The shape of an f32 tensor that is known.
-    fn weight(&self) -> Option<Dims> {
-        let (dtype, shape) = match self {
-            Known::Constant(tensor) => (tensor.dtype(), Dims::from_slice(tensor.shape())),
-            Known::Parameter(parameter) => (parameter.dtype(), Dims::from_vec(parameter.shape())),
-            Known::Value(..) | Known::Opaque(_) => return None,
-        };
-        (dtype == DType::F32).then_some(shape)
-    }
-
-    /// The tensor, if it is known.
-    pub(super) fn constant(&self) -> Option<Tensor> {
-        match self {
-            Known::Constant(tensor) => Some(tensor.clone()),
-            Known::Parameter(parameter) => Some(parameter.tensor()),
-            Known::Value(..) | Known::Opaque(_) => None,
-        }
-    }
-
-    /// Which weight it is.
-    fn place(&self) -> Option<Place> {
-        match self {
-            Known::Constant(tensor) => Some((tensor.storage_id(), tensor.offset(), Dims::from_slice(tensor.strides()))),
-            Known::Parameter(parameter) => Some((parameter.id(), 0, Dims::new())),
-            Known::Value(..) | Known::Opaque(_) => None,
-        }
-    }
-
-    /// What is made of the tensor, which need not be kept.
-    ///
-    /// # Panics
-    /// If it is not known.
-    fn read<P>(&self, pack: impl FnOnce(&Tensor) -> P) -> P {
-        match self {
-            Known::Constant(tensor) => pack(tensor),
-            Known::Parameter(parameter) => pack(&parameter.peek()),
-            Known::Value(..) | Known::Opaque(_) => unreachable!("invariant: the weight has a place"),
-        }
-    }
-
-    /// The tensor, contiguous, if it is known and in f32.
-    fn single(&self) -> Option<Tensor> {
-        self.constant().filter(|tensor| tensor.dtype() == DType::F32).map(|tensor| tensor.contiguous())
-    }
-}
-
-/// Weights that were packed, by the tensor that they come from: plans for other shapes share them.
-pub(super) struct Packs {
-    /// The type that they are kept in where the kernel can.
-    format: Format,
-    convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
-    /// With whether the weight is transposed.
-    linears: Cache<(Place, bool), PackedLinear>,
-    cells: Cache<(Place, Cell), PackedCell>,
-}
-
-/// Which weight: by the parameter, or by storage, offset and strides.
-type Place = (usize, usize, Dims);
-
-/// What was packed, with what a key names, so that nothing else gets its name.
-struct Cache<K, P>(Mutex<FxHashMap<K, (Known, Arc<P>)>>);
-
-impl<K, P> Default for Cache<K, P> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<K: Eq + Hash, P> Cache<K, P> {
-    fn get(&self, key: K, named: Known, pack: impl FnOnce() -> P) -> Arc<P> {
-        let mut packs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&packs.entry(key).or_insert_with(|| (named, Arc::new(pack()))).1)
-    }
-
-    fn bytes(&self, of: impl Fn(&P) -> usize) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(|(_, pack)| of(pack)).sum()
-    }
-}
-
-impl Packs {
-    pub(super) fn new(format: Format) -> Self {
-        Self { format, convs: Cache::default(), linears: Cache::default(), cells: Cache::default() }
-    }
-
-    /// The weight of a convolution in f32, for so many images of a size; None if it is not known.
-    fn conv(&self, weight: &Known, shape: ConvShape, batch: usize, size: [usize; 2]) -> Option<Arc<PackedConv>> {
-        let by = shape.algorithm(batch, shape.output(size), self.format);
-        let pack = |tensor: &Tensor| PackedConv::with(elements(&tensor.contiguous()), shape, by, self.format);
-        Some(self.convs.get((weight.place()?, shape, by), weight.clone(), || weight.read(pack)))
-    }
-
-    /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
-    /// is not known.
-    fn linear(&self, weight: &Known, transposed: bool) -> Option<Arc<PackedLinear>> {
-        let pack = |tensor: &Tensor| {
-            let right = if transposed { view::transpose(tensor, 0, 1) } else { tensor.clone() };
-            let (shape, strides) = (right.shape(), right.strides());
-            let matrix = fx_kernels::Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
-            PackedLinear::from_matrix(matrix, self.format)
-        };
-        Some(self.linears.get((weight.place()?, transposed), weight.clone(), || weight.read(pack)))
-    }
-
-    /// The weight of a recurrent layer's state in f32; None if it is not known.
-    fn cell(&self, cell: Cell, weight: &Known) -> Option<Arc<PackedCell>> {
-        let pack =
-            |tensor: &Tensor| PackedCell::new(cell, elements(&tensor.contiguous()), tensor.shape()[1], self.format);
-        Some(self.cells.get((weight.place()?, cell), weight.clone(), || weight.read(pack)))
-    }
-
-    /// The bytes of all packed weights.
-    pub(super) fn bytes(&self) -> usize {
-        self.convs.bytes(PackedConv::bytes)
-            + self.linears.bytes(PackedLinear::bytes)
-            + self.cells.bytes(PackedCell::bytes)
-    }
-}
-
-/// The elements of a tensor in row-major order.
-fn elements(tensor: &Tensor) -> &[f32] {
-    tensor.as_slice().unwrap_or(&[])
 }
 
 /// Says in what weights are kept, if they are rounded.

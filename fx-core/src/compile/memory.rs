@@ -127,7 +127,7 @@ impl Step {
         match &self.action {
             Action::Input(_) => {}
             Action::Kernel { operands, .. } => operands.iter().for_each(|register| f(*register)),
-            Action::View { from, .. } => f(*from),
+            Action::View { from: register, .. } | Action::Embedding { indices: register, .. } => f(*register),
             Action::Call { args, kwargs, .. } | Action::Module { args, kwargs, .. } => {
                 args.iter().for_each(|arg| arg.for_each(&mut read));
                 kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut read));

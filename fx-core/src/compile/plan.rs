@@ -3,17 +3,19 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fx_kernels::dense::PackedLinear;
 use fx_kernels::memory::{LINE, first_line, zeroed};
 use smallvec::SmallVec;
 
-use super::kernels::{Kernel, Packs};
+use super::kernels::Kernel;
 use super::layout::Layout;
+use super::packs::Packs;
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId};
 use crate::interpreter::locate;
 use crate::module::Module;
-use crate::ops::Function;
+use crate::ops::{Function, places};
 use crate::tensor::{Buffer, DType, Dims, Tensor};
 
 /// A model made ready to run on inputs of one form: the shapes and element types of its tensors, and its other inputs.
@@ -69,6 +71,8 @@ pub(super) enum Action {
     Kernel { kernel: Arc<dyn Kernel>, operands: SmallVec<[usize; 4]>, in_place: Option<usize>, buffer: usize },
     /// Another layout of the same elements.
     View { from: usize, offset: usize },
+    /// An embedding by a packed weight, of the indices in a register.
+    Embedding { weight: Arc<PackedLinear>, indices: usize },
     /// An op as it is.
     Call { function: Function, args: Vec<Arg<Source>>, kwargs: Kwargs<Source> },
     /// A module as it is.
@@ -187,6 +191,15 @@ impl Context {
                 Some(Arg::Value(tensor)) => Ok(Arg::Value(tensor.aside(&layout.shape, &layout.strides, *offset))),
                 _ => Err(missing()),
             },
+            (Action::Embedding { weight, indices }, Some(layout)) => match &self.registers[*indices] {
+                Some(Arg::Value(indices)) => {
+                    let places = places(indices, weight.outputs())?;
+                    let mut rows = vec![0.0; layout.numel()];
+                    weight.rows(&mut rows, &places);
+                    Ok(Arg::Value(Tensor::from_vec(&layout.shape, rows)))
+                }
+                _ => Err(missing()),
+            },
             (Action::Call { function, args, kwargs }, layout) => {
                 let (args, kwargs) = self.arguments(args, kwargs)?;
                 function.eval(&args, &kwargs).map(|result| laid(result, layout.as_ref()))
@@ -195,7 +208,7 @@ impl Context {
                 let (args, kwargs) = self.arguments(args, kwargs)?;
                 module.call_tensor(args, &kwargs).map(|result| laid(result, layout.as_ref()))
             }
-            (Action::Kernel { .. } | Action::View { .. }, None) => Err(missing()),
+            (Action::Kernel { .. } | Action::View { .. } | Action::Embedding { .. }, None) => Err(missing()),
         }
     }
 

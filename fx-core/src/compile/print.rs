@@ -15,6 +15,7 @@ impl Step {
             Action::Input(index) => format!("input {index}"),
             Action::Kernel { kernel, .. } => kernel.describe(),
             Action::View { .. } => "view".to_owned(),
+            Action::Embedding { weight, .. } => format!("embedding {} of {}", weight.inputs(), weight.outputs()),
             Action::Call { function, .. } => format!("op {function}"),
             Action::Module { module, .. } => format!("module {}", module.type_name()),
         }

@@ -9,7 +9,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::graph::{Graph, Node, NodeArg, Opcode, Owner};
 use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries, is_copying};
-use crate::tensor::Tensor;
+use crate::tensor::{DType, Tensor};
 
 /// A map from paths, in the order of insertion.
 pub type StateMap<T> = IndexMap<String, T, FxBuildHasher>;
@@ -144,6 +144,19 @@ impl State {
             }
         }
         used
+    }
+
+    /// The bytes of all parameters and buffers, those of modules too.
+    pub fn bytes(&self) -> usize {
+        let bytes = |shape: Vec<usize>, dtype: DType| shape.iter().product::<usize>() * dtype.size();
+        let of = |parameter: &Parameter| bytes(parameter.shape(), parameter.dtype());
+        let below = self.modules.values().flat_map(|module| entries(&**module)).map(|(_, entry)| match entry {
+            Entry::Parameter(parameter) => of(parameter),
+            Entry::Buffer(buffer) => bytes(buffer.shape(), buffer.dtype()),
+            _ => 0,
+        });
+        let buffers = self.buffers.values().map(|buffer| bytes(buffer.shape(), buffer.dtype()));
+        below.chain(self.parameters.values().map(of)).chain(buffers).sum()
     }
 
     /// All parameters and buffers, those of modules too, by path.

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use super::deep::handle;
+use super::make::{Like, Make};
 use crate::error::{Error, ErrorKind, Result};
+use crate::ops::fallible;
 use crate::tensor::{DType, Dims, Tensor};
 use crate::value::{Call, Callee, Value};
 
@@ -35,25 +37,10 @@ impl StateEpoch {
     }
 }
 
-/// How a tensor is made; it is the same each time.
-pub(crate) type Make = Arc<dyn Fn() -> Tensor + Send + Sync>;
-
 /// A tensor, or how it is made when it is first asked for.
 enum Content {
     Made(Tensor),
-    Lazy(OnceLock<Tensor>, Make),
-}
-
-impl Content {
-    fn lazy(shape: &[usize], dtype: DType, make: impl Fn() -> Tensor + Send + Sync + 'static) -> Self {
-        let wanted = Dims::from_slice(shape);
-        let make = move || {
-            let made = make();
-            assert_eq!(made.shape(), &*wanted, "a tensor is made with the shape that it was said to have");
-            made.to_dtype(dtype)
-        };
-        Self::Lazy(OnceLock::new(), Arc::new(make))
-    }
+    Lazy(Arc<Like>),
 }
 
 /// A tensor that other handles of the same module share, and that can be replaced by one like it.
@@ -65,47 +52,59 @@ struct Cell {
 }
 
 impl Cell {
-    fn new(shape: &[usize], dtype: DType, content: Content) -> Self {
+    fn of(tensor: Tensor) -> Self {
+        let content = RwLock::new(Content::Made(tensor.clone()));
+        Self { shape: Dims::from_slice(tensor.shape()), dtype: tensor.dtype(), content, version: AtomicU64::new(0) }
+    }
+
+    fn lazy(shape: &[usize], dtype: DType, make: Arc<dyn Make>) -> Self {
         let shape = Dims::from_slice(shape);
+        let content = Content::Lazy(Arc::new(Like { shape: shape.clone(), dtype, make }));
         Self { shape, dtype, content: RwLock::new(content), version: AtomicU64::new(0) }
     }
 
-    fn of(tensor: Tensor) -> Self {
-        Self::new(tensor.shape(), tensor.dtype(), Content::Made(tensor.clone()))
+    /// Another cell that starts as this one is.
+    fn copy(&self) -> Self {
+        let content = match &*self.content() {
+            Content::Made(tensor) => Content::Made(tensor.clone()),
+            Content::Lazy(make) => Content::Lazy(Arc::clone(make)),
+        };
+        Self { shape: self.shape.clone(), content: RwLock::new(content), version: AtomicU64::new(0), ..*self }
     }
 
-    fn get(&self) -> Tensor {
-        let made = match &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
-            Content::Made(tensor) => return tensor.clone(),
-            Content::Lazy(made, make) => made.get_or_init(&**make).clone(),
+    fn content(&self) -> RwLockReadGuard<'_, Content> {
+        self.content.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self) -> Result<Tensor> {
+        if let Content::Made(tensor) = &*self.content() {
+            return Ok(tensor.clone());
+        }
+        let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
+        let made = match &*content {
+            Content::Made(tensor) => return Ok(tensor.clone()),
+            Content::Lazy(make) => make.tensor()?,
         };
         // What it was made from can go.
-        let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
-        match &*content {
-            Content::Made(tensor) => tensor.clone(),
-            Content::Lazy(..) => {
-                *content = Content::Made(made.clone());
-                made
-            }
-        }
+        *content = Content::Made(made.clone());
+        Ok(made)
     }
 
-    /// The tensor, which is not kept if it was not made before.
-    fn peek(&self) -> Tensor {
-        match &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
-            Content::Made(tensor) => tensor.clone(),
-            Content::Lazy(made, make) => made.get().cloned().unwrap_or_else(&**make),
-        }
+    /// The tensor. One that cannot be made is an error of the calls that are running; without any this panics.
+    #[track_caller]
+    fn get_or_fail(&self) -> Tensor {
+        self.get().unwrap_or_else(|error| {
+            assert!(fallible::is_open(), "{error}");
+            fallible::note(error);
+            Tensor::filled(&*self.shape, 0.0, self.dtype)
+        })
     }
 
     /// What gives the tensor as it is now, also after another was set; one that was not made is not kept.
-    fn snapshot(&self) -> Make {
-        match &*self.content.read().unwrap_or_else(PoisonError::into_inner) {
-            Content::Made(tensor) => {
-                let tensor = tensor.clone();
-                Arc::new(move || tensor.clone())
-            }
-            Content::Lazy(_, make) => Arc::clone(make),
+    fn snapshot(&self) -> Arc<dyn Make> {
+        match &*self.content() {
+            Content::Made(tensor) => Arc::new(tensor.clone()),
+            Content::Lazy(make) => Arc::<Like>::clone(make),
         }
     }
 
@@ -133,7 +132,7 @@ macro_rules! state {
         impl Clone for $State {
             #[doc = concat!("Another handle of the same ", $what, ".")]
             fn clone(&self) -> Self {
-                Self(handle(&self.0, |cell| Cell::of(cell.get())))
+                Self(handle(&self.0, Cell::copy))
             }
         }
 
@@ -154,11 +153,28 @@ macro_rules! state {
                 dtype: DType,
                 make: impl Fn() -> Tensor + Send + Sync + 'static,
             ) -> Self {
-                Self(Arc::new(Cell::new(shape, dtype, Content::lazy(shape, dtype, make))))
+                Self::made_by(shape, dtype, Arc::new(make))
+            }
+
+            /// As [`lazy`](Self::lazy).
+            pub(crate) fn made_by(shape: &[usize], dtype: DType, make: Arc<dyn Make>) -> Self {
+                Self(Arc::new(Cell::lazy(shape, dtype, make)))
             }
 
             #[doc = concat!("The ", $what, "'s tensor.")]
+            ///
+            /// # Panics
+            /// If it is read from a file now, and cannot be.
+            #[track_caller]
             pub fn tensor(&self) -> Tensor {
+                self.0.get_or_fail()
+            }
+
+            #[doc = concat!("The ", $what, "'s tensor.")]
+            ///
+            /// # Errors
+            /// If it is read from a file now, and cannot be.
+            pub(crate) fn try_tensor(&self) -> Result<Tensor> {
                 self.0.get()
             }
 
@@ -211,18 +227,22 @@ state! {
 }
 impl Parameter {
     /// Replaces the tensor, for all handles, by one of the same shape that is made when it is first read.
-    pub(crate) fn set_lazy(&self, make: impl Fn() -> Tensor + Send + Sync + 'static) {
-        self.0.replace(Content::lazy(&self.0.shape, self.0.dtype, make));
-    }
-
-    /// The tensor, which is not kept if it was not made before.
-    pub(crate) fn peek(&self) -> Tensor {
-        self.0.peek()
+    pub(crate) fn set_lazy(&self, make: impl Make + 'static) {
+        let like = Like { shape: self.0.shape.clone(), dtype: self.0.dtype, make: Arc::new(make) };
+        self.0.replace(Content::Lazy(Arc::new(like)));
     }
 
     /// What gives the tensor as it is now, also after another was set; one that was not made is not kept.
-    pub(crate) fn snapshot(&self) -> Make {
+    pub(crate) fn snapshot(&self) -> Arc<dyn Make> {
         self.0.snapshot()
+    }
+
+    /// What gives some rows of a tensor that was not made, without making it, if there is such a way.
+    pub(crate) fn by_rows(&self) -> Option<Arc<dyn Make>> {
+        match &*self.0.content() {
+            Content::Lazy(make) if make.is_by_rows() => Some(Arc::<Like>::clone(make)),
+            _ => None,
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! State dicts: all parameters and buffers by their paths.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Entry, Module, entries};
+use super::{Entry, Make, Module, entries};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tensor::{Archive, Tensor, save_safetensors};
 
@@ -111,11 +112,30 @@ fn load_file(module: &dyn Module, path: &Path) -> Result<()> {
         if let Entry::Parameter(parameter) = entry
             && waits(entry)
         {
-            let (archive, name) = (Arc::clone(&archive), name.clone());
-            parameter.set_lazy(move || archive.tensor(&name).unwrap_or_else(|error| panic!("{error}")));
+            parameter.set_lazy(InFile { archive: Arc::clone(&archive), name: name.clone() });
         }
     }
     Ok(())
+}
+
+/// A tensor of a file.
+struct InFile {
+    archive: Arc<Archive>,
+    name: String,
+}
+
+impl Make for InFile {
+    fn tensor(&self) -> Result<Tensor> {
+        self.archive.tensor(&self.name)
+    }
+
+    fn is_by_rows(&self) -> bool {
+        true
+    }
+
+    fn read_rows(&self, rows: &Range<usize>, to: &mut [f32]) -> Result<()> {
+        self.archive.read_rows(&self.name, rows, to)
+    }
 }
 
 fn set(entry: &Entry<'_>, tensor: &Tensor) -> Result<()> {

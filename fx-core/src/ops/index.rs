@@ -8,6 +8,7 @@ mod infer;
 mod order;
 mod scatter;
 
+pub(crate) use eval::places;
 use super::Tolerance;
 use super::cost;
 use super::kind::{self, Encode};

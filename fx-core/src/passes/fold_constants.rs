@@ -9,7 +9,7 @@ use crate::graph::{Graph, NodeArg, NodeId, NodeMap, Opcode};
 use crate::graph_module::{GraphModule, State};
 use crate::interpreter::Interpreter;
 use crate::module::Buffer;
-use crate::ops::Effect;
+use crate::ops::{Effect, is_view};
 use crate::tensor::Tensor;
 use crate::value::Meta;
 
@@ -44,7 +44,7 @@ impl Constants {
 /// # Errors
 /// If a constant cannot be computed.
 pub fn fold_constants(module: &mut GraphModule) -> Result<usize> {
-    fold_if(module, |_| Ok(true))
+    fold_if(module, |_, _| true, |_| Ok(true))
 }
 
 /// As [`fold_constants`], and gives the constant part; None if there is none.
@@ -52,18 +52,18 @@ pub fn fold_constants(module: &mut GraphModule) -> Result<usize> {
 /// # Errors
 /// As [`fold_constants`].
 pub fn split_constants(module: &mut GraphModule) -> Result<Option<Constants>> {
-    split_if(module, |_| Ok(true))
+    split_if(module, |_, _| true, |_| Ok(true))
 }
 
-/// As [`fold_constants`], but folds nothing if the constants take more than `limit` bytes beyond those of the state that
-/// they are computed from.
+/// As [`fold_constants`], but leaves views of state, which take no time and for which the state is not read, and folds
+/// nothing if the constants take more than `limit` bytes beyond those of the state that they are computed from.
 ///
 /// # Errors
 /// As [`fold_constants`].
 pub fn fold_constants_within(module: &mut GraphModule, limit: usize) -> Result<usize> {
-    fold_if(module, |part| {
-        let state = part.state_dict();
-        let read: usize = state.values().map(|tensor| tensor.numel() * tensor.dtype().size()).sum();
+    let costs_time = |graph: &Graph, id| !is_view_of_state(graph, id);
+    fold_if(module, costs_time, |part| {
+        let read = part.state().bytes();
         let mut written = 0_usize;
         Interpreter::<Meta>::new(part).run(Vec::new())?.for_each(&mut |meta| {
             written = written.saturating_add(match meta {
@@ -76,19 +76,34 @@ pub fn fold_constants_within(module: &mut GraphModule, limit: usize) -> Result<u
     })
 }
 
-/// Splits the constant part off if `accept` accepts it, and counts the calls that went. Reads come and go.
-fn fold_if(module: &mut GraphModule, accept: impl FnOnce(&GraphModule) -> Result<bool>) -> Result<usize> {
+/// Whether a call gives a view of a parameter or buffer.
+fn is_view_of_state(graph: &Graph, id: NodeId) -> bool {
+    let node = &graph[id];
+    let of_state = |from: &NodeId| graph[*from].op() == Opcode::GetAttr || is_view_of_state(graph, *from);
+    node.function().is_some_and(is_view) && node.args().first().and_then(Arg::as_value).is_some_and(of_state)
+}
+
+/// Splits the constant part off as [`split_if`], and counts the calls that went. Reads come and go.
+fn fold_if(
+    module: &mut GraphModule,
+    is_wanted: impl Fn(&Graph, NodeId) -> bool,
+    accept: impl FnOnce(&GraphModule) -> Result<bool>,
+) -> Result<usize> {
     let calls = |module: &GraphModule| module.graph().nodes().filter(|(_, node)| node.op() != Opcode::GetAttr).count();
     let before = calls(module);
-    split_if(module, accept)?;
+    split_if(module, is_wanted, accept)?;
     Ok(before - calls(module))
 }
 
-/// Splits the constant part off if `accept` accepts it.
-fn split_if(module: &mut GraphModule, accept: impl FnOnce(&GraphModule) -> Result<bool>) -> Result<Option<Constants>> {
+/// Splits the constants that are wanted off, with all that they are computed from, if `accept` accepts that part.
+fn split_if(
+    module: &mut GraphModule,
+    is_wanted: impl Fn(&Graph, NodeId) -> bool,
+    accept: impl FnOnce(&GraphModule) -> Result<bool>,
+) -> Result<Option<Constants>> {
     module.edit_with_state(|graph, state| {
         let constants = constant_nodes(graph, state);
-        let is_call = |id: &NodeId| graph[*id].op() != Opcode::GetAttr;
+        let is_call = |id: &NodeId| graph[*id].op() != Opcode::GetAttr && is_wanted(graph, *id);
         let is_needed = |id: &NodeId| graph[*id].users().any(|user| !constants.contains(&user));
         let order: Vec<_> = graph.node_ids().into_iter().filter(|id| constants.contains(id)).collect();
         let results: Vec<_> = order.iter().copied().filter(|id| is_call(id) && is_needed(id)).collect();

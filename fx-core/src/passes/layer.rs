@@ -3,11 +3,14 @@
 mod affine;
 
 use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
 
 use crate::arg::Arg;
+use crate::error::Result;
 use crate::graph::{Graph, NodeArg, NodeId, Opcode};
 use crate::graph_module::State;
-use crate::module::Parameter;
+use crate::module::{Make, Parameter};
 use crate::ops::{self, Function};
 use crate::prelude::*;
 pub(crate) use affine::Affine;
@@ -102,12 +105,10 @@ impl Layer {
                     old.iter().zip(&scale).zip(&shift).map(|((old, scale), shift)| old * scale + shift).collect();
                 Tensor::from_vec([outputs], bias).to_dtype(dtype)
             });
-            let weight = self.weight.snapshot();
-            let scaled = move || {
-                let [scale, _] = factors();
-                scaled_rows(weight(), &all(scale))
-            };
-            return Self { weight: Parameter::lazy(&self.weight.shape(), dtype, scaled), bias: Some(bias), ..self };
+            let scale =
+                LazyLock::new(Box::new(move || all(factors().into_iter().next().unwrap_or_default())) as Numbers);
+            let scaled = Arc::new(Scaled { weight: self.weight.snapshot(), scale });
+            return Self { weight: Parameter::made_by(&self.weight.shape(), dtype, scaled), bias: Some(bias), ..self };
         }
         let [first, second] = [self.weight.shape()[0] as i64, self.weight.shape()[1] as i64];
         // A transposed convolution has the outputs of each group in its second dimension.
@@ -165,14 +166,40 @@ impl Layer {
     }
 }
 
-/// An f32 weight with each row times a number, in its own memory if nobody else has it.
-fn scaled_rows(mut weight: Tensor, scale: &[f64]) -> Tensor {
-    let len = (weight.numel() / scale.len().max(1)).max(1);
-    if weight.unique_slice_mut::<f32>().is_none() {
-        weight = Tensor::from_vec(weight.shape(), weight.to_vec::<f32>());
+/// Numbers that are computed when they are first asked for.
+type Numbers = Box<dyn FnOnce() -> Vec<f64> + Send>;
+
+/// An f32 weight with each row times a number.
+struct Scaled {
+    weight: Arc<dyn Make>,
+    scale: LazyLock<Vec<f64>, Numbers>,
+}
+
+impl Make for Scaled {
+    /// In its own memory if nobody else has it.
+    fn tensor(&self) -> Result<Tensor> {
+        let mut weight = self.weight.tensor()?;
+        if weight.unique_slice_mut::<f32>().is_none() {
+            weight = Tensor::from_vec(weight.shape(), weight.to_vec::<f32>());
+        }
+        scale_rows(weight.unique_slice_mut::<f32>().unwrap_or_default(), &self.scale);
+        Ok(weight)
     }
-    for (row, scale) in weight.unique_slice_mut::<f32>().unwrap_or_default().chunks_exact_mut(len).zip(scale) {
+
+    fn is_by_rows(&self) -> bool {
+        self.weight.is_by_rows()
+    }
+
+    fn read_rows(&self, rows: &Range<usize>, to: &mut [f32]) -> Result<()> {
+        self.weight.read_rows(rows, to)?;
+        scale_rows(to, &self.scale[rows.clone()]);
+        Ok(())
+    }
+}
+
+fn scale_rows(rows: &mut [f32], scale: &[f64]) {
+    let len = (rows.len() / scale.len().max(1)).max(1);
+    for (row, scale) in rows.chunks_exact_mut(len).zip(scale) {
         row.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
     }
-    weight
 }

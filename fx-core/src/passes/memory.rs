@@ -11,10 +11,10 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use super::view::is_view;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId, Opcode};
 use crate::graph_module::GraphModule;
+use crate::ops::is_view;
 use crate::text::{si, table};
 use crate::value::Meta;
 use schedule::check_order;

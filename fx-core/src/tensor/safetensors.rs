@@ -1,13 +1,13 @@
 //! Reading and writing safetensors files (<https://github.com/huggingface/safetensors>).
 
+mod archive;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::io::{self, Read};
+use std::path::Path;
 
 use half::{bf16, f16};
 use indexmap::IndexMap;
@@ -15,6 +15,7 @@ use safetensors::tensor::{Dtype, Metadata, View};
 
 use super::{DType, Element, Tensor, dispatch};
 use crate::error::{Error, ErrorKind, Result};
+pub(crate) use archive::Archive;
 
 /// Reads all tensors of a file, in the order in which their data lies there.
 ///
@@ -132,56 +133,6 @@ fn read(source: &mut impl Read, len: u64) -> Result<(IndexMap<String, Tensor>, H
         tensors.insert(name, stored.read(source)?);
     }
     Ok((tensors, metadata))
-}
-
-/// A file whose tensors are read one by one, when they are asked for.
-pub(crate) struct Archive {
-    path: PathBuf,
-    entries: IndexMap<String, Stored>,
-    file: Mutex<File>,
-    /// The file's length and when it was changed last, as it was opened.
-    stamp: (u64, Option<SystemTime>),
-}
-
-impl Archive {
-    /// Reads the header of a file.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        let (mut file, len) = open(path)?;
-        let Contents { entries, .. } = Contents::read(&mut file, len).map_err(|error| named(path, &error))?;
-        let stamp = stamp(&file).map_err(|error| named(path, &error.into()))?;
-        Ok(Self { path: path.to_owned(), entries, file: Mutex::new(file), stamp })
-    }
-
-    /// The shape of each tensor.
-    pub(crate) fn shapes(&self) -> impl Iterator<Item = (&str, &[usize])> {
-        self.entries.iter().map(|(name, stored)| (name.as_str(), stored.shape.as_slice()))
-    }
-
-    /// Reads a tensor.
-    ///
-    /// # Errors
-    /// If there is none of the name, or the file cannot be read or was written since it was opened.
-    pub(crate) fn tensor(&self, name: &str) -> Result<Tensor> {
-        let read = || {
-            let stored = self.entries.get(name).ok_or_else(|| Error::not_found("no such tensor"))?;
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-            if stamp(&file)? != self.stamp {
-                let message = "the file was written after it was loaded; load it again, or whole: \
-                               `model.load_state_dict(&load_safetensors(path)?)`";
-                return Err(Error::new(ErrorKind::Io, message));
-            }
-            file.seek(SeekFrom::Start(stored.start))?;
-            stored.read(&mut *file)
-        };
-        read().map_err(|error| {
-            named(&self.path, &Error::new(error.kind(), format!("the tensor `{name}`: {}", error.message())))
-        })
-    }
-}
-
-fn stamp(file: &File) -> io::Result<(u64, Option<SystemTime>)> {
-    let metadata = file.metadata()?;
-    Ok((metadata.len(), metadata.modified().ok()))
 }
 
 /// Writes tensors to a file, beside it first and then renamed, so that it is never half-written.

@@ -15,8 +15,8 @@ impl Value for Tensor {
                 function.call(&call.args, &call.kwargs).map_err(|error| error.at_caller(call.location))
             }
             Callee::Module(_, forward) => forward(),
-            Callee::Parameter(parameter) => Ok(Arg::Value(parameter.tensor())),
-            Callee::Buffer(buffer) => Ok(Arg::Value(buffer.tensor())),
+            Callee::Parameter(parameter) => parameter.try_tensor().map(Arg::Value),
+            Callee::Buffer(buffer) => buffer.try_tensor().map(Arg::Value),
             Callee::Constant(tensor) => Ok(Arg::Value(tensor.clone())),
         }
     }

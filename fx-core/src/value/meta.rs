@@ -118,8 +118,8 @@ impl Value for Meta {
                 function.infer(&call.args, &call.kwargs).map_err(|error| error.at_caller(call.location))
             }
             Callee::Module(_, forward) => forward(),
-            Callee::Parameter(parameter) => Ok(Arg::Value(Meta::from(&parameter.tensor()))),
-            Callee::Buffer(buffer) => Ok(Arg::Value(Meta::from(&buffer.tensor()))),
+            Callee::Parameter(parameter) => Ok(Arg::Value(Meta::tensor(parameter.shape(), parameter.dtype()))),
+            Callee::Buffer(buffer) => Ok(Arg::Value(Meta::tensor(buffer.shape(), buffer.dtype()))),
             Callee::Constant(tensor) => Ok(Arg::Value(Meta::from(tensor))),
         }
     }

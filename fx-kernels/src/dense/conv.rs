@@ -9,6 +9,7 @@ use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::panels::{Matrices, Panels};
 use super::product::{Product, SMALL_PANELS};
+use super::weight::Weight;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
 use crate::simd::{Level, has_pairs};
@@ -173,7 +174,7 @@ impl PackedConv {
     /// # Panics
     /// If the weight has another length, or the groups do not divide the channels.
     pub fn new(weight: &[f32], shape: ConvShape) -> Self {
-        Self::with(weight, shape, Algorithm::Direct, Format::F32)
+        Self::with(Weight::Numbers(weight), shape, Algorithm::Direct, Format::F32)
     }
 
     /// As [`new`](Self::new), for an algorithm; one that the shape or the weight is not made for gives way to the direct
@@ -182,7 +183,7 @@ impl PackedConv {
     ///
     /// # Panics
     /// As [`new`](Self::new).
-    pub fn with(weight: &[f32], shape: ConvShape, algorithm: Algorithm, format: Format) -> Self {
+    pub fn with(weight: Weight<'_>, shape: ConvShape, algorithm: Algorithm, format: Format) -> Self {
         Self::at(Level::detect(), weight, shape, algorithm, format)
     }
 
@@ -190,14 +191,15 @@ impl PackedConv {
     ///
     /// # Panics
     /// If the processor does not have the level.
-    pub fn at(level: Level, weight: &[f32], shape: ConvShape, algorithm: Algorithm, format: Format) -> Self {
+    pub fn at(level: Level, weight: Weight<'_>, shape: ConvShape, algorithm: Algorithm, format: Format) -> Self {
         let ConvShape { inputs, outputs, kernel, groups, .. } = shape;
         assert!(
             groups > 0 && inputs % groups == 0 && outputs % groups == 0,
             "{groups} groups do not divide {inputs} and {outputs} channels"
         );
         let (channels, filters, taps) = (inputs / groups, outputs / groups, kernel[0] * kernel[1]);
-        assert_eq!(weight.len(), outputs * channels * taps, "the weight does not have the convolution's shape");
+        let step = channels * taps;
+        weight.check(outputs, step);
         let winograd = match Winograd::fits(&shape) {
             true => Winograd::new(level, weight, algorithm, inputs, outputs),
             false => None,
@@ -205,16 +207,17 @@ impl PackedConv {
         let weights = if let Some(winograd) = winograd {
             Weights::Winograd(winograd)
         } else if shape.is_depthwise() {
-            Weights::Depthwise((0..weight.len()).map(|i| weight[i % inputs * taps + i / inputs]).collect())
+            let by_tap =
+                |numbers: &[f32]| (0..inputs * taps).map(|i| numbers[i % inputs * taps + i / inputs]).collect();
+            Weights::Depthwise(weight.with_rows(0..outputs, step, by_tap))
         } else {
             // The taps of a window one after the other, each with all channels.
             let rows: Vec<usize> =
                 (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
             // Lines of a window have an odd number of numbers, mostly, and are few.
             let format = if shape.has_short_pixels() { Format::F32 } else { format };
-            let (packing, step) = (Packing::of(format, level, weight, channels), channels * taps);
-            let matrices =
-                Matrices { data: weight, groups, distance: filters * step, rows: &rows, columns: filters, step };
+            let packing = Packing::of(format, level, channels, |is_such| weight.all(outputs, step, is_such));
+            let matrices = Matrices { weight, groups, distance: filters * step, rows: &rows, columns: filters, step };
             let panels = Panels::new((level, packing), &matrices);
             if shape.has_short_pixels() { Weights::Lines(panels) } else { Weights::Groups(panels) }
         };

@@ -33,13 +33,14 @@ pub(crate) enum Packing {
 impl Packing {
     /// How weights are packed whose columns are made of runs of this length, each with numbers of the left operand that lie
     /// side by side.
-    pub(crate) fn of(format: Format, level: Level, weight: &[f32], run: usize) -> Self {
+    /// `fits` says whether all numbers of the weight are such.
+    pub(crate) fn of(format: Format, level: Level, run: usize, fits: impl FnOnce(fn(f32) -> bool) -> bool) -> Self {
         match format {
             // Rows come in twos.
             _ if !run.is_multiple_of(2) => Self::Single,
             Format::Bf16 if has_pairs(level) => Self::Pairs,
             Format::Bf16 => Self::Bf16,
-            Format::F16 if weight.iter().all(|x| f16::from_f32(*x).is_finite() || !x.is_finite()) => Self::F16,
+            Format::F16 if fits(|x| f16::from_f32(x).is_finite() || !x.is_finite()) => Self::F16,
             Format::F16 | Format::F32 => Self::Single,
         }
     }

@@ -5,6 +5,7 @@ use super::format::{Format, Packing};
 use super::left::Left;
 use super::panels::{Matrices, Panels};
 use super::product::Product;
+use super::weight::Weight;
 use crate::gemm::Matrix;
 use crate::memory::Lines;
 use crate::simd::Level;
@@ -30,24 +31,50 @@ impl PackedLinear {
     /// # Panics
     /// If the weight has another length.
     pub fn new(weight: &[f32], outputs: usize, inputs: usize) -> Self {
-        Self::from_matrix(Matrix::rows(weight, outputs, inputs).t(), Format::F32)
+        Self::with(Weight::Numbers(weight), outputs, inputs, Format::F32)
+    }
+
+    /// As [`new`](Self::new), in a format. With an odd number of inputs the weight is kept as it is.
+    ///
+    /// ```
+    /// use fx_kernels::dense::{Epilogue, Format, PackedLinear, Weight};
+    ///
+    /// // Row `i` is all `i`.
+    /// let read = |rows: std::ops::Range<usize>, numbers: &mut [f32]| {
+    ///     rows.zip(numbers.chunks_exact_mut(2)).for_each(|(row, numbers)| numbers.fill(row as f32));
+    /// };
+    /// let layer = PackedLinear::with(Weight::Rows(&read), 3, 2, Format::F32);
+    /// let mut y = [0.0; 3];
+    /// layer.run(&mut y, 3, &[1.0, 10.0], 2, 1, &Epilogue::default());
+    /// assert_eq!(y, [0.0, 11.0, 22.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn with(weight: Weight<'_>, outputs: usize, inputs: usize, format: Format) -> Self {
+        Self::at(Level::detect(), weight, outputs, inputs, format)
+    }
+
+    /// As [`with`](Self::with), for instructions of the given level.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new), and if the processor does not have the level.
+    pub fn at(level: Level, weight: Weight<'_>, outputs: usize, inputs: usize, format: Format) -> Self {
+        weight.check(outputs, inputs);
+        let rows: Vec<usize> = (0..inputs).collect();
+        let packing = Packing::of(format, level, inputs, |is_such| weight.all(outputs, inputs, is_such));
+        let matrix = Matrices { weight, groups: 1, distance: 0, rows: &rows, columns: outputs, step: inputs };
+        Self { panels: Panels::new((level, packing), &matrix) }
     }
 
     /// Packs the right operand of a product, `inputs` rows of `outputs` numbers, in a format. With an odd number of inputs it
     /// is kept as it is.
     pub fn from_matrix(right: Matrix<'_, f32>, format: Format) -> Self {
-        Self::at(Level::detect(), right, format)
+        Self::by(Level::detect(), right, format, Panels::new)
     }
 
-    /// As [`from_matrix`](Self::from_matrix), for instructions of the given level.
-    ///
-    /// # Panics
-    /// If the processor does not have the level.
-    pub fn at(level: Level, right: Matrix<'_, f32>, format: Format) -> Self {
-        Self::by(level, right, format, Panels::new)
-    }
-
-    /// As [`at`](Self::at), in memory that was used before, if there is enough of it.
+    /// As [`from_matrix`](Self::from_matrix), for instructions of the given level, in memory that was used before, if there
+    /// is enough of it.
     pub(crate) fn within(level: Level, right: Matrix<'_, f32>, format: Format, memory: Lines) -> Self {
         Self::by(level, right, format, |format, matrices| Panels::within(memory, format, matrices))
     }
@@ -60,8 +87,9 @@ impl PackedLinear {
     ) -> Self {
         let (data, [row, column]) = right.parts();
         let rows: Vec<usize> = (0..right.height()).map(|k| k * row).collect();
-        let packing = Packing::of(format, level, data, right.height());
-        let matrix = Matrices { data, groups: 1, distance: 0, rows: &rows, columns: right.width(), step: column };
+        let packing = Packing::of(format, level, right.height(), |is_such| data.iter().all(|x| is_such(*x)));
+        let weight = Weight::Numbers(data);
+        let matrix = Matrices { weight, groups: 1, distance: 0, rows: &rows, columns: right.width(), step: column };
         Self { panels: pack((level, packing), &matrix) }
     }
 
@@ -88,6 +116,31 @@ impl PackedLinear {
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
         self.panels.bytes()
+    }
+
+    /// Copies rows of the weight, which are as long as an input, to where they are wanted one after the other: an embedding
+    /// by the same weight.
+    ///
+    /// ```
+    /// use fx_kernels::dense::PackedLinear;
+    ///
+    /// let layer = PackedLinear::new(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3, 2);
+    /// let mut rows = [0.0; 4];
+    /// layer.rows(&mut rows, &[2, 0]);
+    /// assert_eq!(rows, [5.0, 6.0, 1.0, 2.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If the weight is not kept in f32, does not have a row, or the rows have another length.
+    pub fn rows(&self, out: &mut [f32], rows: &[usize]) {
+        assert_eq!(self.format(), Format::F32, "what is rounded has no rows");
+        assert_eq!(out.len(), rows.len() * self.inputs(), "the rows have another length");
+        for (out, row) in out.chunks_exact_mut(self.inputs().max(1)).zip(rows) {
+            assert!(*row < self.outputs(), "the weight has {} rows, not {row}", self.outputs());
+            let panel = self.panels.panel(0, row / (2 * self.panels.lanes()));
+            let column = panel.data.iter().skip(row - panel.first).step_by(panel.width);
+            out.iter_mut().zip(column).for_each(|(to, x)| *to = *x);
+        }
     }
 
     /// Applies the layer to `rows` rows of `input` that are `input_stride` apart, into rows that are `stride` apart.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::format::Packing;
+use super::weight::Weight;
 use crate::memory::{Lines, scratch};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece};
@@ -23,10 +24,11 @@ pub(crate) struct Panels {
     columns: usize,
 }
 
-/// Matrices where they lie: element `(k, j)` of matrix `g` is `data[g * distance + rows[k] + j * step]`.
+/// Matrices of a weight: element `(k, j)` of matrix `g` is number `g * distance + rows[k] + j * step`. Where the weight is
+/// read row by row, a column is a row of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrices<'a> {
-    pub(crate) data: &'a [f32],
+    pub(crate) weight: Weight<'a>,
     pub(crate) groups: usize,
     pub(crate) distance: usize,
     pub(crate) rows: &'a [usize],
@@ -70,7 +72,7 @@ impl Panels {
         (level, packing): (Level, Packing),
         matrices: &Matrices<'_>,
     ) -> Self {
-        let Matrices { data, groups, distance, rows, columns, step } = *matrices;
+        let Matrices { groups, rows, columns, step, .. } = *matrices;
         let (_, lanes) = tile_size(level);
         let steps = rows.len() / packing.rows();
         let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps, columns };
@@ -79,34 +81,29 @@ impl Panels {
         let packed = &mut lines.numbers_mut()[..len];
         let in_order = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
         for_each_piece(packed, group, 16 * len, |index, packed| {
-            let data = &data[index * distance..];
-            for_each_piece(packed, steps * 2 * lanes, 16 * group, |index, panel| {
-                let (first, width) = (index * 2 * lanes, panels.width(index));
-                let source =
-                    Source { data: &data[(first * step).min(data.len())..], step, columns: width.min(columns - first) };
-                let fill = |panel: &mut [f32]| {
+            for_each_piece(packed, steps * 2 * lanes, 16 * group, |panel, packed| {
+                let (first, width) = (panel * 2 * lanes, panels.width(panel));
+                let own = width.min(columns - first);
+                let fill = |data: &[f32], packed: &mut [f32]| {
+                    let source = Source { data, step, columns: own };
+                    if own < width {
+                        packed.fill(0.0);
+                    }
                     if step == 1 {
-                        source.copy(rows, panel, width);
+                        source.copy(rows, packed, width);
                     } else if in_order && !rows.is_empty() {
-                        source.transpose(rows[0]..rows[0] + rows.len(), panel, width);
+                        source.transpose(rows[0]..rows[0] + rows.len(), packed, width);
                     } else {
-                        source.gather(rows, panel, width);
+                        source.gather(rows, packed, width);
                     }
                 };
-                if packing == Packing::Single {
-                    if source.columns < width {
-                        panel.fill(0.0);
-                    }
-                    fill(panel);
-                } else {
-                    scratch(rows.len() * width, |numbers| {
-                        if source.columns < width {
-                            numbers.fill(0.0);
-                        }
-                        fill(numbers);
-                        packing.pack(numbers, panel, width, lanes);
-                    });
-                }
+                matrices.with_columns(index, first..first + own, |data| match packing {
+                    Packing::Single => fill(data, packed),
+                    _ => scratch(rows.len() * width, |numbers| {
+                        fill(data, numbers);
+                        packing.pack(numbers, packed, width, lanes);
+                    }),
+                });
             });
         });
         panels.lines = lines;
@@ -205,6 +202,19 @@ impl Panels {
     fn width(&self, index: usize) -> usize {
         let narrow = self.packing == Packing::Single && self.columns - index * 2 * self.lanes <= self.lanes;
         if narrow { self.lanes } else { 2 * self.lanes }
+    }
+}
+
+impl Matrices<'_> {
+    /// The numbers from some columns of a matrix on.
+    fn with_columns<R>(&self, group: usize, columns: Range<usize>, f: impl FnOnce(&[f32]) -> R) -> R {
+        match self.weight {
+            Weight::Numbers(data) => f(&data[(group * self.distance + columns.start * self.step).min(data.len())..]),
+            Weight::Rows(_) => {
+                let before = group * self.columns;
+                self.weight.with_rows(before + columns.start..before + columns.end, self.step, f)
+            }
+        }
     }
 }
 

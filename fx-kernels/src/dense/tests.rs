@@ -1,5 +1,7 @@
 //! Every level and many shapes, against the definitions in f64.
 
+use std::ops::Range;
+
 use super::*;
 use crate::Level;
 use crate::elementwise::Unary;
@@ -51,7 +53,7 @@ fn linear_layers() {
         let (x, w, bias, residual) =
             (numbers(m * (k + 3), 1), numbers(n * k, 2), numbers(n, 3), numbers(m * (n + 1), 4));
         for level in Level::available() {
-            let layer = PackedLinear::at(level, Matrix::rows(&w, n, k).t(), Format::F32);
+            let layer = PackedLinear::at(level, Weight::Numbers(&w), n, k, Format::F32);
             for case in 0..8 {
                 let epilogue = following(case, &bias, &residual, n + 1);
                 let mut out = vec![0.25; m * (n + 2)];
@@ -80,7 +82,7 @@ fn long_sums_are_accurate() {
     for (level, m) in Level::available().flat_map(|level| [(level, 1), (level, 14)]) {
         let x = positive(m * k, 1);
         let mut out = vec![0.0; m * n];
-        PackedLinear::at(level, Matrix::rows(&w, n, k).t(), Format::F32).run(
+        PackedLinear::at(level, Weight::Numbers(&w), n, k, Format::F32).run(
             &mut out,
             n,
             &x,
@@ -163,7 +165,7 @@ fn convolutions() {
             .collect();
         let algorithms = [Algorithm::Direct, Algorithm::Winograd2, Algorithm::Winograd4];
         for (level, algorithm) in Level::available().flat_map(|level| algorithms.map(|algorithm| (level, algorithm))) {
-            let conv = PackedConv::at(level, &w, shape, algorithm, Format::F32);
+            let conv = PackedConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
             // The last two have what the transforms are made for.
             assert_eq!(conv.algorithm(), if case >= 11 { algorithm } else { Algorithm::Direct });
             let mut out = vec![0.0; want.len()];
@@ -228,7 +230,7 @@ fn depthwise_convolutions() {
                 let epilogue = following(case, &bias, &residual, channels);
                 let mut out = vec![0.25; rows * (channels + 1)];
                 let images = Images::pixels(&x, batch, input, channels);
-                PackedConv::at(level, &w, shape, Algorithm::Direct, Format::F32).run(
+                PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, Format::F32).run(
                     &mut out,
                     channels + 1,
                     &images,
@@ -281,7 +283,7 @@ fn chains_are_as_their_convolutions() {
             .map(|shape| {
                 let taps = shape.kernel[0] * shape.kernel[1];
                 let weight = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
-                PackedConv::at(level, &weight, *shape, Algorithm::Direct, Format::F32)
+                PackedConv::at(level, Weight::Numbers(&weight), *shape, Algorithm::Direct, Format::F32)
             })
             .collect();
         let (inputs, last) = (shapes[0].inputs, shapes[shapes.len() - 1].outputs);
@@ -332,7 +334,7 @@ fn winograd_is_as_direct() {
         let residual = numbers(pixels * 32, 4);
         let epilogue = following(case, &bias, &residual, 32);
         let run = |algorithm: Algorithm| {
-            let conv = PackedConv::at(level, &w, shape, algorithm, Format::F32);
+            let conv = PackedConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
             assert_eq!(conv.algorithm(), algorithm);
             let mut out = vec![0.25; pixels * stride];
             conv.run(&mut out, stride, &Images::pixels(&x, batch, input, 48), &epilogue);
@@ -349,7 +351,8 @@ fn winograd_is_as_direct() {
         }
     }
     for algorithm in [Algorithm::Winograd2, Algorithm::Winograd4] {
-        let overflowing = PackedConv::with(&vec![f32::MAX; 48 * 32 * 9], shape, algorithm, Format::F32);
+        let overflowing =
+            PackedConv::with(Weight::Numbers(&vec![f32::MAX; 48 * 32 * 9]), shape, algorithm, Format::F32);
         assert_eq!(overflowing.algorithm(), Algorithm::Direct);
     }
 }
@@ -368,7 +371,7 @@ fn winograd_is_accurate() {
             [(Algorithm::Direct, 1.0e-6), (Algorithm::Winograd2, 1.0e-6), (Algorithm::Winograd4, 2.0e-6)]
         {
             let mut out = vec![0.0; want.len()];
-            let conv = PackedConv::at(level, &w, shape, algorithm, Format::F32);
+            let conv = PackedConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
             conv.run(&mut out, 32, &Images::pixels(&x, 1, input, channels), &Epilogue::default());
             let errors: Vec<f64> = out.iter().zip(&want).map(|(got, want)| f64::from(*got) - want).collect();
             let error = norm(&errors) / norm(&want);
@@ -436,7 +439,7 @@ fn weights_in_half_floats() {
         let left = if format == Format::Bf16 && crate::simd::has_pairs(level) { format } else { Format::F32 };
         for (m, n, k) in [(1, 33, 70), (3, 16, 6), (14, 32, 64), (29, 65, 202), (57, 101, 1602), (2, 8, 0), (4, 9, 5)] {
             let (x, w, bias) = (numbers(m * k, 1), numbers(n * k, 2), numbers(n, 3));
-            let layer = PackedLinear::at(level, Matrix::rows(&w, n, k).t(), format);
+            let layer = PackedLinear::at(level, Weight::Numbers(&w), n, k, format);
             assert_eq!(layer.format(), if k % 2 == 0 { format } else { Format::F32 });
             let (left, right) = if k % 2 == 0 { (left, format) } else { (Format::F32, Format::F32) };
             let (x_kept, w_kept) = (rounded(&x, left), rounded(&w, right));
@@ -463,7 +466,7 @@ fn weights_in_half_floats() {
             let (batch, input, taps) = (2, [9, 8], shape.kernel[0] * shape.kernel[1]);
             let x = numbers(batch * input[0] * input[1] * shape.inputs, 1);
             let w = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
-            let conv = PackedConv::at(level, &w, shape, Algorithm::Direct, format);
+            let conv = PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, format);
             let kept = shape.inputs / shape.groups % 2 == 0;
             assert_eq!(conv.format(), if kept { format } else { Format::F32 });
             let (left, right) = if kept { (left, format) } else { (Format::F32, Format::F32) };
@@ -478,4 +481,41 @@ fn weights_in_half_floats() {
     }
     let large = PackedLinear::from_matrix(Matrix::rows(&[1e5, 1.0], 2, 1), Format::F16);
     assert_eq!(large.format(), Format::F32, "a weight that f16 has no number for is kept");
+}
+
+/// A weight that is read row by row as it is packed is the same as one in memory.
+#[test]
+fn weights_that_are_read() {
+    let x = numbers(2 * 16 * 16 * 64, 1);
+    let three = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(64, 48) };
+    let shapes = [
+        three,
+        ConvShape::pointwise(64, 70),
+        ConvShape { groups: 2, ..three },
+        ConvShape { groups: 64, outputs: 64, ..three },
+        ConvShape { inputs: 3, ..three },
+    ];
+    let ways = [Algorithm::Direct, Algorithm::Winograd2, Algorithm::Winograd4]
+        .into_iter()
+        .flat_map(|algorithm| [Format::F32, Format::Bf16, Format::F16].map(|format| (algorithm, format)));
+    for ((algorithm, format), shape) in ways.flat_map(|way| shapes.map(|shape| (way, shape))) {
+        let len = shape.inputs / shape.groups * shape.kernel[0] * shape.kernel[1];
+        let w = numbers(shape.outputs * len, 2);
+        let read = |rows: Range<usize>, to: &mut [f32]| to.copy_from_slice(&w[rows.start * len..rows.end * len]);
+        let both = [Weight::Numbers(&w), Weight::Rows(&read)].map(|weight| {
+            let conv = PackedConv::with(weight, shape, algorithm, format);
+            let mut out = vec![0.0; 2 * 16 * 16 * shape.outputs];
+            let images = Images::pixels(&x, 2, [16; 2], shape.inputs);
+            conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
+            (out, conv.algorithm(), conv.format())
+        });
+        assert!(both[0] == both[1], "{algorithm:?} {format:?} {shape:?}");
+        let both = [Weight::Numbers(&w), Weight::Rows(&read)].map(|weight| {
+            let layer = PackedLinear::with(weight, shape.outputs, len, format);
+            let mut out = vec![0.0; 3 * shape.outputs];
+            layer.run(&mut out, shape.outputs, &x, len, 3, &Epilogue::default());
+            (out, layer.format())
+        });
+        assert!(both[0] == both[1], "{format:?} {} by {len}", shape.outputs);
+    }
 }

@@ -20,6 +20,7 @@ use super::left::{Left, Windows};
 use super::panels::{Panels, Source, tile_size};
 use super::product::{Product, SMALL_PANELS};
 use super::tile::{MOST_ROWS, Stack, Tile};
+use super::weight::Weight;
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
@@ -52,7 +53,7 @@ impl Winograd {
     /// transform overflows, or the weight is not finite.
     pub(crate) fn new(
         level: Level,
-        weight: &[f32],
+        weight: Weight<'_>,
         algorithm: Algorithm,
         inputs: usize,
         outputs: usize,
@@ -65,9 +66,10 @@ impl Winograd {
         let finite = AtomicBool::new(true);
         let panels = Panels::written(level, places, inputs, outputs, |first, places| {
             let (rows, columns) = (9 * inputs, places[0].len() / inputs);
-            let source = Source { data: &weight[first * rows..], step: rows, columns };
             let all = scratch(rows * columns, |taps| {
-                source.transpose(0..rows, taps, columns);
+                weight.with_rows(first..first + columns, rows, |data| {
+                    Source { data, step: rows, columns }.transpose(0..rows, taps, columns);
+                });
                 match places.len() {
                     16 => dispatch(level, Weights::<2, 4> { taps, places, outputs: columns }),
                     _ => dispatch(level, Weights::<4, 6> { taps, places, outputs: columns }),

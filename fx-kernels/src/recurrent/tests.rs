@@ -66,7 +66,14 @@ fn layers_run_step_by_step() {
         let (mut h, mut c, mut out) = (h0.clone(), c0.clone(), vec![9.0; batch * count * (HIDDEN + 1)]);
         // Results with the batch first, and a gap after each.
         let steps = Steps { steps: count, batch, step_stride: HIDDEN + 1, batch_stride: count * (HIDDEN + 1), reverse };
-        PackedCell::new(cell, &weight, HIDDEN, Format::F32).run(steps, &mut out, &input, Some(&bias), &mut h, &mut c);
+        PackedCell::new(cell, Weight::Numbers(&weight), HIDDEN, Format::F32).run(
+            steps,
+            &mut out,
+            &input,
+            Some(&bias),
+            &mut h,
+            &mut c,
+        );
         for sequence in 0..batch {
             let of = |x: &[f32]| -> Vec<f64> {
                 x[sequence * HIDDEN..(sequence + 1) * HIDDEN].iter().map(|&x| f64::from(x)).collect()

@@ -1,7 +1,7 @@
 //! Convolutions of images in f32 by the kernels that plans use: weights are packed, and channels lie last inside.
 
 use fx_kernels::copy::copy;
-use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Format, Images, PackedConv};
+use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Format, Images, PackedConv, Weight};
 use fx_kernels::memory::scratch;
 
 use crate::tensor::{DType, Dims, Tensor};
@@ -29,7 +29,7 @@ pub(super) fn conv(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: Co
         (*packed.conv.shape(), packed.algorithm) == (shape, algorithm) && from == (weight.offset(), weight.strides())
     };
     let packed = weight.form(fits, || Packed {
-        conv: PackedConv::with(elements(&weight.contiguous()), shape, algorithm, Format::F32),
+        conv: PackedConv::with(Weight::Numbers(elements(&weight.contiguous())), shape, algorithm, Format::F32),
         algorithm,
         offset: weight.offset(),
         strides: Dims::from_slice(weight.strides()),

@@ -24,7 +24,7 @@ pub(super) fn around(shape: &[usize], dim: usize) -> (usize, usize, usize) {
 }
 
 /// Indices as places within a dimension of this size.
-pub(super) fn places(index: &Tensor, size: usize) -> Result<Vec<usize>> {
+pub(crate) fn places(index: &Tensor, size: usize) -> Result<Vec<usize>> {
     index.to_vec_as::<i64>().into_iter().map(|index| place(index, size)).collect()
 }
 

@@ -9,8 +9,7 @@ use crate::graph::{Node, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::interpreter::{Hooks, Interpreter, Run};
 use crate::module::{Entry, Module, entries};
-use crate::ops::Function;
-use crate::passes::view::is_view;
+use crate::ops::{Function, is_view};
 use crate::trace::{Leaves, trace_call};
 use crate::value::{Dim, Meta};
 

@@ -1,11 +1,11 @@
 //! Which functions give a view of their first operand: no data is copied, no memory taken.
 
-use crate::ops::{Function, functions as f};
+use super::{Function, functions as f};
 
 /// Whether a call's result shares the storage of its first operand.
 ///
 /// A `reshape` of a tensor whose strides do not allow it copies; without strides that cannot be told, and is rare.
-pub(super) fn is_view(function: Function) -> bool {
+pub(crate) fn is_view(function: Function) -> bool {
     let views = [
         f::reshape,
         f::view,

@@ -1,7 +1,7 @@
 //! The compiled plan: it gives what the interpreter gives, is made anew when it has to be, and shows what it does.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod weights;
+
 use std::thread;
 
 use fx::graph_module::State;
@@ -205,96 +205,6 @@ fn what_depends_on_shapes_alone_is_computed_once() {
     }
 }
 
-#[traceable]
-struct Products {
-    first: Parameter,
-    second: Parameter,
-}
-
-#[traceable]
-impl Products {
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.linear(&self.first, None).linear(&self.second, None)
-    }
-}
-
-/// Weights that are made when they are read are packed as they are made, once, and not kept.
-#[test]
-fn plans_keep_only_packed_weights() {
-    let made = Arc::new(AtomicUsize::new(0));
-    let lazy = |shape: [usize; 2]| {
-        let made = Arc::clone(&made);
-        Parameter::lazy(&shape, DType::F32, move || {
-            made.fetch_add(1, Ordering::Relaxed);
-            Tensor::arange(12).to(DType::F32).reshape(shape.map(|size| size as i64))
-        })
-    };
-    let model = Products { first: lazy([3, 4]), second: lazy([4, 3]) };
-    let module = traced(&model);
-    let inputs = [2, 5].map(|batch| Tensor::randn([batch, 4]));
-    let planned = inputs.clone().map(|x| module.forward(&x).unwrap());
-    assert_eq!(made.load(Ordering::Relaxed), 2);
-    for (x, planned) in inputs.iter().zip(planned) {
-        assert!(planned.all_close(&model.forward(x), 1e-5, 1e-5));
-    }
-    assert_eq!(made.load(Ordering::Relaxed), 4, "the model makes its own");
-    // What was read since is packed already.
-    let packed = module.plan(&inputs[0]).unwrap().packed_bytes();
-    assert_eq!(module.plan(Tensor::randn([7, 4])).unwrap().packed_bytes(), packed);
-}
-
-/// Products, convolutions and recurrent layers keep weights as they are told, and say so; what has an odd number of channels
-/// is in f32.
-#[test]
-fn weights_may_be_kept_in_half_floats() {
-    let speech = Speech {
-        lstm: nn::LSTM::new(4, 6).num_layers(2).batch_first(true),
-        gru: nn::GRU::new(6, 6).num_layers(2).batch_first(true),
-        rnn: nn::RNN::new(6, 3),
-    };
-    let cases = [
-        (
-            traced(&Products {
-                first: Parameter::new(Tensor::randn([40, 4])),
-                second: Parameter::new(Tensor::randn([5, 40])),
-            }),
-            vec![2, 4],
-        ),
-        (traced(&speech), vec![2, 7, 4]),
-        (traced(&resnet18(10)), vec![1, 3, 64, 64]),
-    ];
-    for (mut module, shape) in cases {
-        let x = Tensor::randn(shape);
-        let tensors = |module: &GraphModule| {
-            let mut all = Vec::new();
-            let result = module.run(vec![Arg::Value(x.clone())]).unwrap();
-            result.for_each(&mut |tensor: &Tensor| all.push(tensor.clone()));
-            all
-        };
-        let exact = tensors(&module);
-        let bytes = module.plan(&x).unwrap().packed_bytes();
-        for (precision, tolerance) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
-            module.set_inference_precision(precision).unwrap();
-            assert_eq!(module.inference_precision(), precision);
-            let many = tensors(&module);
-            for (rounded, exact) in many.iter().zip(&exact) {
-                let share = rounded.max_abs_diff(exact) / exact.max_abs_diff(&exact.zeros_like());
-                assert!(share > 0.0 && share < tolerance, "{precision}: off by {share}");
-            }
-            fx::set_num_threads(1);
-            assert_eq!(tensors(&module), many, "one thread gives another result");
-            fx::set_num_threads(0);
-            let plan = module.plan(&x).unwrap();
-            assert!(plan.to_string().contains(&format!(" in {precision}")), "{plan}");
-            assert!(plan.packed_bytes() < bytes, "{} bytes, {bytes} in f32", plan.packed_bytes());
-        }
-        module.set_inference_precision(DType::F32).unwrap();
-        assert_eq!(tensors(&module), exact);
-        let error = module.set_inference_precision(DType::I64).unwrap_err();
-        assert_eq!(error.to_string().lines().next(), Some("weights cannot be kept in i64"));
-    }
-}
-
 #[test]
 fn a_plan_follows_the_state() {
     let model = Mixed::new();
@@ -309,51 +219,6 @@ fn a_plan_follows_the_state() {
     let normalised = module.forward(&x).unwrap();
     train(&model, false);
     assert!(!module.forward(&x).unwrap().all_close(&normalised, 1e-6, 1e-6), "the batch's statistics were not used");
-}
-
-#[test]
-fn a_weight_that_is_made_when_read_is_packed_and_not_kept() {
-    let made = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&made);
-    let weight = Parameter::lazy(&[4, 3, 3, 3], DType::F32, move || {
-        count.fetch_add(1, Ordering::Relaxed);
-        Tensor::arange(108).reshape([4, 3, 3, 3]).to_dtype(DType::F32) / 108.0
-    });
-    let mut conv = nn::Conv2d::new(3, 4, 3);
-    conv.weight = weight.clone();
-    let module = traced(&nn::Sequential::new((conv, nn::BatchNorm2d::new(4))));
-    let (small, large) = (Tensor::rand([1, 3, 8, 8]), Tensor::rand([2, 3, 9, 7]));
-    let results = [module.forward(&small).unwrap(), module.forward(&large).unwrap()];
-    assert_eq!(made.load(Ordering::Relaxed), 1);
-    check(&module, &small);
-    check(&module, &large);
-    assert_eq!(results, [module.forward(&small).unwrap(), module.forward(&large).unwrap()]);
-    assert_eq!(made.load(Ordering::Relaxed), 2, "the interpreter keeps its own");
-}
-
-#[test]
-fn a_weight_may_be_made_as_a_view() {
-    let mut conv = nn::Conv2d::new(3, 4, 3);
-    let make = || Tensor::arange(108).reshape([3, 4, 3, 3]).to_dtype(DType::F32).transpose(0, 1) / 108.0;
-    assert!(!make().transpose(2, 3).is_contiguous());
-    conv.weight = Parameter::lazy(&[4, 3, 3, 3], DType::F32, move || make().transpose(2, 3));
-    let x = Tensor::rand([1, 3, 8, 8]);
-    let module = traced(&nn::Sequential::new((conv, nn::ReLU::new())));
-    let planned = module.forward(&x).unwrap();
-    check(&module, &x);
-    assert_eq!(module.forward(&x).unwrap(), planned);
-}
-
-#[test]
-fn parts_of_one_tensor_are_weights_of_their_own() {
-    let whole = Tensor::rand([8, 3, 1, 1]);
-    let halves = [whole.narrow(0, 0, 4), whole.narrow(0, 4, 4)];
-    let module = fx::trace_fn!(|x| {
-        let [a, b] = halves.each_ref().map(|half| fx::functional::conv2d(&x, fx::Proxy::constant(half), None));
-        a - b
-    })
-    .unwrap();
-    check(&module, &Tensor::rand([1, 3, 4, 4]));
 }
 
 #[test]
@@ -413,7 +278,7 @@ fn buffers_are_used_again() {
 fn errors_come_before_data() {
     let module = traced(&Mixed::new());
     let error = module.plan(Tensor::randn([1, 4, 8, 8])).unwrap_err().to_string();
-    assert!(error.contains("conv") && error.contains("tests/plan.rs:"), "{error}");
+    assert!(error.contains("conv") && error.contains("tests/plan/main.rs:"), "{error}");
     let empty = GraphModule::with_state(fx::Graph::new(), State::new(), "Empty").unwrap();
     assert!(empty.run(Vec::new()).unwrap().is_none());
 }

@@ -1,0 +1,100 @@
+//! Weights that were packed: plans for other shapes share them.
+
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fx_kernels::Matrix;
+use fx_kernels::dense::{Algorithm, ConvShape, Format, PackedConv, PackedLinear};
+use fx_kernels::recurrent::{Cell, PackedCell};
+use rustc_hash::FxHashMap;
+
+use super::known::{Known, Place};
+use crate::error::Result;
+use crate::ops::fallible;
+use crate::tensor::{Tensor, view};
+
+/// Packed weights, by the tensor that they come from.
+pub(super) struct Packs {
+    /// The type that they are kept in where the kernel can.
+    format: Format,
+    convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
+    /// With whether the weight is transposed.
+    linears: Cache<(Place, bool), PackedLinear>,
+    cells: Cache<(Place, Cell), PackedCell>,
+}
+
+/// What was packed, with what a key names, so that nothing else gets its name.
+struct Cache<K, P>(Mutex<FxHashMap<K, (Known, Arc<P>)>>);
+
+impl<K, P> Default for Cache<K, P> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash, P> Cache<K, P> {
+    /// What was packed, or is now; None if it cannot be read, which is an error of the plan that is being made.
+    fn get(&self, key: K, named: &Known, pack: impl FnOnce() -> Result<P>) -> Option<Arc<P>> {
+        let mut packs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, packed)) = packs.get(&key) {
+            return Some(Arc::clone(packed));
+        }
+        let packed = pack().map_err(fallible::note).ok().map(Arc::new)?;
+        packs.insert(key, (named.clone(), Arc::clone(&packed)));
+        Some(packed)
+    }
+
+    fn bytes(&self, of: impl Fn(&P) -> usize) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(|(_, pack)| of(pack)).sum()
+    }
+}
+
+impl Packs {
+    pub(super) fn new(format: Format) -> Self {
+        Self { format, convs: Cache::default(), linears: Cache::default(), cells: Cache::default() }
+    }
+
+    /// The weight of a convolution in f32, for so many images of a size; None if it is not known.
+    pub(super) fn conv(
+        &self,
+        weight: &Known,
+        shape: ConvShape,
+        batch: usize,
+        size: [usize; 2],
+    ) -> Option<Arc<PackedConv>> {
+        let by = shape.algorithm(batch, shape.output(size), self.format);
+        let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
+        self.convs.get((weight.place()?, shape, by), weight, pack)
+    }
+
+    /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
+    /// is not known.
+    pub(super) fn linear(&self, weight: &Known, transposed: bool) -> Option<Arc<PackedLinear>> {
+        let pack = || {
+            if transposed && weight.is_by_rows() {
+                let shape = weight.weight().unwrap_or_default();
+                return weight.pack(|weight| PackedLinear::with(weight, shape[0], shape[1], self.format));
+            }
+            let tensor = weight.peek()?;
+            let right: Tensor = if transposed { view::transpose(&tensor, 0, 1) } else { tensor };
+            let (shape, strides) = (right.shape(), right.strides());
+            let matrix = Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
+            Ok(PackedLinear::from_matrix(matrix, self.format))
+        };
+        self.linears.get((weight.place()?, transposed), weight, pack)
+    }
+
+    /// The weight of a recurrent layer's state in f32; None if it is not known.
+    pub(super) fn cell(&self, cell: Cell, weight: &Known) -> Option<Arc<PackedCell>> {
+        let hidden = *weight.weight()?.get(1)?;
+        let pack = || weight.pack(|weight| PackedCell::new(cell, weight, hidden, self.format));
+        self.cells.get((weight.place()?, cell), weight, pack)
+    }
+
+    /// The bytes of all packed weights.
+    pub(super) fn bytes(&self) -> usize {
+        self.convs.bytes(PackedConv::bytes)
+            + self.linears.bytes(PackedLinear::bytes)
+            + self.cells.bytes(PackedCell::bytes)
+    }
+}

@@ -1,0 +1,59 @@
+//! Where the numbers of a weight come from as they are packed.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::memory::scratch;
+
+/// The numbers of a weight in PyTorch's layout: a row for each output.
+#[derive(Clone, Copy)]
+pub enum Weight<'a> {
+    /// The rows, one after the other.
+    Numbers(&'a [f32]),
+    /// What writes the numbers of some rows. It is called for a few rows at a time, by several threads, so that a weight
+    /// that is read from a file is never in memory as a whole.
+    Rows(&'a (dyn Fn(Range<usize>, &mut [f32]) + Sync)),
+}
+
+impl Weight<'_> {
+    /// Some rows of so many numbers each.
+    ///
+    /// # Panics
+    /// If there are fewer rows in memory.
+    pub(crate) fn with_rows<R>(&self, rows: Range<usize>, len: usize, f: impl FnOnce(&[f32]) -> R) -> R {
+        match self {
+            Self::Numbers(numbers) => f(&numbers[rows.start * len..rows.end * len]),
+            Self::Rows(read) => scratch(rows.len() * len, |numbers| {
+                read(rows, numbers);
+                f(numbers)
+            }),
+        }
+    }
+
+    /// Checks that there are so many rows of so many numbers, as far as that is known.
+    ///
+    /// # Panics
+    /// If there are not.
+    pub(crate) fn check(&self, rows: usize, len: usize) {
+        if let Self::Numbers(numbers) = self {
+            assert_eq!(numbers.len(), rows * len, "the weight has {rows} rows of {len} numbers");
+        }
+    }
+
+    /// Whether all numbers of so many rows are such.
+    pub(crate) fn all(&self, rows: usize, len: usize, is_such: impl Fn(f32) -> bool) -> bool {
+        const ROWS: usize = 32;
+        (0..rows).step_by(ROWS).all(|first| {
+            self.with_rows(first..rows.min(first + ROWS), len, |numbers| numbers.iter().all(|x| is_such(*x)))
+        })
+    }
+}
+
+impl fmt::Debug for Weight<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Numbers(numbers) => write!(f, "Numbers({})", numbers.len()),
+            Self::Rows(_) => f.write_str("Rows"),
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod known;
 mod layout;
 mod memory;
 mod packs;
+mod parts;
 mod plan;
 mod print;
 mod profile;

@@ -11,6 +11,7 @@ use super::known::{Known, Stored};
 use super::layout::Layout;
 use super::memory::assign;
 use super::packs::Packs;
+use super::parts::split;
 use super::plan::{Action, Form, Plan, Source, Step};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
@@ -32,8 +33,16 @@ pub(super) fn plan(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs
 
 fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Result<Plan> {
     let graph = module.graph();
-    let mut builder =
-        Builder { module, args, packs, values: FxHashMap::default(), steps: Vec::new(), inputs: 0, work: (0, 0) };
+    let mut builder = Builder {
+        module,
+        args,
+        packs,
+        values: FxHashMap::default(),
+        steps: Vec::new(),
+        copies: Vec::new(),
+        inputs: 0,
+        work: (0, 0),
+    };
     builder.values.reserve(graph.len());
     let mut output = Arg::None;
     for (id, node) in graph.nodes() {
@@ -45,11 +54,13 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Resu
         builder.values.insert(id, value);
     }
     let mut steps = builder.steps;
-    let buffers = assign(&mut steps, &output);
+    let mut parts = split(&mut steps, &output);
+    let buffers = assign(&mut steps, &mut parts, &output);
     let form = |tensor: &Tensor| Form { dtype: tensor.dtype(), shape: tensor.shape().into() };
     Ok(Plan {
         form: args.iter().map(|arg| arg.map(&mut { form })).collect(),
         steps,
+        parts,
         buffers,
         output,
         graph: graph.clone(),
@@ -75,6 +86,8 @@ struct Builder<'a> {
     values: FxHashMap<NodeId, Held>,
     /// Each with the register of its own number.
     steps: Vec<Step>,
+    /// The registers of copies, by those that they are of.
+    copies: Vec<(usize, usize)>,
     inputs: usize,
     /// Floating-point operations and bytes of the call that is being planned.
     work: (u64, usize),
@@ -262,6 +275,12 @@ impl Builder<'_> {
     fn laid(&mut self, id: NodeId, wanted: &Wanted) -> usize {
         match self.steps[wanted.register].layout.clone() {
             Some(layout) if !layout.is(&wanted.layout) => {
+                let lies =
+                    |copy: usize| self.steps[copy].layout.as_ref().is_some_and(|layout| layout.is(&wanted.layout));
+                let mut copies = self.copies.iter().filter(|(of, copy)| *of == wanted.register && lies(*copy));
+                if let Some((_, copy)) = copies.next() {
+                    return *copy;
+                }
                 // The work is the call's that the copy is for; a copy moves every element twice.
                 let work = std::mem::replace(&mut self.work, (0, 2 * layout.numel() * layout.dtype.size()));
                 let action = Action::Kernel {
@@ -272,6 +291,7 @@ impl Builder<'_> {
                 };
                 let register = self.step(id, action, Some(wanted.layout.clone()));
                 self.work = work;
+                self.copies.push((wanted.register, register));
                 register
             }
             _ => wanted.register,

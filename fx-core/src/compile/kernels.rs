@@ -45,6 +45,17 @@ pub(super) trait Kernel: Send + Sync {
         0
     }
 
+    /// The bytes of its packed weights.
+    fn weights(&self) -> usize {
+        0
+    }
+
+    /// The same for one of so many equal parts of the batch, if it does the same with each image, and images lie one after the
+    /// other in all operands and in the result.
+    fn part(&self, _count: usize) -> Option<Arc<dyn Kernel>> {
+        None
+    }
+
     /// The convolutions that it is.
     fn convs(&self) -> Option<&Convs> {
         None

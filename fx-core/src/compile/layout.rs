@@ -79,6 +79,24 @@ impl Layout {
         1 + self.shape.iter().zip(&self.strides).map(|(size, stride)| (size - 1) * stride).sum::<usize>()
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.numel() * self.dtype.size()
+    }
+
+    /// The size of the first dimension, if the elements have no gaps and it is the slowest.
+    pub(super) fn batch(&self) -> Option<usize> {
+        let batch = *self.shape.first().filter(|batch| **batch > 1)?;
+        (self.strides[0] * batch == self.numel() && self.order().is_some()).then_some(batch)
+    }
+
+    /// How one of so many parts of the batch lies, if there are.
+    pub(super) fn part(&self, count: usize) -> Option<Self> {
+        let batch = self.batch().filter(|batch| batch.is_multiple_of(count))?;
+        let mut part = self.clone();
+        part.shape[0] = batch / count;
+        Some(part)
+    }
+
     /// Its name in a printed plan.
     pub(super) fn name(&self) -> &'static str {
         if self.is_row_major() {

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::layout::Layout;
+use super::parts::Parts;
 use super::plan::{Action, Source, Step};
 use crate::arg::Arg;
 
@@ -51,12 +52,17 @@ struct Lifetimes {
 }
 
 impl Lifetimes {
-    fn new(steps: &[Step], output: &Arg<Source>) -> Self {
+    fn new(steps: &[Step], parts: &[Parts], output: &Arg<Source>) -> Self {
         // A value that nobody reads dies where it is made.
         let mut last: Vec<Option<usize>> = (0..steps.len()).map(Some).collect();
         let mut owner: Vec<usize> = (0..steps.len()).collect();
         for (index, step) in steps.iter().enumerate() {
-            step.for_each_read(&mut |register| last[register] = Some(index));
+            // What comes from before is read again by each part.
+            let around = parts.iter().find(|parts| parts.steps.contains(&index));
+            step.for_each_read(&mut |register| {
+                let again = around.filter(|parts| register < parts.steps.start);
+                last[register] = Some(again.map_or(index, |parts| parts.steps.end - 1));
+            });
             if let Action::View { from, .. } = step.action {
                 owner[index] = owner[from];
             }
@@ -86,8 +92,8 @@ impl Lifetimes {
 }
 
 /// Finds where registers die, and gives every kernel a buffer.
-pub(super) fn assign(steps: &mut [Step], output: &Arg<Source>) -> Vec<usize> {
-    let lifetimes = Lifetimes::new(steps, output);
+pub(super) fn assign(steps: &mut [Step], parts: &mut [Parts], output: &Arg<Source>) -> Vec<usize> {
+    let lifetimes = Lifetimes::new(steps, parts, output);
     let mut dying: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); steps.len()];
     let mut dead_owners = dying.clone();
     for register in 0..steps.len() {
@@ -100,15 +106,28 @@ pub(super) fn assign(steps: &mut [Step], output: &Arg<Source>) -> Vec<usize> {
     }
     let mut buffers = Buffers::default();
     let mut held: Vec<Option<usize>> = vec![None; steps.len()];
-    for (index, step) in steps.iter_mut().enumerate() {
+    for index in 0..steps.len() {
+        let around = parts.iter_mut().find(|parts| parts.steps.contains(&index));
+        if let Some(parts) = &around
+            && parts.steps.start == index
+        {
+            // The whole result is there from the first part on.
+            let whole = parts.steps.end - 1;
+            held[whole] = Some(buffers.acquire(steps[whole].layout.as_ref().map_or(0, Layout::numel)));
+        }
+        let step = &mut steps[index];
         step.frees = std::mem::take(&mut dying[index]);
         if let Action::Kernel { operands, in_place, buffer, .. } = &mut step.action {
             // The buffer of an operand goes over to the result, if it is one and the kernel can work in place.
             let over = in_place.filter(|operand| lifetimes.over(*operand, operands, index));
-            let taken = over.and_then(|operand| held[operands[operand]].take());
+            let taken = held[index].or_else(|| over.and_then(|operand| held[operands[operand]].take()));
             *in_place = over.filter(|_| taken.is_some());
             *buffer = taken.unwrap_or_else(|| buffers.acquire(step.layout.as_ref().map_or(0, Layout::numel)));
             held[index] = Some(*buffer);
+        }
+        if let Some(parts) = around {
+            let (inner, before) = step.frees.drain(..).partition(|register| *register >= parts.steps.start);
+            (step.frees, parts.frees) = (inner, before);
         }
         for register in &dead_owners[index] {
             held[*register].take().into_iter().for_each(|buffer| buffers.release(buffer));
@@ -118,7 +137,7 @@ pub(super) fn assign(steps: &mut [Step], output: &Arg<Source>) -> Vec<usize> {
 }
 
 impl Step {
-    fn for_each_read(&self, f: &mut impl FnMut(usize)) {
+    pub(super) fn for_each_read(&self, f: &mut impl FnMut(usize)) {
         let mut read = |source: &Source| {
             if let Source::Register(register) = source {
                 f(*register);

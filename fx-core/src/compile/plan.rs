@@ -1,5 +1,6 @@
 //! Plans: steps over registers and buffers, for inputs of one form.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use smallvec::SmallVec;
 use super::kernels::Kernel;
 use super::layout::Layout;
 use super::packs::Packs;
+use super::parts::Parts;
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId};
@@ -24,6 +26,8 @@ use crate::tensor::{Buffer, DType, Dims, Tensor};
 pub struct Plan {
     pub(super) form: Vec<Arg<Form>>,
     pub(super) steps: Vec<Step>,
+    /// Which of them run for parts of the batch, in their order.
+    pub(super) parts: Vec<Parts>,
     /// The lengths of the buffers, in elements from the first line of the cache on.
     pub(super) buffers: Vec<usize>,
     pub(super) output: Arg<Source>,
@@ -164,15 +168,49 @@ impl Context {
         mut args: Vec<Arg<Tensor>>,
         each: &mut dyn FnMut(usize, &Step),
     ) -> Result<Arg<Tensor>> {
-        for (index, step) in plan.steps.iter().enumerate() {
-            let value = self.value(step, &mut args).map_err(|error| locate(error, &plan.graph, step.node))?;
-            self.registers[step.into] = Some(value);
-            for register in &step.frees {
-                self.registers[*register] = None;
+        let mut parts = plan.parts.iter().peekable();
+        let mut index = 0;
+        while let Some(step) = plan.steps.get(index) {
+            let located = |error| locate(error, &plan.graph, step.node);
+            if let Some(parts) = parts.next_if(|parts| parts.steps.start == index) {
+                self.parts(plan, parts, each).map_err(located)?;
+                index = parts.steps.end;
+                continue;
             }
+            self.registers[step.into] = Some(self.value(step, &mut args).map_err(located)?);
+            self.free(&step.frees);
             each(index, step);
+            index += 1;
         }
         self.read(&plan.output)
+    }
+
+    /// Runs steps for each part of the batch.
+    fn parts(&mut self, plan: &Plan, parts: &Parts, each: &mut dyn FnMut(usize, &Step)) -> Result<()> {
+        let last = parts.steps.end - 1;
+        for part in 0..parts.count {
+            for index in parts.steps.clone() {
+                let step = &plan.steps[index];
+                let (Action::Kernel { kernel, operands, in_place, buffer }, Some(layout)) =
+                    (&step.action, &step.layout)
+                else {
+                    return Err(missing());
+                };
+                let place = Place { buffer: *buffer, layout, part: (index == last).then_some((part, parts.count)) };
+                let part = |register: usize| (register < parts.steps.start).then_some((part, parts.count));
+                let value = self.kernel(&**kernel, operands, *in_place, &place, part)?;
+                // Nobody holds the buffer of a result that is not whole.
+                self.registers[step.into] = Some(Arg::Value(value)).filter(|_| index < last || place.is_whole());
+                self.free(&step.frees);
+                each(index, step);
+            }
+        }
+        self.free(&parts.frees);
+        Ok(())
+    }
+
+    fn free(&mut self, registers: &[usize]) {
+        registers.iter().for_each(|register| self.registers[*register] = None);
     }
 
     fn value(&mut self, step: &Step, inputs: &mut [Arg<Tensor>]) -> Result<Arg<Tensor>> {
@@ -185,7 +223,8 @@ impl Context {
                 })
             }
             (Action::Kernel { kernel, operands, in_place, buffer }, Some(layout)) => {
-                self.kernel(&**kernel, operands, *in_place, *buffer, layout).map(Arg::Value)
+                let place = Place { buffer: *buffer, layout, part: None };
+                self.kernel(&**kernel, operands, *in_place, &place, |_| None).map(Arg::Value)
             }
             (Action::View { from, offset }, Some(layout)) => match &self.registers[*from] {
                 Some(Arg::Value(tensor)) => Ok(Arg::Value(tensor.aside(&layout.shape, &layout.strides, *offset))),
@@ -217,9 +256,10 @@ impl Context {
         kernel: &dyn Kernel,
         operands: &[usize],
         in_place: Option<usize>,
-        buffer: usize,
-        layout: &Layout,
+        place: &Place<'_>,
+        part: impl Fn(usize) -> Option<Part>,
     ) -> Result<Tensor> {
+        let Place { buffer, layout, .. } = *place;
         if let Some(operand) = in_place {
             self.registers[operands[operand]] = None;
         }
@@ -237,12 +277,17 @@ impl Context {
         let registers = &self.registers;
         let slice = |(index, register): (usize, &usize)| match &registers[*register] {
             _ if in_place == Some(index) => Ok(None),
-            Some(Arg::Value(tensor)) => Ok(Some(tensor.strided::<f32>())),
+            Some(Arg::Value(tensor)) => {
+                let data = tensor.strided::<f32>();
+                Ok(Some(part(*register).map_or(data, |part| &data[range(part, tensor.numel())])))
+            }
             _ => Err(missing()),
         };
         let operands = operands.iter().enumerate().map(slice).collect::<Result<SmallVec<[_; 4]>>>()?;
         if let Some(out) = Buffer::get_mut(shared) {
-            kernel.run(&mut out[start..start + layout.numel()], &operands);
+            let out = &mut out[start..start + layout.numel()];
+            let range = place.part.map_or(0..out.len(), |part| range(part, out.len()));
+            kernel.run(&mut out[range], &operands);
         }
         let (shape, strides) = (Dims::from_slice(&layout.shape), Dims::from_slice(&layout.strides));
         Ok(Tensor::window(Arc::clone(shared), start, shape, strides))
@@ -262,6 +307,29 @@ impl Context {
             Source::Constant(tensor) => Ok(Arg::Value(tensor.clone())),
             Source::Register(register) => self.registers[*register].clone().ok_or_else(missing),
         }
+    }
+}
+
+/// Which of how many equal parts.
+type Part = (usize, usize);
+
+/// Where a part of so many numbers lies.
+fn range((part, count): Part, len: usize) -> Range<usize> {
+    part * (len / count)..(part + 1) * (len / count)
+}
+
+/// Where a result goes.
+struct Place<'a> {
+    buffer: usize,
+    layout: &'a Layout,
+    /// The part that is computed, if that is not all of it.
+    part: Option<Part>,
+}
+
+impl Place<'_> {
+    /// Whether the result is whole afterwards.
+    fn is_whole(&self) -> bool {
+        self.part.is_none_or(|(part, count)| part + 1 == count)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::PoisonError;
 
+use super::parts::Parts;
 use super::plan::{Action, Plan, Step};
 use crate::passes::Device;
 use crate::tensor::Dims;
@@ -81,6 +82,14 @@ impl fmt::Display for Plan {
             rows.iter_mut().zip(&*measured).for_each(|(row, time)| row.push(seconds(*time)));
         }
         writeln!(f, "{}", table(&head, &[6, 7, 8], &rows))?;
+        for Parts { steps, count, .. } in &self.parts {
+            writeln!(
+                f,
+                "steps {} to {} run for one of {count} parts of the batch after the other",
+                steps.start,
+                steps.end - 1
+            )?;
+        }
         write!(
             f,
             "{} buffers of {} bytes, packed weights of {} bytes",

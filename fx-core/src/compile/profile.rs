@@ -52,7 +52,11 @@ impl Plan {
         self.run(args.to_vec())?;
         let mut times: Vec<Vec<f64>> = vec![Vec::with_capacity(runs); self.steps.len()];
         for _ in 0..runs {
-            self.run_timed(args.to_vec(), |index, time| times[index].push(time.as_secs_f64()))?;
+            // A step may run for several parts.
+            times.iter_mut().for_each(|times| times.push(0.0));
+            self.run_timed(args.to_vec(), |index, time| {
+                *times[index].last_mut().unwrap_or(&mut 0.0) += time.as_secs_f64()
+            })?;
         }
         let median = |times: &mut Vec<f64>| {
             times.sort_by(f64::total_cmp);

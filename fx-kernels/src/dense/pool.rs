@@ -52,7 +52,7 @@ pub enum Divisor {
 /// Pool::max(shape).run(&mut out, 1, &Images::pixels(&image, 1, [2, 2], 1));
 /// assert_eq!(out, [4.0]);
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pool {
     shape: PoolShape,
     /// What the mean is divided by, or none for the largest.

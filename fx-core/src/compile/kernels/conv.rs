@@ -113,6 +113,15 @@ impl Kernel for Convs {
         self.convs.iter().map(|conv| saved(conv.packed.format(), conv.packed.bytes())).sum()
     }
 
+    fn weights(&self) -> usize {
+        self.convs.iter().map(|conv| conv.packed.bytes()).sum()
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let part = || Arc::new(Convs { convs: self.convs.clone(), batch: self.batch / count, ..*self });
+        self.batch.is_multiple_of(count).then(|| part() as Arc<dyn Kernel>)
+    }
+
     fn convs(&self) -> Option<&Convs> {
         Some(self)
     }
@@ -126,7 +135,7 @@ impl Kernel for Convs {
         let previous = before.convs.last()?;
         let between = before.output().iter().product::<usize>() * previous.packed.shape().outputs;
         let convs: SmallVec<[Conv; 1]> = before.convs.iter().chain([conv]).cloned().collect();
-        let weights = convs.iter().map(|conv| conv.packed.bytes()).sum::<usize>();
+        let weights = self.weights() + before.weights();
         let chained = between > SMALL && weights < LIGHT && convs.iter().all(Conv::is_direct) && !previous.residual;
         chained.then(|| Arc::new(Convs { convs, ..*before }) as Arc<dyn Kernel>)
     }

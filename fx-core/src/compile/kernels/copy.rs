@@ -1,5 +1,7 @@
 //! Copies from one layout into another.
 
+use std::sync::Arc;
+
 use super::{Kernel, Operands};
 use crate::compile::layout::Layout;
 
@@ -19,6 +21,10 @@ impl Kernel for Copy {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let x = operands[0].unwrap_or(&[]);
         fx_kernels::copy::copy(out, &self.to.strides, x, &self.from.strides, &self.to.shape);
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { from: self.from.part(count)?, to: self.to.part(count)? }))
     }
 
     fn describe(&self) -> String {

@@ -1,5 +1,7 @@
 //! Elementwise calls on values that lie alike, numbers, and known tensors that repeat.
 
+use std::sync::Arc;
+
 use fx_kernels::elementwise::{Binary, Operand, Unary, binary, unary};
 use smallvec::SmallVec;
 
@@ -10,6 +12,7 @@ use crate::ops::{Attr, Function, functions as ops};
 use crate::tensor::{DType, Tensor};
 
 /// An operand of an elementwise kernel.
+#[derive(Clone)]
 enum Side {
     /// The next value.
     Value,
@@ -18,13 +21,17 @@ enum Side {
     Repeat(Tensor, usize),
 }
 
+#[derive(Clone, Copy)]
 enum Op {
     Unary(Unary),
     Binary(Binary),
 }
 
+#[derive(Clone)]
 struct Pointwise {
     op: Op,
+    /// The elements of the result.
+    len: usize,
     sides: SmallVec<[Side; 2]>,
 }
 
@@ -61,7 +68,7 @@ pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
     let twice = operands.len() == 2 && operands[0].register == operands[1].register;
     let operands = operands.into_iter().enumerate();
     let operands = operands.map(|(i, wanted)| if i == 0 && !twice { wanted.in_place() } else { wanted }).collect();
-    Some(Lowered::new(Pointwise { op, sides }, operands, output))
+    Some(Lowered::new(Pointwise { op, len: output.numel(), sides }, operands, output))
 }
 
 fn binary_of(function: Function) -> Option<Binary> {
@@ -130,6 +137,16 @@ impl Kernel for Pointwise {
             }
             _ => unreachable!("an op has as many sides as operands"),
         }
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let len = self.len / count;
+        let repeats = |side: &Side| match side {
+            Side::Repeat(tensor, run) => len.is_multiple_of(tensor.numel() * run),
+            Side::Value | Side::Number(_) => true,
+        };
+        let even = self.len.is_multiple_of(count) && self.sides.iter().all(repeats);
+        even.then(|| Arc::new(Self { len, ..self.clone() }) as Arc<dyn Kernel>)
     }
 
     fn describe(&self) -> String {

@@ -1,5 +1,7 @@
 //! Pooling of images with the channels last.
 
+use std::sync::Arc;
+
 use fx_kernels::dense::{Divisor, Images, Pool, PoolShape};
 use smallvec::smallvec;
 
@@ -8,6 +10,7 @@ use crate::compile::layout::Layout;
 use crate::ops::{functions as ops, kind};
 use crate::tensor::DType;
 
+#[derive(Clone)]
 struct Pooling {
     pool: Pool,
     shape: PoolShape,
@@ -55,6 +58,11 @@ impl Kernel for Pooling {
         let channels = self.shape.channels;
         let data = &operands[0].unwrap_or(&[])[..self.batch * channels * self.input[0] * self.input[1]];
         self.pool.run(out, channels, &Images::pixels(data, self.batch, self.input, channels));
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let part = || Arc::new(Self { batch: self.batch / count, ..self.clone() });
+        self.batch.is_multiple_of(count).then(|| part() as Arc<dyn Kernel>)
     }
 
     fn describe(&self) -> String {

@@ -1,0 +1,121 @@
+//! A batch in parts: steps between which more images lie than the cache holds run for a few of them at a time.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::plan::{Action, Source, Step};
+use crate::arg::Arg;
+
+/// Steps that run one after the other for a part of the batch, then for the next. Only the last one's result is whole.
+pub(super) struct Parts {
+    pub(super) steps: Range<usize>,
+    pub(super) count: usize,
+    /// The registers of steps before that die with the last part.
+    pub(super) frees: SmallVec<[usize; 4]>,
+}
+
+/// The bytes of images that stay in the cache from one step to the next.
+const CACHE: usize = 8 << 20;
+/// The bytes of weights that are read again in the time that a byte takes which had left the cache: products hide more of
+/// that, since weights come ahead of them.
+const WEIGHTS: usize = 5;
+/// The bytes that are worth a split.
+const WORTH_WHILE: isize = 1 << 20;
+
+/// Finds what is faster in parts, and makes its steps those for a part.
+pub(super) fn split(steps: &mut [Step], output: &Arg<Source>) -> Vec<Parts> {
+    let last = last_readers(steps, output);
+    let work: Vec<_> = steps.iter().map(|step| Work::of(step, steps)).collect();
+    let mut all = Vec::new();
+    let mut rest = vec![0..steps.len()];
+    while let Some(within) = rest.pop() {
+        if let Some(parts) = best(&work, &last, within.clone()) {
+            rest.extend([within.start..parts.steps.start, parts.steps.end..within.end]);
+            all.push(parts);
+        }
+    }
+    all.sort_by_key(|parts| parts.steps.start);
+    all.iter().for_each(|parts| apply(steps, parts));
+    all
+}
+
+/// For each register the last step that reads it; none reads what the model gives for the last time.
+fn last_readers(steps: &[Step], output: &Arg<Source>) -> Vec<usize> {
+    let mut last: Vec<usize> = (0..steps.len()).collect();
+    for (index, step) in steps.iter().enumerate() {
+        step.for_each_read(&mut |register| last[register] = index);
+    }
+    output.for_each(&mut |source| {
+        if let Source::Register(register) = source {
+            last[*register] = usize::MAX;
+        }
+    });
+    last
+}
+
+/// The parts that save the most of these steps.
+fn best(work: &[Option<Work>], last: &[usize], within: Range<usize>) -> Option<Parts> {
+    let (mut best, mut most) = (None, WORTH_WHILE);
+    for start in within.clone() {
+        let batch = work[start].as_ref().map_or(0, |work| work.batch);
+        for count in (2..=batch).filter(|count| batch.is_multiple_of(*count)) {
+            // What was saved so far, and the last reader of what all steps but the newest give.
+            let (mut saved, mut read) = (0, 0);
+            for end in start..within.end {
+                let Some(work) = work[end].as_ref().filter(|work| work.batch == batch) else { break };
+                saved += work.saved(count);
+                if read <= end && saved > most {
+                    (most, best) = (saved, Some(Parts { steps: start..end + 1, count, frees: SmallVec::new() }));
+                }
+                read = read.max(last[end]);
+            }
+        }
+    }
+    best
+}
+
+fn apply(steps: &mut [Step], parts: &Parts) {
+    for (index, step) in steps.iter_mut().enumerate().take(parts.steps.end).skip(parts.steps.start) {
+        let Action::Kernel { kernel, in_place, .. } = &mut step.action else { continue };
+        if let Some(part) = kernel.part(parts.count) {
+            *kernel = part;
+        }
+        if index + 1 == parts.steps.end {
+            *in_place = None;
+        } else {
+            step.layout = step.layout.take().and_then(|layout| layout.part(parts.count));
+        }
+    }
+}
+
+/// What a step that can run in parts has to do.
+struct Work {
+    batch: usize,
+    /// The bytes of operands and result.
+    bytes: usize,
+    /// The bytes of packed weights.
+    weights: usize,
+}
+
+impl Work {
+    fn of(step: &Step, steps: &[Step]) -> Option<Self> {
+        let Action::Kernel { kernel, operands, .. } = &step.action else { return None };
+        let result = step.layout.as_ref()?;
+        let batch = result.batch()?;
+        let mut bytes = result.bytes();
+        for register in operands {
+            bytes += steps[*register].layout.as_ref().filter(|layout| layout.batch() == Some(batch))?.bytes();
+        }
+        // What can do with one image can do with any number.
+        kernel.part(batch)?;
+        Some(Self { batch, bytes, weights: kernel.weights() })
+    }
+
+    /// The bytes that so many parts save, as if they came from memory.
+    fn saved(&self, count: usize) -> isize {
+        let leaves = |bytes: usize| bytes.saturating_sub(CACHE);
+        let (saved, again) = (leaves(self.bytes) - count * leaves(self.bytes / count), (count - 1) * self.weights);
+        saved as isize - (again / WEIGHTS) as isize
+    }
+}

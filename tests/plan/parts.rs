@@ -1,0 +1,98 @@
+//! Batches of images that would leave the cache between two steps run in parts.
+
+use fx::prelude::*;
+use fx::{Interpreter, nn};
+
+use super::{check, traced};
+
+/// Ways that part and meet, pooling, and what repeats over channels.
+#[traceable]
+struct Wide {
+    first: nn::Conv2d,
+    norm: nn::BatchNorm2d,
+    second: nn::Conv2d,
+    skip: nn::Conv2d,
+    scale: Parameter,
+    down: nn::Conv2d,
+    head: nn::Linear,
+}
+
+#[traceable]
+impl Wide {
+    fn new() -> Self {
+        Self {
+            first: nn::Conv2d::new(16, 32, 3).padding(1),
+            norm: nn::BatchNorm2d::new(32),
+            second: nn::Conv2d::new(32, 32, 3).padding(1),
+            skip: nn::Conv2d::new(16, 32, 1),
+            scale: Parameter::new(Tensor::rand([32, 1, 1])),
+            down: nn::Conv2d::new(32, 16, 3).stride(2),
+            head: nn::Linear::new(16, 5),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = self.norm.forward(self.first.forward(x)).relu();
+        let y = self.second.forward(y).gelu() * &self.scale + self.skip.forward(x);
+        let y = self.down.forward(y.max_pool2d(2)).relu();
+        self.head.forward(y.mean_dim([2, 3]))
+    }
+}
+
+/// The lines of a printed plan that name parts.
+fn parts(plan: &fx::compile::Plan) -> Vec<String> {
+    plan.to_string().lines().filter(|line| line.contains("parts of the batch")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_batch_in_parts_gives_what_it_gives_whole() {
+    let module = traced(&Wide::new());
+    let x = Tensor::randn([6, 16, 96, 96]);
+    let plan = module.plan(&x).unwrap();
+    assert_eq!(parts(&plan), ["steps 1 to 6 run for one of 3 parts of the batch after the other"], "{plan}");
+    check(&module, &x);
+    // Six images of 32 channels, of which three values live at once, would take three times that.
+    assert!(plan.buffer_bytes() < 7 * 4 * 32 * 96 * 96, "{plan}");
+    let whole = module.forward(&x).unwrap();
+    fx::set_num_threads(1);
+    assert_eq!(module.forward(&x).unwrap(), whole, "one thread gives another result");
+    fx::set_num_threads(0);
+    // An odd batch has parts of one image; a small one has none.
+    for (batch, count) in [(5, 1), (1, 0)] {
+        let x = x.narrow(0, 0, batch);
+        assert_eq!(parts(&module.plan(&x).unwrap()).len(), count);
+        let few = module.forward(&x).unwrap();
+        assert!(few.all_close(&whole.narrow(0, 0, batch), 1e-4, 1e-5));
+    }
+    let profile = module.profile(&x, 2).unwrap();
+    let slowest = profile.steps.iter().map(|step| step.seconds).fold(0.0, f64::max);
+    assert!(profile.seconds() > slowest && profile.steps.iter().skip(1).all(|step| step.seconds > 0.0), "{profile}");
+}
+
+/// A value in parts may be the model's result, which stays what it is when the plan runs again.
+#[test]
+fn results_in_parts_stay_what_they_are() {
+    #[traceable]
+    struct Images {
+        convs: Vec<nn::Conv2d>,
+    }
+
+    #[traceable]
+    impl Images {
+        fn forward(&self, x: &Tensor) -> Tensor {
+            self.convs.iter().fold(x.relu(), |x, conv| conv.forward(x).relu())
+        }
+    }
+
+    let conv = |(inputs, outputs)| nn::Conv2d::new(inputs, outputs, 3).padding(1);
+    let module = traced(&Images { convs: [(16, 64), (64, 64), (64, 16)].map(conv).into() });
+    let inputs = [0, 1].map(|_| Tensor::randn([4, 16, 80, 80]));
+    let plan = module.plan(&inputs[0]).unwrap();
+    assert_eq!(parts(&plan).len(), 1, "{plan}");
+    let results = inputs.each_ref().map(|x| module.forward(x).unwrap());
+    for (x, result) in inputs.iter().zip(&results) {
+        let expected = Interpreter::<Tensor>::new(&module).run(vec![fx::Arg::Value(x.clone())]).unwrap();
+        assert!(result.all_close(expected.as_value().unwrap(), 1e-3, 1e-4));
+        assert_eq!(module.forward(x).unwrap(), *result);
+    }
+}

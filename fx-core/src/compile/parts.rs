@@ -28,16 +28,19 @@ pub(super) fn split(steps: &mut [Step], output: &Arg<Source>) -> Vec<Parts> {
     let last = last_readers(steps, output);
     let work: Vec<_> = steps.iter().map(|step| Work::of(step, steps)).collect();
     let mut all = Vec::new();
-    let mut rest = vec![0..steps.len()];
-    while let Some(within) = rest.pop() {
-        if let Some(parts) = best(&work, &last, within.clone()) {
-            rest.extend([within.start..parts.steps.start, parts.steps.end..within.end]);
-            all.push(parts);
-        }
-    }
-    all.sort_by_key(|parts| parts.steps.start);
+    find(&work, &last, 0..steps.len(), &mut all);
     all.iter().for_each(|parts| apply(steps, parts));
     all
+}
+
+/// The best parts of these steps, and of those before and after.
+fn find(work: &[Option<Work>], last: &[usize], within: Range<usize>, all: &mut Vec<Parts>) {
+    if let Some(parts) = best(work, last, within.clone()) {
+        let Range { start, end } = parts.steps;
+        find(work, last, within.start..start, all);
+        all.push(parts);
+        find(work, last, end..within.end, all);
+    }
 }
 
 /// For each register the last step that reads it; none reads what the model gives for the last time.

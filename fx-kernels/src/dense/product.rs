@@ -148,7 +148,7 @@ impl Product<'_> {
         let panels = self.panels;
         let count = panels.count();
         let tiles = part(block, split.tiles, split.blocks)..part(block + 1, split.tiles, split.blocks);
-        let set = part(set, count, split.sets)..part(set + 1, count, split.sets);
+        let mut set = part(set, count, split.sets)..part(set + 1, count, split.sets);
         let pitch = self.left.runs() * MOST_ROWS;
         // The first tiles have a row more where rows are left; without a division, for there are many tiles.
         let (least, more) = (self.rows / split.tiles, self.rows % split.tiles);
@@ -166,6 +166,15 @@ impl Product<'_> {
                     slices.iter().for_each(|slice| self.tile(slice, table, place(tile, usize::MAX, null()), out));
                 }
                 return;
+            }
+            if self.rows == 1 && split.steps.count == 1 {
+                // All full panels at once: between two tiles the row would wait for memory.
+                let full = set.end.min(panels.columns() / (2 * panels.lanes()));
+                if set.start < full {
+                    let slice = Slice { panels: full - set.start, ..self.slice(split, group, set.start, 0) };
+                    self.tile(&slice, table, place(0, 0, null()), out);
+                    set.start = full;
+                }
             }
             let slice = |(index, step)| self.slice(split, group, index, step);
             let mut slices = split.slices(set).map(slice).peekable();
@@ -186,12 +195,12 @@ impl Product<'_> {
         let first = runs.start * split.run + start;
         let steps = &panel.data[first * panel.width..(first + runs.len() * depth) * panel.width];
         let offset = group * split.run + start;
-        Slice { panel, runs, offset, depth, steps, first: step == 0, last: step + 1 == split.steps.count }
+        Slice { panel, panels: 1, runs, offset, depth, steps, first: step == 0, last: step + 1 == split.steps.count }
     }
 
     /// One step of one tile.
     fn tile(&self, slice: &Slice<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
-        let Slice { panel, ref runs, offset, depth, steps, first, last } = *slice;
+        let Slice { panel, panels: side_by_side, ref runs, offset, depth, steps, first, last } = *slice;
         let panels = self.panels;
         let column = place.group * panels.columns() + panel.first;
         let (rows, stride) = (place.rows.clone(), place.stride);
@@ -206,6 +215,7 @@ impl Product<'_> {
             segments: runs.len(),
             depth,
             panel: steps.as_ptr(),
+            panels: side_by_side,
             packing: panels.packing(),
             far,
             farther,
@@ -227,7 +237,8 @@ impl Product<'_> {
                 tile.run_aside(panels.level(), panel.columns, panel.width);
             }
             if let Some(function) = self.epilogue.function().filter(|_| last) {
-                run_rows(panels.level(), function, to, rows.len(), stride, panel.columns);
+                let columns = panel.columns + (side_by_side - 1) * panel.width;
+                run_rows(panels.level(), function, to, rows.len(), stride, columns);
             }
         }
     }
@@ -258,11 +269,13 @@ impl Steps {
 /// A step down a panel.
 struct Slice<'a> {
     panel: Panel<'a>,
+    /// How many panels, of which this is the first, a single row is multiplied with.
+    panels: usize,
     /// The runs that it covers, where it starts in those of the left operand, and for how long.
     runs: Range<usize>,
     offset: usize,
     depth: usize,
-    /// Its part of the panel's words.
+    /// Its part of the first panel's words.
     steps: &'a [f32],
     /// Whether it is the panel's first step, or the last.
     first: bool,

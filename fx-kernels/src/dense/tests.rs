@@ -47,9 +47,9 @@ fn followed(sum: f64, case: usize, bias: f32, residual: f32) -> f64 {
 
 #[test]
 fn linear_layers() {
-    for (m, n, k) in
-        [(1, 1, 1), (1, 33, 70), (3, 16, 5), (6, 47, 9), (14, 32, 64), (29, 65, 200), (57, 100, 401), (2, 8, 0)]
-    {
+    let sizes =
+        [(1, 1, 1), (1, 33, 70), (1, 1500, 700), (3, 16, 5), (6, 47, 9), (14, 32, 64), (29, 65, 200), (57, 100, 401)];
+    for (m, n, k) in sizes.into_iter().chain([(2, 8, 0)]) {
         let (x, w, bias, residual) =
             (numbers(m * (k + 3), 1), numbers(n * k, 2), numbers(n, 3), numbers(m * (n + 1), 4));
         for level in Level::available() {
@@ -437,7 +437,16 @@ fn weights_in_half_floats() {
     let both = |level| [Format::Bf16, Format::F16].map(|format| (level, format));
     for (level, format) in Level::available().flat_map(both) {
         let left = if format == Format::Bf16 && crate::simd::has_pairs(level) { format } else { Format::F32 };
-        for (m, n, k) in [(1, 33, 70), (3, 16, 6), (14, 32, 64), (29, 65, 202), (57, 101, 1602), (2, 8, 0), (4, 9, 5)] {
+        for (m, n, k) in [
+            (1, 33, 70),
+            (1, 1500, 700),
+            (3, 16, 6),
+            (14, 32, 64),
+            (29, 65, 202),
+            (57, 101, 1602),
+            (2, 8, 0),
+            (4, 9, 5),
+        ] {
             let (x, w, bias) = (numbers(m * k, 1), numbers(n * k, 2), numbers(n, 3));
             let layer = PackedLinear::at(level, Weight::Numbers(&w), n, k, format);
             assert_eq!(layer.format(), if k % 2 == 0 { format } else { Format::F32 });

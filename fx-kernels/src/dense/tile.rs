@@ -34,6 +34,8 @@ pub(crate) struct Tile {
     pub(crate) depth: usize,
     /// The panel: `segments * depth` rows of as many words as one or two vectors have.
     pub(crate) panel: *const f32,
+    /// How many panels, one after the other, a single row is multiplied with, for as many times the columns; 1 for more rows.
+    pub(crate) panels: usize,
     /// What its words are.
     pub(crate) packing: Packing,
     /// From where, seen from the place in the panel, lines are brought into the second-level cache, one for every few steps:
@@ -332,76 +334,81 @@ fn prefetch<const NEAR: bool>(place: *const f32) {
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
 unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize>(job: &Tile) {
-    let mut sums = [[V::zero(); VECTORS]; ROWS];
-    if !job.bias.is_null() {
-        for v in 0..VECTORS {
-            // SAFETY: there is a number for each column.
-            let bias = unsafe { V::load_at(job.bias.add(v * V::LANES)) };
-            for i in 0..ROWS {
-                sums[i][v] = bias;
-            }
-        }
-    }
     let mut panel = job.panel;
-    let mut table = job.left;
     // A single row waits for memory: asking for a line once more takes the place of another that is asked for ahead.
     let near = if ROWS == 1 { 0 } else { VECTORS };
-    for _ in 0..job.segments {
-        // SAFETY: the table has a pointer for each row of each segment.
-        let rows: [*const f32; ROWS] =
-            std::array::from_fn(|i| unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT));
-        let mut k = 0;
-        while k + UNROLL <= job.depth {
-            prefetch::<false>(panel.wrapping_add(job.far));
-            prefetch::<false>(panel.wrapping_add(job.farther));
-            for step in 0..UNROLL {
-                for v in 0..near {
-                    prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
+    let panels = if ROWS == 1 { job.panels } else { 1 };
+    for index in 0..panels {
+        let column = index * VECTORS * V::LANES;
+        let mut sums = [[V::zero(); VECTORS]; ROWS];
+        if !job.bias.is_null() {
+            for v in 0..VECTORS {
+                // SAFETY: there is a number for each column.
+                let bias = unsafe { V::load_at(job.bias.add(column + v * V::LANES)) };
+                for i in 0..ROWS {
+                    sums[i][v] = bias;
                 }
-                // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.
-                unsafe { S::multiply(&mut sums, &rows, k + step, panel) };
+            }
+        }
+        let mut table = job.left;
+        for _ in 0..job.segments {
+            // SAFETY: the table has a pointer for each row of each segment.
+            let rows: [*const f32; ROWS] =
+                std::array::from_fn(|i| unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT));
+            let mut k = 0;
+            while k + UNROLL <= job.depth {
+                prefetch::<false>(panel.wrapping_add(job.far));
+                prefetch::<false>(panel.wrapping_add(job.farther));
+                for step in 0..UNROLL {
+                    for v in 0..near {
+                        prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
+                    }
+                    // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.
+                    unsafe { S::multiply(&mut sums, &rows, k + step, panel) };
+                    panel = panel.wrapping_add(VECTORS * V::LANES);
+                }
+                k += UNROLL;
+            }
+            while k < job.depth {
+                // SAFETY: as above.
+                unsafe { S::multiply(&mut sums, &rows, k, panel) };
                 panel = panel.wrapping_add(VECTORS * V::LANES);
+                k += 1;
             }
-            k += UNROLL;
+            table = table.wrapping_add(MOST_ROWS);
         }
-        while k < job.depth {
-            // SAFETY: as above.
-            unsafe { S::multiply(&mut sums, &rows, k, panel) };
-            panel = panel.wrapping_add(VECTORS * V::LANES);
-            k += 1;
+        // Added last, so that the sums of the next steps are no part of the same long chain.
+        if job.accumulate {
+            for i in 0..ROWS {
+                for v in 0..VECTORS {
+                    // SAFETY: there is a row of the result for each row of the tile.
+                    let before = unsafe { V::load_at(job.out.add(i * job.stride + column + v * V::LANES)) };
+                    sums[i][v] = sums[i][v] + before;
+                }
+            }
         }
-        table = table.wrapping_add(MOST_ROWS);
-    }
-    // Added last, so that the sums of the next steps are no part of the same long chain.
-    if job.accumulate {
+        if !job.residual.is_null() {
+            for i in 0..ROWS {
+                for v in 0..VECTORS {
+                    // SAFETY: as for the start.
+                    let residual =
+                        unsafe { V::load_at(job.residual.add(i * job.residual_stride + column + v * V::LANES)) };
+                    sums[i][v] = sums[i][v] + residual;
+                }
+            }
+        }
+        if let Some((low, high)) = job.bounds {
+            for i in 0..ROWS {
+                for v in 0..VECTORS {
+                    sums[i][v] = V::splat(high).min(V::splat(low).max(sums[i][v]));
+                }
+            }
+        }
         for i in 0..ROWS {
             for v in 0..VECTORS {
-                // SAFETY: there is a row of the result for each row of the tile.
-                let before = unsafe { V::load_at(job.out.add(i * job.stride + v * V::LANES)) };
-                sums[i][v] = sums[i][v] + before;
+                // SAFETY: the place is the caller's to write.
+                unsafe { sums[i][v].store_at(job.out.add(i * job.stride + column + v * V::LANES)) };
             }
-        }
-    }
-    if !job.residual.is_null() {
-        for i in 0..ROWS {
-            for v in 0..VECTORS {
-                // SAFETY: as for the start.
-                let residual = unsafe { V::load_at(job.residual.add(i * job.residual_stride + v * V::LANES)) };
-                sums[i][v] = sums[i][v] + residual;
-            }
-        }
-    }
-    if let Some((low, high)) = job.bounds {
-        for i in 0..ROWS {
-            for v in 0..VECTORS {
-                sums[i][v] = V::splat(high).min(V::splat(low).max(sums[i][v]));
-            }
-        }
-    }
-    for i in 0..ROWS {
-        for v in 0..VECTORS {
-            // SAFETY: the place is the caller's to write.
-            unsafe { sums[i][v].store_at(job.out.add(i * job.stride + v * V::LANES)) };
         }
     }
 }

@@ -203,6 +203,7 @@ impl Winograd {
                     segments: 1,
                     depth: panels.steps(),
                     panel: panel.data.as_ptr(),
+                    panels: 1,
                     packing: Packing::Single,
                     far: 0,
                     farther: 0,

@@ -1,6 +1,5 @@
 //! The compiled plan: it gives what the interpreter gives, is made anew when it has to be, and shows what it does.
 
-mod parts;
 mod weights;
 
 use std::thread;

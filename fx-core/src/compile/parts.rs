@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use fx_kernels::threads::num_threads;
 use smallvec::SmallVec;
 
 use super::plan::{Action, Source, Step};
@@ -15,8 +16,9 @@ pub(super) struct Parts {
     pub(super) frees: SmallVec<[usize; 4]>,
 }
 
-/// The bytes of images that stay in the cache from one step to the next.
-const CACHE: usize = 8 << 20;
+/// The bytes of images that stay in the caches of a thread's processor from one step to the next; a thread that is alone has
+/// those of two.
+const CACHE: usize = 4 << 20;
 /// The bytes of weights that are read again in the time that a byte takes which had left the cache: products hide more of
 /// that, since weights come ahead of them.
 const WEIGHTS: usize = 5;
@@ -27,20 +29,11 @@ const WORTH_WHILE: isize = 1 << 20;
 pub(super) fn split(steps: &mut [Step], output: &Arg<Source>) -> Vec<Parts> {
     let last = last_readers(steps, output);
     let work: Vec<_> = steps.iter().map(|step| Work::of(step, steps)).collect();
+    let search = Search { work, last, cache: CACHE * num_threads().max(2) };
     let mut all = Vec::new();
-    find(&work, &last, 0..steps.len(), &mut all);
+    search.find(0..steps.len(), &mut all);
     all.iter().for_each(|parts| apply(steps, parts));
     all
-}
-
-/// The best parts of these steps, and of those before and after.
-fn find(work: &[Option<Work>], last: &[usize], within: Range<usize>, all: &mut Vec<Parts>) {
-    if let Some(parts) = best(work, last, within.clone()) {
-        let Range { start, end } = parts.steps;
-        find(work, last, within.start..start, all);
-        all.push(parts);
-        find(work, last, end..within.end, all);
-    }
 }
 
 /// For each register the last step that reads it; none reads what the model gives for the last time.
@@ -57,25 +50,47 @@ fn last_readers(steps: &[Step], output: &Arg<Source>) -> Vec<usize> {
     last
 }
 
-/// The parts that save the most of these steps.
-fn best(work: &[Option<Work>], last: &[usize], within: Range<usize>) -> Option<Parts> {
-    let (mut best, mut most) = (None, WORTH_WHILE);
-    for start in within.clone() {
-        let batch = work[start].as_ref().map_or(0, |work| work.batch);
-        for count in (2..=batch).filter(|count| batch.is_multiple_of(*count)) {
-            // What was saved so far, and the last reader of what all steps but the newest give.
-            let (mut saved, mut read) = (0, 0);
-            for end in start..within.end {
-                let Some(work) = work[end].as_ref().filter(|work| work.batch == batch) else { break };
-                saved += work.saved(count);
-                if read <= end && saved > most {
-                    (most, best) = (saved, Some(Parts { steps: start..end + 1, count, frees: SmallVec::new() }));
-                }
-                read = read.max(last[end]);
-            }
+/// What parts are found by.
+struct Search {
+    /// What each step has to do, if it can run in parts.
+    work: Vec<Option<Work>>,
+    /// The last reader of each step's result.
+    last: Vec<usize>,
+    /// The bytes of images that stay in the cache.
+    cache: usize,
+}
+
+impl Search {
+    /// The best parts of these steps, and of those before and after.
+    fn find(&self, within: Range<usize>, all: &mut Vec<Parts>) {
+        if let Some(parts) = self.best(within.clone()) {
+            let Range { start, end } = parts.steps;
+            self.find(within.start..start, all);
+            all.push(parts);
+            self.find(end..within.end, all);
         }
     }
-    best
+
+    /// The parts that save the most of these steps.
+    fn best(&self, within: Range<usize>) -> Option<Parts> {
+        let (mut best, mut most) = (None, WORTH_WHILE);
+        for start in within.clone() {
+            let batch = self.work[start].as_ref().map_or(0, |work| work.batch);
+            for count in (2..=batch).filter(|count| batch.is_multiple_of(*count)) {
+                // What was saved so far, and the last reader of what all steps but the newest give.
+                let (mut saved, mut read) = (0, 0);
+                for end in start..within.end {
+                    let Some(work) = self.work[end].as_ref().filter(|work| work.batch == batch) else { break };
+                    saved += work.saved(count, self.cache);
+                    if read <= end && saved > most {
+                        (most, best) = (saved, Some(Parts { steps: start..end + 1, count, frees: SmallVec::new() }));
+                    }
+                    read = read.max(self.last[end]);
+                }
+            }
+        }
+        best
+    }
 }
 
 fn apply(steps: &mut [Step], parts: &Parts) {
@@ -116,8 +131,8 @@ impl Work {
     }
 
     /// The bytes that so many parts save, as if they came from memory.
-    fn saved(&self, count: usize) -> isize {
-        let leaves = |bytes: usize| bytes.saturating_sub(CACHE);
+    fn saved(&self, count: usize, cache: usize) -> isize {
+        let leaves = |bytes: usize| bytes.saturating_sub(cache);
         let (saved, again) = (leaves(self.bytes) - count * leaves(self.bytes / count), (count - 1) * self.weights);
         saved as isize - (again / WEIGHTS) as isize
     }

@@ -407,6 +407,14 @@ fn fold(function: Function, args: &[Arg<Known>], kwargs: &Kwargs<Known>, meta: &
     if function.effect() != Effect::Pure || !(is_small || is_layout(function)) {
         return None;
     }
+    // Before anything is read: what is only in part known is not for here.
+    let mut all = true;
+    let mut is_known = |known: &Known| all &= known.is_known();
+    args.iter().for_each(|arg| arg.for_each(&mut is_known));
+    kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut is_known));
+    if !all {
+        return None;
+    }
     let mut data = |known: &Known| known.constant().ok_or(());
     let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
     // What fails, fails in a run, with the line of the call.

@@ -93,6 +93,11 @@ impl Known {
         self.constant().filter(|tensor| tensor.dtype() == DType::F32).map(|tensor| tensor.contiguous())
     }
 
+    /// Whether the tensor is known before a run.
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self, Known::Constant(_) | Known::Parameter(_))
+    }
+
     /// Which weight it is.
     pub(super) fn place(&self) -> Option<Place> {
         match self {

@@ -8,12 +8,12 @@ mod infer;
 mod order;
 mod scatter;
 
-pub(crate) use eval::places;
 use super::Tolerance;
 use super::cost;
 use super::kind::{self, Encode};
 use super::table::{ops, out};
 use crate::value::Call;
+pub(crate) use eval::places;
 
 ops! {
     /// Choosing elements by indices, putting them back, and ordering them.

@@ -1,5 +1,7 @@
 //! Calls that work along rows: softmax, normalisations, means.
 
+use std::sync::Arc;
+
 use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
 use smallvec::smallvec;
 
@@ -98,9 +100,12 @@ impl Kernel for Norm {
 }
 
 /// Means along the middle of `[outer, len, inner]`.
+#[derive(Clone, Copy)]
 struct Mean {
     len: usize,
     inner: usize,
+    /// Whether the first dimension is not among those that the means are over.
+    keeps_batch: bool,
 }
 
 /// Means over dimensions that follow each other in memory.
@@ -123,26 +128,32 @@ pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
     if last - first + 1 != dims.len() {
         return None;
     }
-    let kernel =
-        Mean { len: layout.shape[first..=last].iter().product(), inner: layout.shape[last + 1..].iter().product() };
+    if (&*dims, ndim) == (&[2, 3], 4) {
+        return average(layout, register, site.shape());
+    }
+    let inner = layout.shape[last + 1..].iter().product();
+    let kernel = Mean { len: layout.shape[first..=last].iter().product(), inner, keeps_batch: first > 0 };
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &layout.shape));
     let output = Layout::row_major(DType::F32, site.shape());
     Some(Lowered::new(kernel, smallvec![wanted], output))
 }
 
-/// The mean of each channel, of images that lie as they are.
+/// Pooling of whole images.
 pub(super) fn global_average(site: &Site<'_>) -> Option<Lowered> {
     let (layout, register) = site.value(0)?;
+    let is_global = site.function == ops::adaptive_avg_pool2d && site.shape()[2..] == [1, 1];
+    is_global.then(|| average(layout, register, site.shape()))?
+}
+
+/// The mean of each channel, of images that lie as they are.
+fn average(layout: &Layout, register: usize, shape: &[usize]) -> Option<Lowered> {
     let [_, channels, height, width] = *layout.shape.as_array()?;
-    if site.function != ops::adaptive_avg_pool2d || site.shape()[2..] != [1, 1] {
-        return None;
-    }
     let (inner, wanted) = match layout.is_channels_last() {
         true => (channels, Layout::channels_last(DType::F32, &layout.shape)),
         false => (1, Layout::row_major(DType::F32, &layout.shape)),
     };
-    let kernel = Mean { len: height * width, inner };
-    let output = Layout::row_major(DType::F32, site.shape());
+    let kernel = Mean { len: height * width, inner, keeps_batch: true };
+    let output = Layout::row_major(DType::F32, shape);
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, wanted)], output))
 }
 
@@ -150,6 +161,10 @@ impl Kernel for Mean {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let x = operands[0].unwrap_or(&[]);
         rows::reduce(Reduction::Mean, out, &x[..out.len() * self.len], self.len, self.inner);
+    }
+
+    fn part(&self, _count: usize) -> Option<Arc<dyn Kernel>> {
+        self.keeps_batch.then(|| Arc::new(*self) as Arc<dyn Kernel>)
     }
 
     fn describe(&self) -> String {

@@ -166,6 +166,29 @@ fn parts_of_one_tensor_are_weights_of_their_own() {
     check(&module, &Tensor::rand([1, 3, 4, 4]));
 }
 
+/// Parts of a parameter that begin at the same place are weights of their own too.
+#[test]
+fn parts_of_one_parameter() {
+    #[traceable]
+    struct Parts {
+        weight: Parameter,
+    }
+
+    #[traceable]
+    impl Parts {
+        fn forward(&self, x: &Tensor) -> Tensor {
+            let weight: Tensor = self.weight.value();
+            let parts = [2, 5].map(|len| x.linear(weight.narrow(0, 0, len), None).sum_dim([1]));
+            parts.into_iter().fold(x.sum_dim([1]), |sum, part| sum + part)
+        }
+    }
+
+    for weight in [Parameter::new(Tensor::rand([6, 4])), Parameter::lazy(&[6, 4], DType::F32, || Tensor::ones([6, 4]))]
+    {
+        check(&traced(&Parts { weight }), &Tensor::rand([3, 4]));
+    }
+}
+
 /// Weights of all kinds, large enough to be read when they are needed: 1 << 14 numbers.
 #[traceable]
 struct Large {

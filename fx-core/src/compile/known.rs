@@ -65,8 +65,8 @@ impl Stored {
     }
 }
 
-/// Which weight: by the parameter, or by storage, and by offset and strides.
-pub(super) type Place = (usize, usize, Dims);
+/// Which weight: by the parameter, or by storage, and by offset, shape and strides.
+pub(super) type Place = (usize, usize, [Dims; 2]);
 
 impl Known {
     /// The shape of an f32 tensor that is known.
@@ -101,8 +101,14 @@ impl Known {
     /// Which weight it is.
     pub(super) fn place(&self) -> Option<Place> {
         match self {
-            Known::Constant(tensor) => Some((tensor.storage_id(), tensor.offset(), Dims::from_slice(tensor.strides()))),
-            Known::Parameter(stored) => Some((stored.parameter.id(), stored.offset, stored.layout.strides.clone())),
+            Known::Constant(tensor) => {
+                let form = [tensor.shape(), tensor.strides()].map(Dims::from_slice);
+                Some((tensor.storage_id(), tensor.offset(), form))
+            }
+            Known::Parameter(stored) => {
+                let Layout { shape, strides, .. } = &stored.layout;
+                Some((stored.parameter.id(), stored.offset, [shape.clone(), strides.clone()]))
+            }
             Known::Value(..) | Known::Opaque(_) => None,
         }
     }

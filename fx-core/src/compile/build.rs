@@ -265,7 +265,7 @@ impl Builder<'_> {
         let lies = |register: &usize| Some(Wanted::new(*register, self.steps[*register].layout.clone()?));
         let operands = read.iter().map(lies).chain(rest.iter().cloned().map(Some)).collect::<Option<_>>()?;
         // What lies between is neither written to memory nor read.
-        let between = layout.numel() * layout.dtype.size();
+        let between = layout.bytes();
         self.work = (self.work.0 + last.flops, (self.work.1 + last.bytes).saturating_sub(2 * between));
         self.steps.pop();
         Some((kernel, operands))
@@ -282,7 +282,7 @@ impl Builder<'_> {
                     return *copy;
                 }
                 // The work is the call's that the copy is for; a copy moves every element twice.
-                let work = std::mem::replace(&mut self.work, (0, 2 * layout.numel() * layout.dtype.size()));
+                let work = std::mem::replace(&mut self.work, (0, 2 * layout.bytes()));
                 let action = Action::Kernel {
                     kernel: Arc::new(Copy::new(&layout, &wanted.layout)),
                     operands: smallvec![wanted.register],
@@ -390,10 +390,7 @@ fn viewed(
 ) -> Option<Arg<(Layout, usize)>> {
     let example = from.example();
     let mut first = Some(example.clone());
-    let mut data = |known: &Known| match known {
-        Known::Value(..) | Known::Parameter(_) => first.take().ok_or(()),
-        known => known.constant().ok_or(()),
-    };
+    let mut data = |known: &Known| first.take().or_else(|| known.constant()).ok_or(());
     let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
     let result = function.eval(&args, &kwargs.try_map(&mut |_| Err(())).ok()?).ok()?;
     let mut is_view = true;

@@ -53,25 +53,13 @@ struct Lifetimes {
 
 impl Lifetimes {
     fn new(steps: &[Step], parts: &[Parts], output: &Arg<Source>) -> Self {
-        // A value that nobody reads dies where it is made.
-        let mut last: Vec<Option<usize>> = (0..steps.len()).map(Some).collect();
+        let last = last_reads(steps, parts, output);
         let mut owner: Vec<usize> = (0..steps.len()).collect();
         for (index, step) in steps.iter().enumerate() {
-            // What comes from before is read again by each part.
-            let around = parts.iter().find(|parts| parts.steps.contains(&index));
-            step.for_each_read(&mut |register| {
-                let again = around.filter(|parts| register < parts.steps.start);
-                last[register] = Some(again.map_or(index, |parts| parts.steps.end - 1));
-            });
             if let Action::View { from, .. } = step.action {
                 owner[index] = owner[from];
             }
         }
-        output.for_each(&mut |source| {
-            if let Source::Register(register) = source {
-                last[*register] = None;
-            }
-        });
         let mut owner_last = last.clone();
         for (register, owner) in owner.iter().enumerate() {
             owner_last[*owner] = match (owner_last[*owner], last[register]) {
@@ -89,6 +77,26 @@ impl Lifetimes {
             && self.owner_last[register] == Some(index)
             && operands.iter().filter(|other| self.owner[**other] == register).count() == 1
     }
+}
+
+/// The step at which each register is read for the last time; for what the model gives none.
+pub(super) fn last_reads(steps: &[Step], parts: &[Parts], output: &Arg<Source>) -> Vec<Option<usize>> {
+    // A value that nobody reads dies where it is made.
+    let mut last: Vec<Option<usize>> = (0..steps.len()).map(Some).collect();
+    for (index, step) in steps.iter().enumerate() {
+        // What comes from before is read again by each part.
+        let around = parts.iter().find(|parts| parts.steps.contains(&index));
+        step.for_each_read(&mut |register| {
+            let again = around.filter(|parts| register < parts.steps.start);
+            last[register] = Some(again.map_or(index, |parts| parts.steps.end - 1));
+        });
+    }
+    output.for_each(&mut |source| {
+        if let Source::Register(register) = source {
+            last[*register] = None;
+        }
+    });
+    last
 }
 
 /// Finds where registers die, and gives every kernel a buffer.
@@ -137,7 +145,7 @@ pub(super) fn assign(steps: &mut [Step], parts: &mut [Parts], output: &Arg<Sourc
 }
 
 impl Step {
-    pub(super) fn for_each_read(&self, f: &mut impl FnMut(usize)) {
+    fn for_each_read(&self, f: &mut impl FnMut(usize)) {
         let mut read = |source: &Source| {
             if let Source::Register(register) = source {
                 f(*register);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use fx_kernels::threads::num_threads;
 use smallvec::SmallVec;
 
+use super::memory::last_reads;
 use super::plan::{Action, Source, Step};
 use crate::arg::Arg;
 
@@ -27,7 +28,7 @@ const WORTH_WHILE: isize = 1 << 20;
 
 /// Finds what is faster in parts, and makes its steps those for a part.
 pub(super) fn split(steps: &mut [Step], output: &Arg<Source>) -> Vec<Parts> {
-    let last = last_readers(steps, output);
+    let last = last_reads(steps, &[], output);
     let work: Vec<_> = steps.iter().map(|step| Work::of(step, steps)).collect();
     let search = Search { work, last, cache: CACHE * num_threads().max(2) };
     let mut all = Vec::new();
@@ -36,26 +37,12 @@ pub(super) fn split(steps: &mut [Step], output: &Arg<Source>) -> Vec<Parts> {
     all
 }
 
-/// For each register the last step that reads it; none reads what the model gives for the last time.
-fn last_readers(steps: &[Step], output: &Arg<Source>) -> Vec<usize> {
-    let mut last: Vec<usize> = (0..steps.len()).collect();
-    for (index, step) in steps.iter().enumerate() {
-        step.for_each_read(&mut |register| last[register] = index);
-    }
-    output.for_each(&mut |source| {
-        if let Source::Register(register) = source {
-            last[*register] = usize::MAX;
-        }
-    });
-    last
-}
-
 /// What parts are found by.
 struct Search {
     /// What each step has to do, if it can run in parts.
     work: Vec<Option<Work>>,
-    /// The last reader of each step's result.
-    last: Vec<usize>,
+    /// The last reader of each step's result; none of what the model gives.
+    last: Vec<Option<usize>>,
     /// The bytes of images that stay in the cache.
     cache: usize,
 }
@@ -85,7 +72,7 @@ impl Search {
                     if read <= end && saved > most {
                         (most, best) = (saved, Some(Parts { steps: start..end + 1, count, frees: SmallVec::new() }));
                     }
-                    read = read.max(self.last[end]);
+                    read = read.max(self.last[end].unwrap_or(usize::MAX));
                 }
             }
         }

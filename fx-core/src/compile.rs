@@ -52,11 +52,12 @@ impl Program {
         // What cannot be captured as functions runs as it is: the module is then unchanged.
         let _ = passes::optimize(&mut module);
         let inputs = Inputs::new(module.graph(), |_| true);
-        let packs = Arc::new(Packs::new(match module.inference_precision() {
+        let format = match module.inference_precision() {
             DType::BF16 => Format::Bf16,
             DType::F16 => Format::F16,
             _ => Format::F32,
-        }));
+        };
+        let packs = Arc::new(Packs::new(format, module.fast_algorithms()));
         Self { module, inputs, packs, plans: RwLock::default(), watch }
     }
 

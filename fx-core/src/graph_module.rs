@@ -31,6 +31,7 @@ pub struct GraphModule {
     state: State,
     class: String,
     precision: DType,
+    fast_algorithms: bool,
     compiled: Compiled,
 }
 
@@ -66,7 +67,8 @@ impl GraphModule {
     pub fn with_state(graph: Graph, mut state: State, class: &str) -> Result<Self> {
         graph.lint_with(&state)?;
         state.retain_used(&graph);
-        Ok(Self { graph, state, class: class.to_owned(), precision: DType::F32, compiled: Compiled::default() })
+        let (class, compiled) = (class.to_owned(), Compiled::default());
+        Ok(Self { graph, state, class, precision: DType::F32, fast_algorithms: true, compiled })
     }
 
     /// The graph.
@@ -238,6 +240,33 @@ impl GraphModule {
         }
         (self.precision, self.compiled) = (precision, Compiled::default());
         Ok(())
+    }
+
+    /// Whether plans may compute products by other algorithms than their definition: yes, unless it was
+    /// [set](Self::set_fast_algorithms).
+    pub fn fast_algorithms(&self) -> bool {
+        self.fast_algorithms
+    }
+
+    /// Lets plans compute convolutions of 3 by 3 by Winograd's algorithm, and large products of many rows by Strassen's, where
+    /// these are faster, or keeps them to the definition.
+    ///
+    /// Rounding errors are two to three times those of the definition: some 1e-6 of the result's size in the place of
+    /// 5e-7. A printed plan says where which algorithm is used. What is not finite is as by the definition.
+    ///
+    /// This is of this module and its copies; it is not saved.
+    ///
+    /// ```
+    /// # use fx_core::tensor::Tensor;
+    /// # fn f(mut module: fx_core::GraphModule, x: &Tensor) -> fx_core::Result<()> {
+    /// let fast = module.forward(x)?;
+    /// module.set_fast_algorithms(false);
+    /// println!("off by {}", module.forward(x)?.max_abs_diff(&fast));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_fast_algorithms(&mut self, fast: bool) {
+        (self.fast_algorithms, self.compiled) = (fast, Compiled::default());
     }
 
     /// All parameters and buffers, of leaf modules too, by their paths.

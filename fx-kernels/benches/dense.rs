@@ -272,7 +272,11 @@ fn linear() -> Vec<Layer> {
     let all = formats.into_iter().flat_map(|format| shapes.map(|shape| (format, shape)));
     let layers = all.map(|((format, kind), (name, rows, inputs, outputs))| {
         let weight = numbers(inputs * outputs);
-        let layer = PackedLinear::from_matrix(Matrix::rows(&weight, outputs, inputs).t(), format);
+        let algorithm = match std::env::var("ALGORITHM").as_deref() {
+            Ok("direct") => Algorithm::Direct,
+            _ => Algorithm::Strassen,
+        };
+        let layer = PackedLinear::from_matrix(Matrix::rows(&weight, outputs, inputs).t(), algorithm, format);
         let (x, bias) = (numbers(rows * inputs), numbers(outputs));
         let mut out = vec![0.0; rows * outputs];
         Layer {

@@ -4,6 +4,7 @@
 //! what follows a product in a network (bias, residual, activation) is done before its tile leaves the registers or
 //! the cache.
 
+mod algorithm;
 mod block;
 mod chain;
 mod conv;
@@ -16,6 +17,7 @@ mod linear;
 mod panels;
 mod pool;
 mod product;
+mod strassen;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -23,8 +25,9 @@ mod weight;
 mod window;
 mod winograd;
 
+pub use algorithm::Algorithm;
 pub use chain::{Link, run_chain};
-pub use conv::{Algorithm, ConvShape, PackedConv};
+pub use conv::{ConvShape, PackedConv};
 pub use epilogue::{Epilogue, Residual};
 pub use format::Format;
 pub use images::{Images, Layout};

@@ -7,7 +7,7 @@ mod gates;
 #[cfg(test)]
 mod tests;
 
-use crate::dense::{Epilogue, Format, PackedLinear, Residual, Weight};
+use crate::dense::{Algorithm, Epilogue, Format, PackedLinear, Residual, Weight};
 use crate::memory::scratch;
 use crate::simd::Level;
 use crate::threads::alone;
@@ -42,7 +42,11 @@ impl PackedCell {
     /// # Panics
     /// If the weight has another length.
     pub fn new(cell: Cell, weight: Weight<'_>, hidden: usize, format: Format) -> Self {
-        Self { cell, weight: PackedLinear::with(weight, cell.gates() * hidden, hidden, format), hidden }
+        Self {
+            cell,
+            weight: PackedLinear::with(weight, cell.gates() * hidden, hidden, Algorithm::Direct, format),
+            hidden,
+        }
     }
 
     /// The type in which the weights are kept.

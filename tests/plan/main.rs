@@ -1,5 +1,6 @@
 //! The compiled plan: it gives what the interpreter gives, is made anew when it has to be, and shows what it does.
 
+mod algorithms;
 mod weights;
 
 use std::thread;

@@ -14,7 +14,7 @@ mod recurrent;
 use std::fmt;
 use std::sync::Arc;
 
-use fx_kernels::dense::Format;
+use fx_kernels::dense::{Algorithm, Format};
 use smallvec::SmallVec;
 
 use super::known::Known;
@@ -187,6 +187,16 @@ impl<'a> Site<'a> {
             None => Some(default),
             Some(arg) => K::read(&arg.try_map(&mut |_| Err(())).ok()?),
         }
+    }
+}
+
+/// How a product is computed, for a description.
+fn by(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Direct => "",
+        Algorithm::Strassen => " by Strassen",
+        Algorithm::Winograd2 => " by Winograd F(2x2, 3x3)",
+        Algorithm::Winograd4 => " by Winograd F(4x4, 3x3)",
     }
 }
 

@@ -17,6 +17,8 @@ use crate::tensor::{Tensor, view};
 pub(super) struct Packs {
     /// The type that they are kept in where the kernel can.
     format: Format,
+    /// Whether products may be computed by other algorithms than their definition.
+    fast: bool,
     convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
     /// With whether the weight is transposed.
     linears: Cache<(Place, bool), PackedLinear>,
@@ -50,8 +52,8 @@ impl<K: Eq + Hash, P> Cache<K, P> {
 }
 
 impl Packs {
-    pub(super) fn new(format: Format) -> Self {
-        Self { format, convs: Cache::default(), linears: Cache::default(), cells: Cache::default() }
+    pub(super) fn new(format: Format, fast: bool) -> Self {
+        Self { format, fast, convs: Cache::default(), linears: Cache::default(), cells: Cache::default() }
     }
 
     /// The weight of a convolution in f32, for so many images of a size; None if it is not known.
@@ -62,7 +64,8 @@ impl Packs {
         batch: usize,
         size: [usize; 2],
     ) -> Option<Arc<PackedConv>> {
-        let by = shape.algorithm(batch, shape.output(size), self.format);
+        let fastest = || shape.algorithm(batch, shape.output(size), self.format);
+        let by = if self.fast { fastest() } else { Algorithm::Direct };
         let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
         self.convs.get((weight.place()?, shape, by), weight, pack)
     }
@@ -70,16 +73,17 @@ impl Packs {
     /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
     /// is not known.
     pub(super) fn linear(&self, weight: &Known, transposed: bool) -> Option<Arc<PackedLinear>> {
+        let by = if self.fast { Algorithm::Strassen } else { Algorithm::Direct };
         let pack = || {
             if transposed && weight.is_by_rows() {
                 let shape = weight.weight().unwrap_or_default();
-                return weight.pack(|weight| PackedLinear::with(weight, shape[0], shape[1], self.format));
+                return weight.pack(|weight| PackedLinear::with(weight, shape[0], shape[1], by, self.format));
             }
             let tensor = weight.peek()?;
             let right: Tensor = if transposed { view::transpose(&tensor, 0, 1) } else { tensor };
             let (shape, strides) = (right.shape(), right.strides());
             let matrix = Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
-            Ok(PackedLinear::from_matrix(matrix, self.format))
+            Ok(PackedLinear::from_matrix(matrix, by, self.format))
         };
         self.linears.get((weight.place()?, transposed), weight, pack)
     }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::algorithm::Algorithm;
 use super::depthwise::Depthwise;
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
@@ -35,20 +36,6 @@ pub struct ConvShape {
     pub groups: usize,
 }
 
-/// The ways to compute a convolution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// The sums of its definition.
-    #[default]
-    Direct,
-    /// Winograd's F(2x2, 3x3) for windows of 3 by 3, with 16 products instead of 36 for each 2 by 2 pixels: its weights are
-    /// 16/9 times as large.
-    Winograd2,
-    /// Winograd's F(4x4, 3x3), with 36 products instead of 144 for each 4 by 4 pixels: its rounding errors are about three
-    /// times those of the direct algorithm, its weights four times as large.
-    Winograd4,
-}
-
 /// The weights of a convolution, packed.
 ///
 /// ```
@@ -66,6 +53,8 @@ pub enum Algorithm {
 pub struct PackedConv {
     shape: ConvShape,
     level: Level,
+    /// What was asked for.
+    algorithm: Algorithm,
     weights: Weights,
     zeros: Vec<f32>,
 }
@@ -122,7 +111,7 @@ impl ConvShape {
     }
 
     /// The algorithm that is fastest for so many images whose output has a height and width, if weights may be kept in a
-    /// format.
+    /// format. For single pixels it is Strassen's, whatever their number.
     pub fn algorithm(&self, images: usize, output: [usize; 2], format: Format) -> Algorithm {
         /// The operations on each number of a tile before and after the products.
         const TRANSFORM: usize = 8;
@@ -130,6 +119,9 @@ impl ConvShape {
         const READ: usize = 24;
         /// The tiles that take as long as a single one: products wait for the ones before.
         const FEW: usize = 4;
+        if self.is_pointwise() && format == Format::F32 {
+            return Algorithm::Strassen;
+        }
         let twice_as_fast = format == Format::Bf16 && has_pairs(Level::detect());
         if !Winograd::fits(self) || twice_as_fast {
             return Algorithm::Direct;
@@ -221,13 +213,14 @@ impl PackedConv {
             let panels = Panels::new((level, packing), &matrices);
             if shape.has_short_pixels() { Weights::Lines(panels) } else { Weights::Groups(panels) }
         };
-        Self { shape, level, weights, zeros: vec![0.0; inputs * kernel[1]] }
+        Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs * kernel[1]] }
     }
 
-    /// The algorithm.
-    pub fn algorithm(&self) -> Algorithm {
+    /// The algorithm by which so many pixels of the output are computed.
+    pub fn algorithm(&self, pixels: usize) -> Algorithm {
         match &self.weights {
             Weights::Winograd(winograd) => winograd.algorithm(),
+            Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
             Weights::Groups(_) | Weights::Lines(_) | Weights::Depthwise(_) => Algorithm::Direct,
         }
     }
@@ -267,7 +260,14 @@ impl PackedConv {
     pub fn run(&self, out: &mut [f32], stride: usize, images: &Images<'_>, epilogue: &Epilogue<'_>) {
         let [height, width] = self.shape.output(images.size);
         let whole = Held { first: 0, height: images.size[0] };
-        if let Weights::Lines(_) = self.weights {
+        let pixels = images.batch * height * width;
+        if let (Weights::Groups(panels), Algorithm::Strassen) = (&self.weights, self.algorithm(pixels)) {
+            images.with_pixels(self.shape.inputs, 0..images.size[0], |images| {
+                let Layout::Pixels { distance: stride_in } = images.layout else { return };
+                let left = Left::Rows { data: images.data, stride: stride_in };
+                Product { left, rows: pixels, panels, epilogue }.run_by(self.algorithm, out, stride);
+            });
+        } else if let Weights::Lines(_) = self.weights {
             // One by one, so that what is copied stays in the cache.
             for image in 0..images.batch {
                 let row = image * height * width;

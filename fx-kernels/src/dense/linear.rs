@@ -1,5 +1,6 @@
 //! Linear layers.
 
+use super::algorithm::Algorithm;
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::left::Left;
@@ -23,6 +24,8 @@ use crate::simd::Level;
 #[derive(Debug)]
 pub struct PackedLinear {
     panels: Panels,
+    /// What was asked for.
+    algorithm: Algorithm,
 }
 
 impl PackedLinear {
@@ -31,19 +34,20 @@ impl PackedLinear {
     /// # Panics
     /// If the weight has another length.
     pub fn new(weight: &[f32], outputs: usize, inputs: usize) -> Self {
-        Self::with(Weight::Numbers(weight), outputs, inputs, Format::F32)
+        Self::with(Weight::Numbers(weight), outputs, inputs, Algorithm::Direct, Format::F32)
     }
 
-    /// As [`new`](Self::new), in a format. With an odd number of inputs the weight is kept as it is.
+    /// As [`new`](Self::new), for an algorithm, which gives way to the direct one where that is faster, and in a format. With an
+    /// odd number of inputs the weight is kept as it is.
     ///
     /// ```
-    /// use fx_kernels::dense::{Epilogue, Format, PackedLinear, Weight};
+    /// use fx_kernels::dense::{Algorithm, Epilogue, Format, PackedLinear, Weight};
     ///
     /// // Row `i` is all `i`.
     /// let read = |rows: std::ops::Range<usize>, numbers: &mut [f32]| {
     ///     rows.zip(numbers.chunks_exact_mut(2)).for_each(|(row, numbers)| numbers.fill(row as f32));
     /// };
-    /// let layer = PackedLinear::with(Weight::Rows(&read), 3, 2, Format::F32);
+    /// let layer = PackedLinear::with(Weight::Rows(&read), 3, 2, Algorithm::Strassen, Format::F32);
     /// let mut y = [0.0; 3];
     /// layer.run(&mut y, 3, &[1.0, 10.0], 2, 1, &Epilogue::default());
     /// assert_eq!(y, [0.0, 11.0, 22.0]);
@@ -51,26 +55,32 @@ impl PackedLinear {
     ///
     /// # Panics
     /// As [`new`](Self::new).
-    pub fn with(weight: Weight<'_>, outputs: usize, inputs: usize, format: Format) -> Self {
-        Self::at(Level::detect(), weight, outputs, inputs, format)
+    pub fn with(weight: Weight<'_>, outputs: usize, inputs: usize, algorithm: Algorithm, format: Format) -> Self {
+        Self::at(Level::detect(), weight, [outputs, inputs], algorithm, format)
     }
 
     /// As [`with`](Self::with), for instructions of the given level.
     ///
     /// # Panics
     /// As [`new`](Self::new), and if the processor does not have the level.
-    pub fn at(level: Level, weight: Weight<'_>, outputs: usize, inputs: usize, format: Format) -> Self {
+    pub fn at(
+        level: Level,
+        weight: Weight<'_>,
+        [outputs, inputs]: [usize; 2],
+        algorithm: Algorithm,
+        format: Format,
+    ) -> Self {
         weight.check(outputs, inputs);
         let rows: Vec<usize> = (0..inputs).collect();
         let packing = Packing::of(format, level, inputs, |is_such| weight.all(outputs, inputs, is_such));
         let matrix = Matrices { weight, groups: 1, distance: 0, rows: &rows, columns: outputs, step: inputs };
-        Self { panels: Panels::new((level, packing), &matrix) }
+        Self { panels: Panels::new((level, packing), &matrix), algorithm }
     }
 
-    /// Packs the right operand of a product, `inputs` rows of `outputs` numbers, in a format. With an odd number of inputs it
-    /// is kept as it is.
-    pub fn from_matrix(right: Matrix<'_, f32>, format: Format) -> Self {
-        Self::by(Level::detect(), right, format, Panels::new)
+    /// Packs the right operand of a product, `inputs` rows of `outputs` numbers, for an algorithm and in a format; see
+    /// [`with`](Self::with).
+    pub fn from_matrix(right: Matrix<'_, f32>, algorithm: Algorithm, format: Format) -> Self {
+        Self { algorithm, ..Self::by(Level::detect(), right, format, Panels::new) }
     }
 
     /// As [`from_matrix`](Self::from_matrix), for instructions of the given level, in memory that was used before, if there
@@ -90,7 +100,7 @@ impl PackedLinear {
         let packing = Packing::of(format, level, right.height(), |is_such| data.iter().all(|x| is_such(*x)));
         let weight = Weight::Numbers(data);
         let matrix = Matrices { weight, groups: 1, distance: 0, rows: &rows, columns: right.width(), step: column };
-        Self { panels: pack((level, packing), &matrix) }
+        Self { panels: pack((level, packing), &matrix), algorithm: Algorithm::Direct }
     }
 
     /// The memory, for others.
@@ -106,6 +116,11 @@ impl PackedLinear {
     /// The numbers in a row of the output.
     pub fn outputs(&self) -> usize {
         self.panels.columns()
+    }
+
+    /// The algorithm by which so many rows are multiplied.
+    pub fn algorithm(&self, rows: usize) -> Algorithm {
+        self.algorithm.of_rows(rows, &self.panels)
     }
 
     /// The type in which the weights are kept.
@@ -157,6 +172,6 @@ impl PackedLinear {
         epilogue: &Epilogue<'_>,
     ) {
         let left = Left::Rows { data: input, stride: input_stride };
-        Product { left, rows, panels: &self.panels, epilogue }.run(out, stride);
+        Product { left, rows, panels: &self.panels, epilogue }.run_by(self.algorithm, out, stride);
     }
 }

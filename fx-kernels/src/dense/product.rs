@@ -12,18 +12,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
 
 use super::Epilogue;
+use super::algorithm::Algorithm;
 use super::block::Block;
 use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panel, Panels, tile_size};
-use super::tile::{MOST_ROWS, Tile};
+use super::strassen::Strassen;
+use super::tile::{Aside, MOST_ROWS, Tile};
 use crate::elementwise::run_rows;
 use crate::memory::LINE;
 use crate::threads::{Shared, for_each};
 
 /// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
 /// the chains' sums added, so that rounding errors do not grow with the inner dimension.
-const DEPTH: usize = 768;
+pub(crate) const DEPTH: usize = 768;
 /// The numbers of the left operand in a block.
 const BLOCK: usize = 160 * 1024;
 /// The numbers of the left operand in a block that stays in the cache beside panels and results.
@@ -57,7 +59,9 @@ struct Split {
     tiles: usize,
     /// The blocks of tiles.
     blocks: usize,
-    /// The sets of panels.
+    /// The panels of each matrix.
+    range: Range<usize>,
+    /// The sets of them.
     sets: usize,
     /// The steps of a run: rows of a panel.
     run: usize,
@@ -83,25 +87,50 @@ impl Product<'_> {
     /// # Panics
     /// If an operand is too short.
     pub(crate) fn run(&self, out: &mut [f32], stride: usize) {
+        self.run_by(Algorithm::Direct, out, stride);
+    }
+
+    /// As [`run`](Self::run), by an algorithm where it is faster.
+    ///
+    /// # Panics
+    /// As there.
+    pub(crate) fn run_by(&self, algorithm: Algorithm, out: &mut [f32], stride: usize) {
         let panels = self.panels;
         let width = panels.groups() * panels.columns();
         if self.rows == 0 || width == 0 {
             return;
         }
-        let split = self.split();
-        assert!(split.run * self.left.runs() == panels.steps(), "the inner dimensions of a product must be equal");
-        assert!(self.left.covers(self.rows, self.width(&split)), "the left operand is too short");
+        let run = panels.steps() / self.left.runs();
+        assert!(run * self.left.runs() == panels.steps(), "the inner dimensions of a product must be equal");
+        assert!(self.left.covers(self.rows, self.width(run)), "the left operand is too short");
         assert!(stride >= width && (self.rows - 1) * stride + width <= out.len(), "the result does not fit");
         self.epilogue.check(self.rows, width);
         let out = Shared(out.as_mut_ptr());
-        let work = 2 * self.rows * width * panels.inner();
+        match self.left {
+            Left::Rows { data, stride: distance } if algorithm.of_rows(self.rows, panels) == Algorithm::Strassen => {
+                Strassen { product: self, data, stride: distance }.run(&out, stride);
+            }
+            // SAFETY: the operands hold all rows and columns (just seen).
+            _ => unsafe { self.compute(0..panels.count(), &out, stride) },
+        }
+    }
+
+    /// Computes the product with some panels of each matrix, into its place in a whole result.
+    ///
+    /// # Safety
+    /// The result and the operands must hold all rows and columns, and nobody else may use these panels' columns.
+    pub(crate) unsafe fn compute(&self, range: Range<usize>, out: &Shared<f32>, stride: usize) {
+        let panels = self.panels;
+        let columns = range.len() * 2 * panels.lanes();
+        let split = self.split(range);
+        let work = 2 * self.rows * panels.groups() * columns.min(panels.columns()) * panels.inner();
         for_each(panels.groups() * split.blocks * split.sets, work, |task| {
             let (group, task) = (task / (split.blocks * split.sets), task % (split.blocks * split.sets));
-            self.task(&split, group, task / split.sets, task % split.sets, &out, stride);
+            self.task(&split, group, task / split.sets, task % split.sets, out, stride);
         });
     }
 
-    fn split(&self) -> Split {
+    fn split(&self, range: Range<usize>) -> Split {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let panels = self.panels;
         let runs = self.left.runs();
@@ -110,14 +139,15 @@ impl Product<'_> {
         let left = panels.packing().left();
         let (most, _) = tile_size(panels.level());
         let tiles = self.rows.div_ceil(most);
+        let columns = panels.columns().min(range.len() * 2 * panels.lanes());
         let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * runs)).max(4);
         let least = tiles.div_ceil(fitting);
         // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
-        let sets = |blocks: usize| TASKS.div_ceil(blocks * panels.groups()).min(panels.count());
+        let sets = |blocks: usize| TASKS.div_ceil(blocks * panels.groups()).min(range.len());
         let traffic = |blocks: usize| {
             let held = run * left;
             let rows = self.rows * held * if self.rows.div_ceil(blocks) * held > SMALL_BLOCK { 3 } else { 2 };
-            2 * blocks * panels.steps() * panels.columns() + sets(blocks) * rows
+            2 * blocks * panels.steps() * columns + sets(blocks) * rows
         };
         let most_blocks = least.max(tiles.div_ceil(4)).min(4 * least.max(TASKS));
         let blocks = (least..=most_blocks).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
@@ -134,21 +164,21 @@ impl Product<'_> {
         let parts = runs == 1 && tiles > 1;
         let ahead =
             if parts { (BLOCK / (block * left * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
-        Split { id: NEXT.fetch_add(1, Ordering::Relaxed), tiles, blocks, sets, run, steps, ahead }
+        Split { id: NEXT.fetch_add(1, Ordering::Relaxed), tiles, blocks, range, sets, run, steps, ahead }
     }
 
     /// The numbers in a run of the left operand, for all groups together.
-    fn width(&self, split: &Split) -> usize {
-        self.panels.groups() * split.run * self.panels.packing().rows()
+    fn width(&self, run: usize) -> usize {
+        self.panels.groups() * run * self.panels.packing().rows()
     }
 
     /// A block of rows times a set of panels.
     fn task(&self, split: &Split, group: usize, block: usize, set: usize, out: &Shared<f32>, stride: usize) {
         let part = |index: usize, count: usize, parts: usize| index * count / parts;
         let panels = self.panels;
-        let count = panels.count();
+        let (first, count) = (split.range.start, split.range.len());
         let tiles = part(block, split.tiles, split.blocks)..part(block + 1, split.tiles, split.blocks);
-        let mut set = part(set, count, split.sets)..part(set + 1, count, split.sets);
+        let mut set = first + part(set, count, split.sets)..first + part(set + 1, count, split.sets);
         let pitch = self.left.runs() * MOST_ROWS;
         // The first tiles have a row more where rows are left; without a division, for there are many tiles.
         let (least, more) = (self.rows / split.tiles, self.rows % split.tiles);
@@ -157,7 +187,7 @@ impl Product<'_> {
         Block::with(|memory| {
             let pairs = panels.packing() == Packing::Pairs;
             let tiles_rows = tiles.clone().map(rows);
-            let table = memory.prepare((split.id, block), &self.left, tiles_rows, self.width(split), pairs);
+            let table = memory.prepare((split.id, block), &self.left, tiles_rows, self.width(split.run), pairs);
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
             if split.steps.count == 1 && panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
                 // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
@@ -207,7 +237,7 @@ impl Product<'_> {
         let to = out.at(rows.start * stride + column);
         let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| bias[column..].as_ptr());
         let residual = self.epilogue.residual.filter(|_| last);
-        let (far, farther) = place.far(steps);
+        let (far, farther) = far((place.share, place.of), (steps.as_ptr(), steps.len()), place.next);
         let tile = Tile {
             rows: rows.len(),
             left: table[runs.start * MOST_ROWS..].as_ptr(),
@@ -227,6 +257,7 @@ impl Product<'_> {
             bounds: self.epilogue.bounds().filter(|_| last),
             out: to,
             stride,
+            aside: Aside::NONE,
         };
         // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue
         // reads hold the tile's rows and columns (all seen in `run`); tasks have tiles of their own.
@@ -294,20 +325,18 @@ struct Place {
     next: *const f32,
 }
 
-impl Place {
-    /// From where, seen from the place in the panel, numbers are brought in while the tile works through `steps`. Tiles of
-    /// the same step bring in different ones, so that what comes next is spread over the time there is.
-    fn far(&self, steps: &[f32]) -> (usize, usize) {
-        let next = self.next.addr().wrapping_sub(steps.as_ptr().addr()) / size_of::<f32>();
-        let own = steps.len().min(STREAM);
-        match (self.share, self.of) {
-            // A tile that is alone brings its own.
-            (_, 1) => (own, own + 4 * LINE),
-            (share @ 0..8, 8..) => (next.wrapping_add(share * LINE), next.wrapping_add(share * LINE)),
-            (share @ 0..4, 4..8) => (next.wrapping_add(share * LINE), next.wrapping_add((share + 4) * LINE)),
-            // The processor brings in the other line of a pair by itself.
-            (share @ 0..2, ..4) => (next.wrapping_add(2 * share * LINE), next.wrapping_add(2 * (share + 2) * LINE)),
-            _ => (0, 0),
-        }
+/// From where, seen from the place in a panel, numbers of what comes `next` are brought in while one of a few tiles works
+/// through `steps`. Tiles of the same step bring in different ones, so that what comes next is spread over the time there is.
+pub(crate) fn far((share, of): (usize, usize), (steps, len): (*const f32, usize), next: *const f32) -> (usize, usize) {
+    let next = next.addr().wrapping_sub(steps.addr()) / size_of::<f32>();
+    let own = len.min(STREAM);
+    match (share, of) {
+        // A tile that is alone brings its own.
+        (_, 1) => (own, own + 4 * LINE),
+        (share @ 0..8, 8..) => (next.wrapping_add(share * LINE), next.wrapping_add(share * LINE)),
+        (share @ 0..4, 4..8) => (next.wrapping_add(share * LINE), next.wrapping_add((share + 4) * LINE)),
+        // The processor brings in the other line of a pair by itself.
+        (share @ 0..2, ..4) => (next.wrapping_add(2 * share * LINE), next.wrapping_add(2 * (share + 2) * LINE)),
+        _ => (0, 0),
     }
 }

@@ -7,7 +7,7 @@ use crate::Level;
 use crate::elementwise::Unary;
 use crate::gemm::Matrix;
 
-fn numbers(len: usize, seed: u32) -> Vec<f32> {
+pub(super) fn numbers(len: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     (0..len)
         .map(|_| {
@@ -18,12 +18,12 @@ fn numbers(len: usize, seed: u32) -> Vec<f32> {
 }
 
 #[track_caller]
-fn close(got: f32, want: f64, scale: usize, what: &str) {
+pub(super) fn close(got: f32, want: f64, scale: usize, what: &str) {
     assert!((f64::from(got) - want).abs() < 1e-6 * (scale as f64).sqrt() + 1e-6, "{what}: {got}, not {want}");
 }
 
 /// What follows a product in one of eight cases, of a residual with rows so far apart.
-fn following<'a>(case: usize, bias: &'a [f32], residual: &'a [f32], stride: usize) -> Epilogue<'a> {
+pub(super) fn following<'a>(case: usize, bias: &'a [f32], residual: &'a [f32], stride: usize) -> Epilogue<'a> {
     Epilogue {
         bias: (case & 1 > 0).then_some(bias),
         residual: (case & 2 > 0).then_some(Residual { data: residual, stride }),
@@ -33,7 +33,7 @@ fn following<'a>(case: usize, bias: &'a [f32], residual: &'a [f32], stride: usiz
 }
 
 /// What that makes of a sum, where 0.25 was before.
-fn followed(sum: f64, case: usize, bias: f32, residual: f32) -> f64 {
+pub(super) fn followed(sum: f64, case: usize, bias: f32, residual: f32) -> f64 {
     let mut sum = sum + if case & 1 > 0 { f64::from(bias) } else { 0.0 };
     sum += if case & 2 > 0 { f64::from(residual) } else { 0.0 };
     sum += if case & 4 > 0 { 0.25 } else { 0.0 };
@@ -53,7 +53,7 @@ fn linear_layers() {
         let (x, w, bias, residual) =
             (numbers(m * (k + 3), 1), numbers(n * k, 2), numbers(n, 3), numbers(m * (n + 1), 4));
         for level in Level::available() {
-            let layer = PackedLinear::at(level, Weight::Numbers(&w), n, k, Format::F32);
+            let layer = PackedLinear::at(level, Weight::Numbers(&w), [n, k], Algorithm::Direct, Format::F32);
             for case in 0..8 {
                 let epilogue = following(case, &bias, &residual, n + 1);
                 let mut out = vec![0.25; m * (n + 2)];
@@ -82,7 +82,7 @@ fn long_sums_are_accurate() {
     for (level, m) in Level::available().flat_map(|level| [(level, 1), (level, 14)]) {
         let x = positive(m * k, 1);
         let mut out = vec![0.0; m * n];
-        PackedLinear::at(level, Weight::Numbers(&w), n, k, Format::F32).run(
+        PackedLinear::at(level, Weight::Numbers(&w), [n, k], Algorithm::Direct, Format::F32).run(
             &mut out,
             n,
             &x,
@@ -167,7 +167,7 @@ fn convolutions() {
         for (level, algorithm) in Level::available().flat_map(|level| algorithms.map(|algorithm| (level, algorithm))) {
             let conv = PackedConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
             // The last two have what the transforms are made for.
-            assert_eq!(conv.algorithm(), if case >= 11 { algorithm } else { Algorithm::Direct });
+            assert_eq!(conv.algorithm(1), if case >= 11 { algorithm } else { Algorithm::Direct });
             let mut out = vec![0.0; want.len()];
             let images = Images { layout: Layout::Pixels { distance: pixel }, ..Images::planes(&x, batch, input) };
             conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
@@ -335,7 +335,7 @@ fn winograd_is_as_direct() {
         let epilogue = following(case, &bias, &residual, 32);
         let run = |algorithm: Algorithm| {
             let conv = PackedConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
-            assert_eq!(conv.algorithm(), algorithm);
+            assert_eq!(conv.algorithm(1), algorithm);
             let mut out = vec![0.25; pixels * stride];
             conv.run(&mut out, stride, &Images::pixels(&x, batch, input, 48), &epilogue);
             out
@@ -353,7 +353,7 @@ fn winograd_is_as_direct() {
     for algorithm in [Algorithm::Winograd2, Algorithm::Winograd4] {
         let overflowing =
             PackedConv::with(Weight::Numbers(&vec![f32::MAX; 48 * 32 * 9]), shape, algorithm, Format::F32);
-        assert_eq!(overflowing.algorithm(), Algorithm::Direct);
+        assert_eq!(overflowing.algorithm(1), Algorithm::Direct);
     }
 }
 
@@ -448,7 +448,7 @@ fn weights_in_half_floats() {
             (4, 9, 5),
         ] {
             let (x, w, bias) = (numbers(m * k, 1), numbers(n * k, 2), numbers(n, 3));
-            let layer = PackedLinear::at(level, Weight::Numbers(&w), n, k, format);
+            let layer = PackedLinear::at(level, Weight::Numbers(&w), [n, k], Algorithm::Direct, format);
             assert_eq!(layer.format(), if k % 2 == 0 { format } else { Format::F32 });
             let (left, right) = if k % 2 == 0 { (left, format) } else { (Format::F32, Format::F32) };
             let (x_kept, w_kept) = (rounded(&x, left), rounded(&w, right));
@@ -488,7 +488,7 @@ fn weights_in_half_floats() {
             }
         }
     }
-    let large = PackedLinear::from_matrix(Matrix::rows(&[1e5, 1.0], 2, 1), Format::F16);
+    let large = PackedLinear::from_matrix(Matrix::rows(&[1e5, 1.0], 2, 1), Algorithm::Direct, Format::F16);
     assert_eq!(large.format(), Format::F32, "a weight that f16 has no number for is kept");
 }
 
@@ -516,11 +516,11 @@ fn weights_that_are_read() {
             let mut out = vec![0.0; 2 * 16 * 16 * shape.outputs];
             let images = Images::pixels(&x, 2, [16; 2], shape.inputs);
             conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
-            (out, conv.algorithm(), conv.format())
+            (out, conv.algorithm(1), conv.format())
         });
         assert!(both[0] == both[1], "{algorithm:?} {format:?} {shape:?}");
         let both = [Weight::Numbers(&w), Weight::Rows(&read)].map(|weight| {
-            let layer = PackedLinear::with(weight, shape.outputs, len, format);
+            let layer = PackedLinear::with(weight, shape.outputs, len, Algorithm::Strassen, format);
             let mut out = vec![0.0; 3 * shape.outputs];
             layer.run(&mut out, shape.outputs, &x, len, 3, &Epilogue::default());
             (out, layer.format())

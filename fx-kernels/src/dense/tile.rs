@@ -6,6 +6,8 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr::{null, null_mut};
 
 use super::format::Packing;
 use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
@@ -59,6 +61,47 @@ pub(crate) struct Tile {
     pub(crate) out: *mut f32,
     /// The distance of its rows.
     pub(crate) stride: usize,
+    /// What is done beside the products, which leave time for it.
+    pub(crate) aside: Aside,
+}
+
+/// Differences of numbers, which are for what comes next.
+#[derive(Clone, Copy)]
+pub(crate) struct Aside {
+    /// Where they are written.
+    pub(crate) to: *mut f32,
+    /// What they are the differences of.
+    pub(crate) minuend: *const f32,
+    pub(crate) subtrahend: *const f32,
+    /// How many there are: a multiple of a vector's lanes. For tiles of numbers, of two vectors and three rows at least.
+    pub(crate) numbers: usize,
+}
+
+impl Aside {
+    /// No differences.
+    pub(crate) const NONE: Self = Self { to: null_mut(), minuend: null(), subtrahend: null(), numbers: 0 };
+
+    /// Some of the numbers, if there are any.
+    pub(crate) fn part(self, range: Range<usize>) -> Self {
+        if self.numbers == 0 {
+            return self;
+        }
+        let (to, minuend) = (self.to.wrapping_add(range.start), self.minuend.wrapping_add(range.start));
+        Self { to, minuend, subtrahend: self.subtrahend.wrapping_add(range.start), numbers: range.len() }
+    }
+
+    /// Computes the vector at a place.
+    ///
+    /// # Safety
+    /// There must be one.
+    #[inline(always)]
+    unsafe fn subtract<V: Vector<Elem = f32>>(&self, place: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let difference = V::load_at(self.minuend.add(place)) - V::load_at(self.subtrahend.add(place));
+            difference.store_at(self.to.add(place));
+        }
+    }
 }
 
 /// Matrices that are multiplied with parts of the same rows.
@@ -81,6 +124,7 @@ impl Tile {
     /// All pointers must be valid for the reads and writes that the fields describe.
     pub(crate) unsafe fn run(&self, level: Level) {
         match self.packing {
+            Packing::Single if self.aside.numbers > 0 => dispatch(level, WithAside(self)),
             Packing::Single => dispatch(level, Run::<Singles>(self, PhantomData)),
             Packing::Bf16 => dispatch(level, Run::<Widened<false>>(self, PhantomData)),
             Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
@@ -145,16 +189,27 @@ struct Run<'a, S>(&'a Tile, PhantomData<S>);
 
 /// Runs the version for the number of rows, among those that fit the registers.
 macro_rules! with_rows {
-    ($tile:expr, $V:ident, $S:ty, narrow: $narrow:expr, $($rows:literal)*) => {
+    ($tile:expr, $V:ident, |$ROWS:ident| $run:expr, $($rows:literal)*) => {
         match $tile.rows {
             $($rows if $rows <= $V::ROWS => {
+                const $ROWS: usize = $rows;
                 // SAFETY: the tile's pointers are valid as its fields say.
-                unsafe {
-                    if $narrow { tile::<$V, $S, $rows, 1>($tile) } else { tile::<$V, $S, $rows, 2>($tile) }
-                }
+                unsafe { $run }
             })*
             rows => unreachable!("a tile of {rows} rows"),
         }
+    };
+    ($tile:expr, $V:ident, $S:ty, narrow: $narrow:expr) => {
+        with_rows!(
+            $tile,
+            $V,
+            |ROWS| if $narrow {
+                tile::<$V, $S, ROWS, 1, false>($tile)
+            } else {
+                tile::<$V, $S, ROWS, 2, false>($tile)
+            },
+            1 2 3 4 5 6 7 8 9 10 11 12
+        )
     };
 }
 
@@ -164,7 +219,7 @@ impl Kernel for Run<'_, Singles> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        with_rows!(self.0, V, Singles, narrow: self.0.narrow, 1 2 3 4 5 6 7 8 9 10 11 12);
+        with_rows!(self.0, V, Singles, narrow: self.0.narrow);
     }
 }
 
@@ -174,14 +229,27 @@ impl<const F16: bool> Kernel for Run<'_, Widened<F16>> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        with_rows!(self.0, V, Widened<F16>, narrow: false, 1 2 3 4 5 6 7 8 9 10 11 12);
+        with_rows!(self.0, V, Widened<F16>, narrow: false);
     }
 }
 
 impl PairKernel for Run<'_, Dots> {
     #[inline(always)]
     fn run<V: Pairs>(self) {
-        with_rows!(self.0, V, Dots, narrow: false, 1 2 3 4 5 6 7 8 9 10 11 12);
+        with_rows!(self.0, V, Dots, narrow: false);
+    }
+}
+
+/// The computation of a tile of numbers, and of what is done aside.
+struct WithAside<'a>(&'a Tile);
+
+impl Kernel for WithAside<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        with_rows!(self.0, V, |ROWS| tile::<V, Singles, ROWS, 2, true>(self.0), 3 4 5 6 7 8 9 10 11 12);
     }
 }
 
@@ -199,7 +267,7 @@ impl Kernel for Each<'_> {
             let offset = job.offset + index * stack.offset;
             let (panel, out) = (job.panel.wrapping_add(index * stack.panel), job.out.wrapping_add(index * stack.out));
             let job = Tile { offset, panel, out, ..*job };
-            with_rows!(&job, V, Singles, narrow: job.narrow, 1 2 3 4 5 6 7 8 9 10 11 12);
+            with_rows!(&job, V, Singles, narrow: job.narrow);
         }
     }
 }
@@ -327,16 +395,43 @@ fn prefetch<const NEAR: bool>(place: *const f32) {
     let _ = place;
 }
 
+/// A few steps from the `k`-th on; gives the place in the panel after them.
+///
+/// # Safety
+/// As for [`Step::multiply`].
+#[inline(always)]
+unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize>(
+    job: &Tile,
+    sums: &mut [[V; VECTORS]; ROWS],
+    rows: &[*const f32; ROWS],
+    k: usize,
+    mut panel: *const f32,
+) -> *const f32 {
+    // A single row waits for memory: asking for a line once more takes the place of another that is asked for ahead.
+    let near = if ROWS == 1 { 0 } else { VECTORS };
+    prefetch::<false>(panel.wrapping_add(job.far));
+    prefetch::<false>(panel.wrapping_add(job.farther));
+    for step in 0..UNROLL {
+        for v in 0..near {
+            prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { S::multiply(sums, rows, k + step, panel) };
+        panel = panel.wrapping_add(VECTORS * V::LANES);
+    }
+    panel
+}
+
 /// The loops over constants are unrolled, so that the sums are registers.
 ///
 /// # Safety
 /// As [`Tile`] says.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize>(job: &Tile) {
+unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize, const ASIDE: bool>(
+    job: &Tile,
+) {
     let mut panel = job.panel;
-    // A single row waits for memory: asking for a line once more takes the place of another that is asked for ahead.
-    let near = if ROWS == 1 { 0 } else { VECTORS };
     let panels = if ROWS == 1 { job.panels } else { 1 };
     for index in 0..panels {
         let column = index * VECTORS * V::LANES;
@@ -351,22 +446,26 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
             }
         }
         let mut table = job.left;
+        let mut aside = 0;
         for _ in 0..job.segments {
             // SAFETY: the table has a pointer for each row of each segment.
             let rows: [*const f32; ROWS] =
                 std::array::from_fn(|i| unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT));
             let mut k = 0;
-            while k + UNROLL <= job.depth {
-                prefetch::<false>(panel.wrapping_add(job.far));
-                prefetch::<false>(panel.wrapping_add(job.farther));
-                for step in 0..UNROLL {
-                    for v in 0..near {
-                        prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
-                    }
-                    // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.
-                    unsafe { S::multiply(&mut sums, &rows, k + step, panel) };
-                    panel = panel.wrapping_add(VECTORS * V::LANES);
+            // Without a branch between the steps: a loop that does something aside, and one that does not.
+            while ASIDE && aside + 2 * V::LANES <= job.aside.numbers && k + UNROLL <= job.depth {
+                // SAFETY: there are so many numbers; the rest as below.
+                unsafe {
+                    job.aside.subtract::<V>(aside);
+                    job.aside.subtract::<V>(aside + V::LANES);
+                    panel = steps::<V, S, ROWS, VECTORS>(job, &mut sums, &rows, k, panel);
                 }
+                aside += 2 * V::LANES;
+                k += UNROLL;
+            }
+            while k + UNROLL <= job.depth {
+                // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.
+                panel = unsafe { steps::<V, S, ROWS, VECTORS>(job, &mut sums, &rows, k, panel) };
                 k += UNROLL;
             }
             while k < job.depth {
@@ -376,6 +475,11 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
                 k += 1;
             }
             table = table.wrapping_add(MOST_ROWS);
+        }
+        while ASIDE && aside < job.aside.numbers {
+            // SAFETY: there are so many.
+            unsafe { job.aside.subtract::<V>(aside) };
+            aside += V::LANES;
         }
         // Added last, so that the sums of the next steps are no part of the same long chain.
         if job.accumulate {

@@ -13,13 +13,14 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::transform::{Enter, Tiles, Transform, Weights, leave, pixels};
-use super::conv::{Algorithm, ConvShape};
+use super::algorithm::Algorithm;
+use super::conv::ConvShape;
 use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::left::{Left, Windows};
 use super::panels::{Panels, Source, tile_size};
 use super::product::{Product, SMALL_PANELS};
-use super::tile::{MOST_ROWS, Stack, Tile};
+use super::tile::{Aside, MOST_ROWS, Stack, Tile};
 use super::weight::Weight;
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
@@ -59,7 +60,7 @@ impl Winograd {
         outputs: usize,
     ) -> Option<Self> {
         let places = match algorithm {
-            Algorithm::Direct => return None,
+            Algorithm::Direct | Algorithm::Strassen => return None,
             Algorithm::Winograd2 => 16,
             Algorithm::Winograd4 => 36,
         };
@@ -215,6 +216,7 @@ impl Winograd {
                     bounds: None,
                     out: sums[first * stride + panel.first..].as_mut_ptr(),
                     stride,
+                    aside: Aside::NONE,
                 };
                 let (count, offset, out) = (panels.groups(), panels.steps(), panels.columns());
                 // SAFETY: a row has as many numbers as all matrices have rows, and sums for all columns (seen above), which

@@ -7,7 +7,7 @@ use fx_kernels::dense::{Algorithm, ConvShape, Images, Link, PackedConv, run_chai
 use smallvec::{SmallVec, smallvec};
 
 use super::product::{Follow, other};
-use super::{Kernel, Lowered, Operands, Site, Wanted, kept, saved};
+use super::{Kernel, Lowered, Operands, Site, Wanted, by, kept, saved};
 use crate::compile::layout::Layout;
 use crate::ops::kind::{self, Padding};
 use crate::tensor::DType;
@@ -59,22 +59,19 @@ pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
 }
 
 impl Conv {
-    fn describe(&self) -> String {
+    /// What it is, for so many pixels of the output.
+    fn describe(&self, pixels: usize) -> String {
         let ConvShape { kernel: [h, w], stride, groups, .. } = *self.packed.shape();
         let stride = if stride == [1; 2] { String::new() } else { format!("/{}", stride[0]) };
         let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
-        let by = match self.packed.algorithm() {
-            Algorithm::Direct => "",
-            Algorithm::Winograd2 => " by Winograd F(2x2, 3x3)",
-            Algorithm::Winograd4 => " by Winograd F(4x4, 3x3)",
-        };
-        let kept = kept(self.packed.format());
+        let (by, kept) = (by(self.packed.algorithm(pixels)), kept(self.packed.format()));
         format!("conv {h}x{w}{stride}{groups}{by}{kept}{}", self.follow.describe(self.residual))
     }
 
-    /// Whether it may be part of a chain: the tiles of Winograd's algorithm depend on where a band begins.
-    fn is_direct(&self) -> bool {
-        self.packed.algorithm() == Algorithm::Direct
+    /// Whether it may be part of a chain: the tiles of Winograd's algorithm depend on where a band begins. Single pixels are
+    /// multiplied by the definition there.
+    fn may_be_chained(&self) -> bool {
+        !matches!(self.packed.algorithm(1), Algorithm::Winograd2 | Algorithm::Winograd4)
     }
 }
 
@@ -106,7 +103,9 @@ impl Kernel for Convs {
     }
 
     fn describe(&self) -> String {
-        self.convs.iter().map(Conv::describe).collect::<Vec<_>>().join(", ")
+        // In a chain a few lines are computed at a time.
+        let pixels = if self.convs.len() == 1 { self.batch * self.output().iter().product::<usize>() } else { 1 };
+        self.convs.iter().map(|conv| conv.describe(pixels)).collect::<Vec<_>>().join(", ")
     }
 
     fn bytes_saved(&self) -> usize {
@@ -136,7 +135,8 @@ impl Kernel for Convs {
         let between = before.output().iter().product::<usize>() * previous.packed.shape().outputs;
         let convs: SmallVec<[Conv; 1]> = before.convs.iter().chain([conv]).cloned().collect();
         let weights = self.weights() + before.weights();
-        let chained = between > SMALL && weights < LIGHT && convs.iter().all(Conv::is_direct) && !previous.residual;
+        let chained =
+            between > SMALL && weights < LIGHT && convs.iter().all(Conv::may_be_chained) && !previous.residual;
         chained.then(|| Arc::new(Convs { convs, ..*before }) as Arc<dyn Kernel>)
     }
 }

@@ -7,7 +7,7 @@ use fx_kernels::elementwise::Unary;
 use fx_kernels::{Matrix, gemm};
 use smallvec::smallvec;
 
-use super::{Kernel, Lowered, Operands, Site, Wanted, kept, saved};
+use super::{Kernel, Lowered, Operands, Site, Wanted, by, kept, saved};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::ops::{Attr, functions as ops};
@@ -106,7 +106,8 @@ impl Kernel for Linear {
 
     fn describe(&self) -> String {
         let (inputs, outputs) = (self.packed.inputs(), self.packed.outputs());
-        format!("linear {inputs} to {outputs}{}{}", kept(self.packed.format()), self.follow.describe(self.residual))
+        let (by, kept) = (by(self.packed.algorithm(self.rows)), kept(self.packed.format()));
+        format!("linear {inputs} to {outputs}{by}{kept}{}", self.follow.describe(self.residual))
     }
 
     fn bytes_saved(&self) -> usize {

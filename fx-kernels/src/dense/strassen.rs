@@ -1,0 +1,288 @@
+//! Products by Strassen's algorithm in Winograd's form: seven products of halves of the matrices in the place of eight.
+//!
+//! The rows of a block are taken in twos, one of the upper and one of the lower half, the inner dimension in halves, and the
+//! panels in twos. What is multiplied are quarters of both matrices and sums of them. Each thread makes the rows' for itself,
+//! for memory that another thread wrote takes longer to read; the weights' are made while the tiles before are multiplied, which leaves time for it, from the panels that the direct algorithm
+//! reads: weights take no more memory, and are read once for a block.
+//!
+//! A number of the result has a share in the rounding errors of the other row and the other panel. So that it does not matter
+//! how large the other row's numbers are, rows are added up as multiples of a power of 2 that is close to their largest number,
+//! which is exact. What is not finite would spread: such numbers are computed by the definition.
+
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::ptr::null;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use self::rows::Rows;
+use super::epilogue::Epilogue;
+use super::format::Packing;
+use super::left::Left;
+use super::panels::{Panels, tile_size};
+use super::product::{DEPTH, Product, far};
+use super::tile::{Aside, MOST_ROWS, Tile};
+use crate::elementwise::run_rows;
+use crate::memory::scratch;
+use crate::simd::{Kernel, Vector, dispatch};
+use crate::threads::{Shared, for_each};
+
+/// The most rows of a block.
+const BLOCK: usize = 256;
+/// The longest half of the inner dimension: sums of rows are to stay in the cache.
+const LONGEST: usize = 4096;
+/// The products in the time that the sums take, for each weight, and for each number of the rows and of the result.
+const SUMS: [usize; 2] = [4, 9];
+/// The tasks that make a fair share for each of a few threads likely.
+const TASKS: usize = 8;
+/// The products of a pair of rows with a pair of panels.
+const PRODUCTS: usize = 7;
+
+/// Rows that are multiplied with a packed matrix.
+pub(super) struct Strassen<'a> {
+    /// The product.
+    pub(super) product: &'a Product<'a>,
+    /// The left operand, and the distance of its rows.
+    pub(super) data: &'a [f32],
+    pub(super) stride: usize,
+}
+
+/// Where the result is, and the distance of its rows.
+struct Target<'a> {
+    out: &'a Shared<f32>,
+    stride: usize,
+}
+
+impl Strassen<'_> {
+    /// Whether so many rows are multiplied faster so, by a thirtieth at least.
+    pub(super) fn is_faster(rows: usize, panels: &Panels) -> bool {
+        let (inner, columns) = (panels.steps(), panels.columns());
+        let [weights, others] = SUMS;
+        let products = rows * inner * columns;
+        let sums = weights * inner * columns + others * rows * (inner + columns);
+        let fits = panels.packing() == Packing::Single && panels.groups() == 1 && columns >= 4 * panels.lanes();
+        fits && inner.is_multiple_of(2) && inner <= 2 * LONGEST && products / 8 > sums + products / 30
+    }
+
+    /// Computes the product into rows that are `stride` apart; the operands must cover it, the inner dimension be even, and
+    /// there must be two full panels.
+    pub(super) fn run(&self, out: &Shared<f32>, stride: usize) {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let Product { rows, panels, .. } = *self.product;
+        let (half, columns) = (panels.steps() / 2, panels.columns());
+        let (pairs, blocks) = (columns / (4 * panels.lanes()), rows.div_ceil(BLOCK));
+        let target = Target { out, stride };
+        // Sets are equally long, so that threads are done together.
+        let set = pairs.div_ceil(TASKS);
+        let (sets, id) = (pairs.div_ceil(set), NEXT.fetch_add(1, Ordering::Relaxed));
+        for_each(blocks * sets, 4 * rows * half * columns, |task| {
+            let (block, first) = (task / sets, task % sets * set);
+            let rows = block * rows / blocks..(block + 1) * rows / blocks;
+            let left = (&self.data[rows.start * self.stride..], self.stride);
+            Rows::with(panels.level(), (id, block), left, rows.len(), half, |left| {
+                self.task(left, rows.clone(), first..pairs.min(first + set), &target);
+            });
+        });
+        // SAFETY: the operands hold all rows and columns (the caller's promise), and all tasks are done.
+        unsafe { self.direct(0..rows, 2 * pairs..panels.count(), &target) };
+    }
+
+    /// The product of some rows with some panels by the definition.
+    ///
+    /// # Safety
+    /// As for [`Product::compute`].
+    unsafe fn direct(&self, rows: Range<usize>, range: Range<usize>, target: &Target<'_>) {
+        let Product { panels, epilogue, .. } = *self.product;
+        if range.is_empty() {
+            return;
+        }
+        let left = Left::Rows { data: &self.data[rows.start * self.stride..], stride: self.stride };
+        let out = Shared(target.out.at(rows.start * target.stride));
+        let product = Product { left, rows: rows.len(), panels, epilogue: &epilogue.at_row(rows.start) };
+        // SAFETY: the caller's promise.
+        unsafe { product.compute(range, &out, target.stride) };
+    }
+
+    /// A block of rows times some pairs of panels.
+    fn task(&self, left: &Rows<'_>, rows: Range<usize>, pairs: Range<usize>, target: &Target<'_>) {
+        let Product { panels, epilogue, .. } = *self.product;
+        let (width, level) = (2 * panels.lanes(), panels.level());
+        let (quarter, each) = (left.half() * width, left.pairs() * width);
+        scratch(PRODUCTS * each + 3 * quarter, |memory| {
+            let (products, sums) = memory.split_at_mut(PRODUCTS * each);
+            let [first, second, third] = [0, 1, 2].map(|index| sums.as_mut_ptr().wrapping_add(index * quarter));
+            for pair in pairs {
+                // The upper and lower quarters of two panels: a and b, c and d.
+                let [[a, c], [b, d]] = [2 * pair, 2 * pair + 1].map(|index| {
+                    let panel = panels.panel(0, index).data.as_ptr();
+                    [panel, panel.wrapping_add(quarter)]
+                });
+                // The next two are brought in a quarter at a time.
+                let end = (2 * pair + 2 < panels.count()).then(|| d.wrapping_add(quarter));
+                let next = |index: usize| end.map_or(null(), |end| end.wrapping_add(index * quarter));
+                let aside = |to, minuend, subtrahend| Aside { to, minuend, subtrahend, numbers: quarter };
+                let steps = [
+                    (0, a, null(), aside(first, b, a)),
+                    (1, c, null(), aside(second, d, first)),
+                    (3, first, null(), aside(third, d, b)),
+                    (4, second, next(0), aside(first, second, c)),
+                    (2, first, next(1), Aside::NONE),
+                    (5, third, next(2), Aside::NONE),
+                    (6, d, next(3), Aside::NONE),
+                ];
+                for (part, weights, next, aside) in steps {
+                    // SAFETY: the panels have two quarters each, there is room for three sums, and the others' differences
+                    // are made of what was written before.
+                    unsafe { self.multiply(left, part, weights, &mut products[part * each..][..each], next, aside) };
+                }
+                let column = 2 * pair * width;
+                let leave = Leave { rows: rows.clone(), left, epilogue, column, products, target };
+                if !dispatch(level, leave) {
+                    // SAFETY: the operands hold all rows and columns, of which these are no other task's.
+                    unsafe { self.direct(rows.clone(), 2 * pair..2 * pair + 2, target) };
+                } else if let Some(function) = epilogue.function() {
+                    let to = target.out.at(rows.start * target.stride + column);
+                    // SAFETY: the rows and columns are in the result, and no other task has them.
+                    unsafe { run_rows(level, function, to, rows.len(), target.stride, 2 * width) };
+                }
+            }
+        });
+    }
+
+    /// The products of a part of all pairs of rows with a quarter of a pair of panels.
+    ///
+    /// # Safety
+    /// There must be as many rows of weights as the part is long, and what is done aside must be possible.
+    unsafe fn multiply(
+        &self,
+        left: &Rows<'_>,
+        part: usize,
+        weights: *const f32,
+        products: &mut [f32],
+        next: *const f32,
+        aside: Aside,
+    ) {
+        let panels = self.product.panels;
+        let (width, level, half) = (2 * panels.lanes(), panels.level(), left.half());
+        let (first, distance, rows) = left.part(part);
+        assert!(products.len() >= rows * width);
+        let (tiles, steps) = (rows.div_ceil(tile_size(level).0), half.div_ceil(DEPTH));
+        for step in 0..steps {
+            let (start, end) = (step * half / steps, (step + 1) * half / steps);
+            let panel = weights.wrapping_add(start * width);
+            let next = if next.is_null() { next } else { next.wrapping_add(start * width) };
+            for tile in 0..tiles {
+                let rows = tile * rows / tiles..(tile + 1) * rows / tiles;
+                let mut table = [first; MOST_ROWS];
+                table.iter_mut().zip(rows.clone()).for_each(|(place, row)| *place = first.wrapping_add(row * distance));
+                let len = (end - start) * width;
+                let (far, farther) = if next.is_null() { (0, 0) } else { far((tile, tiles), (panel, len), next) };
+                let [from, to] = [tile, tile + 1].map(|tile| (start + tile * (end - start) / tiles) * width);
+                let tile = Tile {
+                    rows: rows.len(),
+                    left: table.as_ptr(),
+                    offset: start,
+                    segments: 1,
+                    depth: end - start,
+                    panel,
+                    panels: 1,
+                    packing: Packing::Single,
+                    far,
+                    farther,
+                    narrow: false,
+                    accumulate: step > 0,
+                    bias: null(),
+                    residual: null(),
+                    residual_stride: 0,
+                    bounds: None,
+                    out: products[rows.start * width..].as_mut_ptr(),
+                    stride: width,
+                    aside: aside.part(from..to),
+                };
+                // SAFETY: the rows have the part, and the products the tile's place (seen above); the rest is the caller's
+                // promise.
+                unsafe { tile.run(level) };
+            }
+        }
+    }
+}
+
+/// The numbers of a block of rows and a pair of panels. What it gives is whether all were finite; if they are not, and are
+/// added to what is there, nothing was written.
+struct Leave<'a> {
+    rows: Range<usize>,
+    left: &'a Rows<'a>,
+    epilogue: &'a Epilogue<'a>,
+    /// The first column.
+    column: usize,
+    products: &'a [f32],
+    target: &'a Target<'a>,
+}
+
+impl Leave<'_> {
+    /// A vector of the upper row in each of the two panels, and of the lower row.
+    #[inline(always)]
+    fn numbers<V: Vector<Elem = f32>>(&self, place: usize, [above, below, inverse]: [V; 3]) -> [[V; 2]; 2] {
+        let each = self.products.len() / PRODUCTS;
+        let at = |part: usize| V::load(&self.products[part * each + place..]);
+        let (first, fourth) = (at(0), at(3));
+        let common = first.mul_add(inverse, at(4));
+        let lower = common + at(5);
+        [[first + at(1), (common + fourth + at(6)) * above], [lower.mul_add(below, -at(2)), (lower + fourth) * below]]
+    }
+}
+
+impl Kernel for Leave<'_> {
+    type Elem = f32;
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) -> bool {
+        let pairs = self.left.pairs();
+        let width = self.products.len() / PRODUCTS / pairs;
+        // Stays 0 as long as all numbers are finite.
+        let doubt = |mut doubt: V, numbers: &[[V; 2]; 2]| {
+            for x in numbers.as_flattened() {
+                doubt = x.mul_add(V::zero(), doubt);
+            }
+            doubt
+        };
+        let mut all = V::zero();
+        if self.epilogue.accumulate {
+            for pair in 0..pairs {
+                let scales = self.left.scales(pair);
+                for column in (0..width).step_by(V::LANES) {
+                    all = doubt(all, &self.numbers(pair * width + column, scales));
+                }
+            }
+            if all.sum() != 0.0 {
+                return false;
+            }
+        }
+        for pair in 0..pairs {
+            let scales = self.left.scales(pair);
+            for column in (0..width).step_by(V::LANES) {
+                let numbers = self.numbers(pair * width + column, scales);
+                all = doubt(all, &numbers);
+                for (row, numbers) in [pair, pairs + pair].into_iter().zip(numbers) {
+                    if row >= self.rows.len() {
+                        continue;
+                    }
+                    let row = self.rows.start + row;
+                    let to = self.target.out.at(row * self.target.stride);
+                    for (panel, x) in numbers.into_iter().enumerate() {
+                        let column = self.column + panel * width + column;
+                        // SAFETY: the bias has a number for each column, as have the rows of the residual and the result,
+                        // whose places for this task are the caller's.
+                        let x = self.epilogue.finish(x, row, to, |from| unsafe { V::load_at(from.add(column)) });
+                        // SAFETY: as above.
+                        unsafe { x.store_at(to.add(column)) };
+                    }
+                }
+            }
+        }
+        all.sum() == 0.0
+    }
+}

@@ -1,0 +1,89 @@
+//! Products by other algorithms than their definition.
+
+use fx::ops::FlattenOptions;
+use fx::prelude::*;
+use fx::{Arg, GraphModule, Interpreter, nn};
+
+use super::traced;
+
+/// A 3 by 3 layer, single pixels, and rows of a linear layer, each with all that a kernel does besides.
+#[traceable]
+struct Mixed {
+    window: nn::Conv2d,
+    norm: nn::BatchNorm2d,
+    pixels: nn::Conv2d,
+    up: nn::Linear,
+    down: nn::Linear,
+}
+
+#[traceable]
+impl Mixed {
+    fn new() -> Self {
+        Self {
+            window: nn::Conv2d::new(256, 256, 3).padding(1),
+            norm: nn::BatchNorm2d::new(256),
+            pixels: nn::Conv2d::new(256, 384, 1),
+            up: nn::Linear::new(384, 400),
+            down: nn::Linear::new(400, 384),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = self.norm.forward(self.window.forward(x)).relu();
+        let y = self.pixels.forward(y).relu().flatten_with(FlattenOptions::new().start_dim(2)).transpose(1, 2);
+        &y + self.down.forward(self.up.forward(&y).gelu())
+    }
+}
+
+fn plan(module: &GraphModule, x: &Tensor) -> String {
+    module.plan(x).unwrap().to_string()
+}
+
+#[test]
+fn fast_algorithms_can_be_switched_off() {
+    let mut module = traced(&Mixed::new());
+    let x = Tensor::randn([1, 256, 13, 13]);
+    let interpreted = Interpreter::<Tensor>::new(&module).run(vec![Arg::Value(x.clone())]).unwrap();
+    let interpreted = interpreted.as_value().unwrap();
+    let size = interpreted.abs().max().item().to_f64();
+    assert!(module.fast_algorithms());
+    let text = plan(&module, &x);
+    for line in
+        ["conv 3x3 by Winograd", "conv 1x1 by Strassen", "linear 384 to 400 by Strassen + gelu", " by Strassen + add"]
+    {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    let fast = module.forward(&x).unwrap();
+    fx::set_num_threads(1);
+    assert_eq!(module.forward(&x).unwrap(), fast, "one thread gives another result");
+    fx::set_num_threads(0);
+    module.set_fast_algorithms(false);
+    assert!(!module.fast_algorithms() && !module.clone().fast_algorithms());
+    let text = plan(&module, &x);
+    assert!(!text.contains("Strassen") && !text.contains("Winograd"), "{text}");
+    let exact = module.forward(&x).unwrap();
+    assert!(exact != fast && exact.max_abs_diff(&fast) < 1e-5 * size);
+    assert!(exact.max_abs_diff(interpreted) < 1e-5 * size);
+    module.set_fast_algorithms(true);
+    assert_eq!(module.forward(&x).unwrap(), fast);
+}
+
+/// A row is as by the definition beside rows that are not finite, much larger or zero.
+#[test]
+fn rows_are_apart() {
+    let layer = nn::Linear::new(384, 384);
+    let module = traced(&layer);
+    let row = Tensor::randn([1, 384]);
+    let alone = module.forward(&row).unwrap();
+    let rows: Vec<Tensor> =
+        (0..128).map(|i| [1.0, 1e20, 0.0, f64::INFINITY, 1e-20, f64::NAN, 1.0][i % 7] * &row).collect();
+    let x: Tensor = fx::functional::cat(&rows);
+    assert!(plan(&module, &x).contains("by Strassen"));
+    let all = module.forward(&x).unwrap();
+    for i in (0..128).filter(|i| i % 7 == 0 || i % 7 == 6) {
+        assert!(all.narrow(0, i as i64, 1).all_close(&alone, 1e-5, 1e-5), "row {i}");
+    }
+    for i in (0..128).filter(|i| i % 7 == 3 || i % 7 == 5) {
+        assert!(!all.narrow(0, i as i64, 1).sum().item().to_f64().is_finite(), "row {i}");
+    }
+}

@@ -2,10 +2,12 @@
 //!
 //! A kernel is a struct that holds its operands and a function [`Kernel::run`], generic in the [`Vector`] type that it
 //! computes with. [`dispatch`] runs it with the vectors of a level, inside a function compiled for that level's
-//! instructions. Two things must hold:
+//! instructions. Three things must hold:
 //!
 //! - Everything generic in a `Vector` is `#[inline(always)]`, so that it becomes part of that function: elsewhere the
 //!   instructions are not enabled, and each would be a call.
+//! - Nothing hands vectors through the standard library's functions that take closures, such as `array::from_fn`: those are
+//!   compiled elsewhere too, and it would take link-time optimisation to make them part of the function.
 //! - Vector types are named in this file only. Whoever has a vector got it from `dispatch`, which has seen that the
 //!   processor has the instructions; that is why arithmetic on vectors is safe.
 

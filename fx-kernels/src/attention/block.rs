@@ -127,8 +127,10 @@ impl Block<'_> {
                 let sum = *parts.sums.add(row - self.rows.start);
                 let factor = V::splat(if sum == 0.0 { 0.0 } else { 1.0 / sum });
                 for first in (0..values).step_by(4 * V::LANES) {
-                    let counts: [usize; 4] =
-                        [0, 1, 2, 3].map(|v| values.saturating_sub(first + v * V::LANES).min(V::LANES));
+                    let mut counts = [0; 4];
+                    for (v, count) in counts.iter_mut().enumerate() {
+                        *count = values.saturating_sub(first + v * V::LANES).min(V::LANES);
+                    }
                     let mut sums = [V::zero(); 4];
                     for key in 0..end {
                         let (power, value) = (V::splat(*parts.scores.add(key)), self.v.0.add(key * self.v.1 + first));

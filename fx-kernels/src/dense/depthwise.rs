@@ -131,7 +131,7 @@ impl Taps<'_> {
                 kernel[i][j] = lane.load(weights.as_ptr().wrapping_add(tap * channels));
             }
         }
-        let bias = epilogue.bias.map_or(V::zero(), |bias| lane.load(bias.as_ptr()));
+        let bias = if let Some(bias) = epilogue.bias { lane.load(bias.as_ptr()) } else { V::zero() };
         let (low, high) = epilogue.bounds().unwrap_or((f32::NEG_INFINITY, f32::INFINITY));
         let finish = Finish { adds: epilogue.adds(), low: V::splat(low), high: V::splat(high) };
         let (line, step) = (dilation[0] * width * pixel, stride[1] * pixel);

@@ -221,6 +221,15 @@ struct Leave<'a> {
     target: &'a Target<'a>,
 }
 
+/// Stays 0 as long as all numbers are finite.
+#[inline(always)]
+fn doubt<V: Vector<Elem = f32>>(mut doubt: V, numbers: &[[V; 2]; 2]) -> V {
+    for x in numbers.as_flattened() {
+        doubt = x.mul_add(V::zero(), doubt);
+    }
+    doubt
+}
+
 impl Leave<'_> {
     /// A vector of the upper row in each of the two panels, and of the lower row.
     #[inline(always)]
@@ -242,13 +251,6 @@ impl Kernel for Leave<'_> {
     fn run<V: Vector<Elem = f32>>(self) -> bool {
         let pairs = self.left.pairs();
         let width = self.products.len() / PRODUCTS / pairs;
-        // Stays 0 as long as all numbers are finite.
-        let doubt = |mut doubt: V, numbers: &[[V; 2]; 2]| {
-            for x in numbers.as_flattened() {
-                doubt = x.mul_add(V::zero(), doubt);
-            }
-            doubt
-        };
         let mut all = V::zero();
         if self.epilogue.accumulate {
             for pair in 0..pairs {

@@ -303,7 +303,7 @@ impl<V: Vector<Elem = f32>> Step<V> for Singles {
         panel: *const f32,
     ) {
         // SAFETY: the caller's promise.
-        let right: [V; VECTORS] = std::array::from_fn(|v| unsafe { V::load_at(panel.add(v * V::LANES)) });
+        let right = unsafe { load::<V, VECTORS>(panel) };
         // SAFETY: the caller's promise.
         unsafe { add_products(sums, rows, k, |left, sum, v| left.mul_add(right[v], sum)) };
     }
@@ -323,11 +323,14 @@ impl<V: Vector<Elem = f32>, const F16: bool> Step<V> for Widened<F16> {
         panel: *const f32,
     ) {
         for half in 0..2 {
-            // SAFETY: the caller's promise; in the place of a vector there are two of half the length.
-            let right: [V; VECTORS] = std::array::from_fn(|v| unsafe {
-                let from = panel.add(v * V::LANES).cast::<u16>().add(half * V::LANES);
-                if F16 { V::load_f16(from) } else { V::load_bf16(from) }
-            });
+            let mut right = [V::zero(); VECTORS];
+            for (v, right) in right.iter_mut().enumerate() {
+                // SAFETY: the caller's promise; in the place of a vector there are two of half the length.
+                *right = unsafe {
+                    let from = panel.add(v * V::LANES).cast::<u16>().add(half * V::LANES);
+                    if F16 { V::load_f16(from) } else { V::load_bf16(from) }
+                };
+            }
             // SAFETY: the caller's promise.
             unsafe { add_products(sums, rows, 2 * k + half, |left, sum, v| left.mul_add(right[v], sum)) };
         }
@@ -348,10 +351,21 @@ impl<V: Pairs> Step<V> for Dots {
         panel: *const f32,
     ) {
         // SAFETY: the caller's promise.
-        let right: [V; VECTORS] = std::array::from_fn(|v| unsafe { V::load_at(panel.add(v * V::LANES)) });
+        let right = unsafe { load::<V, VECTORS>(panel) };
         // SAFETY: the caller's promise.
         unsafe { add_products(sums, rows, k, |left, sum, v| left.dot(right[v], sum)) };
     }
+}
+
+/// Reads a row of a panel, which must have one.
+#[inline(always)]
+unsafe fn load<V: Vector<Elem = f32>, const VECTORS: usize>(panel: *const f32) -> [V; VECTORS] {
+    let mut right = [V::zero(); VECTORS];
+    for (v, right) in right.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        *right = unsafe { V::load_at(panel.add(v * V::LANES)) };
+    }
+    right
 }
 
 /// Adds to each sum the product of the row's word at `k` with a vector.
@@ -448,9 +462,11 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
         let mut table = job.left;
         let mut aside = 0;
         for _ in 0..job.segments {
-            // SAFETY: the table has a pointer for each row of each segment.
-            let rows: [*const f32; ROWS] =
-                std::array::from_fn(|i| unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT));
+            let mut rows = [null(); ROWS];
+            for i in 0..ROWS {
+                // SAFETY: the table has a pointer for each row of each segment.
+                rows[i] = unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT);
+            }
             let mut k = 0;
             // Without a branch between the steps: a loop that does something aside, and one that does not.
             while ASIDE && aside + 2 * V::LANES <= job.aside.numbers && k + UNROLL <= job.depth {

@@ -10,7 +10,11 @@ macro_rules! arrays {
 
             #[inline(always)]
             fn each(f: impl Fn(usize) -> $T) -> Raw {
-                std::array::from_fn(f)
+                let mut numbers = [0.0; $n];
+                for i in 0..$n {
+                    numbers[i] = f(i);
+                }
+                numbers
             }
             #[inline(always)]
             unsafe fn splat(x: $T) -> Raw {
@@ -99,7 +103,12 @@ macro_rules! arrays {
     (@compare $n:literal, $($function:ident |$x:ident, $y:ident| $value:expr),*) => { $(
         #[inline(always)]
         unsafe fn $function(x: Raw, y: Raw) -> Mask {
-            std::array::from_fn(|i| { let ($x, $y) = (x[i], y[i]); $value })
+            let mut mask = [false; $n];
+            for i in 0..$n {
+                let ($x, $y) = (x[i], y[i]);
+                mask[i] = $value;
+            }
+            mask
         }
     )* };
 }

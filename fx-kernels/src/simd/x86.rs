@@ -200,7 +200,10 @@ mod single16 {
     unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
         // SAFETY: the caller's promise, and who has a vector has the instructions.
         unsafe {
-            let mut x: [__m512; 16] = std::array::from_fn(|i| load(from.add(i * from_stride)));
+            let mut x = [x86::_mm512_setzero_ps(); 16];
+            for (i, x) in x.iter_mut().enumerate() {
+                *x = load(from.add(i * from_stride));
+            }
             // Squares of 4 by 4 within each quarter.
             for i in (0..16).step_by(4) {
                 let [a, b, c, d] = [x[i], x[i + 1], x[i + 2], x[i + 3]];
@@ -312,7 +315,10 @@ mod single8 {
     unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
         // SAFETY: the caller's promise, and who has a vector has the instructions.
         unsafe {
-            let mut x: [__m256; 8] = std::array::from_fn(|i| load(from.add(i * from_stride)));
+            let mut x = [x86::_mm256_setzero_ps(); 8];
+            for (i, x) in x.iter_mut().enumerate() {
+                *x = load(from.add(i * from_stride));
+            }
             // Squares of 4 by 4 within each half.
             for i in [0, 4] {
                 let [a, b, c, d] = [x[i], x[i + 1], x[i + 2], x[i + 3]];

@@ -12,7 +12,7 @@ mod tile;
 pub use chain::{Chain, Op, Place, Step};
 pub use op::{Binary, Ternary, Unary, UnknownOp};
 
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::Level;
 use crate::threads::{Shared, for_each};
 pub(crate) use chain::{run_one, run_rows};
 

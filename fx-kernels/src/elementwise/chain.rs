@@ -28,6 +28,23 @@ impl Op {
     }
 }
 
+impl Op {
+    /// Runs the op over a tile.
+    ///
+    /// # Safety
+    /// As the loops of the module `tile`.
+    unsafe fn run(self, level: Level, out: *mut f32, area: Area, x: Operands<'_>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Op::Unary(op) => op.run(level, out, area, x),
+                Op::Binary(op) => op.run(level, out, area, x),
+                Op::Ternary(op) => op.run(level, out, area, x),
+            }
+        }
+    }
+}
+
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -204,25 +221,8 @@ pub(crate) fn run_one(level: Level, op: Op, out: &mut [f32], inputs: &[Operand<'
 /// # Safety
 /// The rows must be the caller's to read and to write.
 pub(crate) unsafe fn run_rows(level: Level, function: Unary, out: *mut f32, rows: usize, stride: usize, len: usize) {
-    dispatch(level, Rows { function, out, area: Area { rows, stride, len } });
-}
-
-/// A function of rows in place.
-struct Rows {
-    function: Unary,
-    out: *mut f32,
-    area: Area,
-}
-
-impl Kernel for Rows {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        // SAFETY: the promise of the caller of `run_rows`.
-        unsafe { self.function.run::<V>(self.out, self.area, &[(self.out.cast_const(), true); 3]) };
-    }
+    // SAFETY: the caller's promise.
+    unsafe { function.run(level, out, Area { rows, stride, len }, &[(out.cast_const(), true); 3]) };
 }
 
 fn run(level: Level, steps: &[Coded], out: &mut [f32], inputs: &[Operand<'_>]) {
@@ -252,12 +252,13 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], inputs: &[Operand<'_>]) {
     for_each(len.div_ceil(task), per_element * len, |index| {
         let start = index * task;
         let stop = len.min(start + task);
-        dispatch(level, Task { steps, inputs, out: place.at(0), start, stop, tile });
+        Task { level, steps, inputs, out: place.at(0), start, stop, tile }.run();
     });
 }
 
 /// A part of the output, a few tiles long, which nobody else writes.
 struct Task<'a> {
+    level: Level,
     steps: &'a [Coded],
     inputs: &'a [Operand<'a>],
     /// All of the output.
@@ -270,12 +271,8 @@ struct Task<'a> {
 /// Memory for a tile.
 type Scratch = MaybeUninit<[f32; TILE]>;
 
-impl Kernel for Task<'_> {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
+impl Task<'_> {
+    fn run(&self) {
         let mut spread = [const { Scratch::uninit() }; INPUTS];
         let mut registers = [const { Scratch::uninit() }; REGISTERS];
         let registers = registers.each_mut().map(|register| register.as_mut_ptr().cast::<f32>());
@@ -298,32 +295,12 @@ impl Kernel for Task<'_> {
                 let to = if last { self.out.wrapping_add(start) } else { registers[coded.register] };
                 // SAFETY: the output and the registers hold `len` elements; operands do too, or are a constant
                 // (see `place`), and registers that are read were written by the steps before.
-                unsafe { coded.step.op.run::<V>(to, Area { rows: 1, stride: 0, len }, &args) };
+                unsafe { coded.step.op.run(self.level, to, Area { rows: 1, stride: 0, len }, &args) };
             }
             start += len;
         }
     }
-}
 
-impl Op {
-    /// Runs the op over a tile.
-    ///
-    /// # Safety
-    /// As the loops of the module `tile`.
-    #[inline(always)]
-    unsafe fn run<V: Vector<Elem = f32>>(self, out: *mut f32, area: Area, x: Operands<'_>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self {
-                Op::Unary(op) => op.run::<V>(out, area, x),
-                Op::Binary(op) => op.run::<V>(out, area, x),
-                Op::Ternary(op) => op.run::<V>(out, area, x),
-            }
-        }
-    }
-}
-
-impl Task<'_> {
     /// Where a tile finds an operand, and whether it is more than a constant.
     fn place(&self, input: Operand<'_>, start: usize, len: usize, scratch: &mut Scratch) -> (*const f32, bool) {
         /// The lanes of the longest vector.

@@ -1,7 +1,8 @@
 //! The elementwise ops: a row each, with its name and what it computes on vectors.
 
-use super::tile::{Area, Loops, Operands};
+use super::tile::{Area, Loop1, Loop2, Loop3, Operands};
 use crate::math::{self, Single};
+use crate::simd::{Level, dispatch};
 
 /// The type of an op's parameter.
 macro_rules! parameter {
@@ -12,7 +13,7 @@ macro_rules! parameter {
 
 /// Makes the ops of as many operands as the rows name: an enum, its text, and the loop over a tile for each.
 macro_rules! ops {
-    ($(#[$doc:meta])* $Ops:ident, $operands:literal, $Function:ident, $loop:ident:
+    ($(#[$doc:meta])* $Ops:ident, $operands:literal, $Function:ident, $Loop:ident:
         $($(#[$about:meta])* $Name:ident $(($($p:ident),+))? $text:literal = |$($x:ident),+| $body:expr;)+) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,12 +23,11 @@ macro_rules! ops {
         )+ }
 
         impl $Ops {
-            /// Runs the op over a tile.
+            /// Runs the op over a tile, with instructions of a level.
             ///
             /// # Safety
-            /// As [`Loops::run1`] and its siblings.
-            #[inline(always)]
-            pub(crate) unsafe fn run<V: Single>(self, out: *mut f32, area: Area, x: Operands<'_>) {
+            /// The operands must be as [`Loop1`] and its siblings say.
+            pub(super) unsafe fn run(self, level: Level, out: *mut f32, area: Area, x: Operands<'_>) {
                 match self { $(
                     $Ops::$Name $(($($p),+))? => {
                         struct Row { $($($p: f32),+)? }
@@ -39,8 +39,7 @@ macro_rules! ops {
                                 $body
                             }
                         }
-                        // SAFETY: the caller's promise.
-                        unsafe { Loops::$loop::<V, Row>(&Row { $($($p),+)? }, out, area, x) }
+                        dispatch(level, $Loop { function: Row { $($($p),+)? }, out, area, x });
                     }
                 )+ }
             }
@@ -112,7 +111,7 @@ pub(super) trait Function3 {
 
 ops! {
     /// The ops of one operand; NaN and infinities give what they give in PyTorch.
-    Unary, 1, Function1, run1:
+    Unary, 1, Function1, Loop1:
     /// The absolute value.
     Abs "abs" = |x| x.abs();
     /// `-x`.
@@ -181,7 +180,7 @@ ops! {
 
 ops! {
     /// The ops of two operands; comparisons give 1 or 0.
-    Binary, 2, Function2, run2:
+    Binary, 2, Function2, Loop2:
     /// `x + y`.
     Add "add" = |x, y| x + y;
     /// `x - y`.
@@ -204,7 +203,7 @@ ops! {
 
 ops! {
     /// The ops of three operands.
-    Ternary, 3, Function3, run3:
+    Ternary, 3, Function3, Loop3:
     /// `x * y + z`, rounded once where the processor can.
     MulAdd "mul_add" = |x, y, z| x.mul_add(y, z);
     /// `y` where `x` is not 0, else `z`.

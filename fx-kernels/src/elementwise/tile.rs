@@ -1,7 +1,8 @@
-//! One op over one tile: the inner loops.
+//! One op over one tile: the inner loops, each a function of its own for each level.
 
 use super::op::{Function1, Function2, Function3};
 use crate::math::Single;
+use crate::simd::{Kernel, Vector};
 
 /// Where an op finds an operand: its elements, and how far to go for the next vector of them (0 for a constant, which
 /// is kept as one vector).
@@ -14,9 +15,6 @@ pub(crate) struct Area {
     pub(crate) stride: usize,
     pub(crate) len: usize,
 }
-
-/// The loops, for functions of one, two and three operands.
-pub(super) struct Loops;
 
 /// Reads the vector at `index`.
 ///
@@ -39,37 +37,48 @@ unsafe fn last<V: Single>(operand: (*const f32, bool), index: usize, count: usiz
 }
 
 macro_rules! loops {
-    ($($name:ident $Function:ident $($n:literal)+;)+) => { $(
-        /// Writes the function of the operands to `out`.
+    ($($Name:ident $Function:ident $($n:literal)+;)+) => { $(
+        /// Writes a function of the operands to `out`.
         ///
-        /// # Safety
         /// `out` must be writable for the area, and every operand that the function has readable for as much, or for one
         /// full vector if it is a constant. An operand may be `out` itself, but not a part of it.
-        #[inline(always)]
-        pub(super) unsafe fn $name<V: Single, F: $Function>(f: &F, out: *mut f32, area: Area, x: Operands<'_>) {
-            let whole = area.len - area.len % V::LANES;
-            for row in 0..area.rows {
-                let start = row * area.stride;
-                let mut index = start;
-                while index < start + whole {
-                    // SAFETY: the caller's promise; the vector ends within the row.
-                    unsafe { f.of::<V>($(at(x[$n], index)),+).store_at(out.add(index)) };
-                    index += V::LANES;
-                }
-                if whole < area.len {
-                    let rest = area.len - whole;
-                    // SAFETY: the caller's promise.
-                    unsafe { f.of::<V>($(last(x[$n], index, rest)),+).store_first(out.add(index), rest) };
+        pub(super) struct $Name<'a, F> {
+            pub(super) function: F,
+            pub(super) out: *mut f32,
+            pub(super) area: Area,
+            pub(super) x: Operands<'a>,
+        }
+
+        impl<F: $Function> Kernel for $Name<'_, F> {
+            type Elem = f32;
+            type Output = ();
+
+            #[inline(always)]
+            fn run<V: Vector<Elem = f32>>(self) {
+                let Self { function, out, area, x } = self;
+                // What is written may be anywhere, but not here.
+                let x = *x;
+                let (vectors, rest) = (area.len / V::LANES, area.len % V::LANES);
+                for row in 0..area.rows {
+                    let start = row * area.stride;
+                    for vector in 0..vectors {
+                        let index = start + vector * V::LANES;
+                        // SAFETY: as the struct says; the vector ends within the row.
+                        unsafe { function.of::<V>($(at(x[$n], index)),+).store_at(out.add(index)) };
+                    }
+                    if rest > 0 {
+                        let index = start + vectors * V::LANES;
+                        // SAFETY: as the struct says.
+                        unsafe { function.of::<V>($(last(x[$n], index, rest)),+).store_first(out.add(index), rest) };
+                    }
                 }
             }
         }
     )+ };
 }
 
-impl Loops {
-    loops! {
-        run1 Function1 0;
-        run2 Function2 0 1;
-        run3 Function3 0 1 2;
-    }
+loops! {
+    Loop1 Function1 0;
+    Loop2 Function2 0 1;
+    Loop3 Function3 0 1 2;
 }

@@ -27,7 +27,7 @@ use super::tile::{Aside, MOST_ROWS, Tile};
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Vector, dispatch};
-use crate::threads::{Shared, for_each};
+use crate::threads::{Shared, for_each, num_threads};
 
 /// The most rows of a block.
 const BLOCK: usize = 256;
@@ -76,13 +76,16 @@ impl Strassen<'_> {
         let target = Target { out, stride };
         // Sets are equally long, so that threads are done together.
         let set = pairs.div_ceil(TASKS);
-        let (sets, id) = (pairs.div_ceil(set), NEXT.fetch_add(1, Ordering::Relaxed));
+        let (sets, threads) = (pairs.div_ceil(set), num_threads());
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         for_each(blocks * sets, 4 * rows * half * columns, |task| {
             let (block, first) = (task / sets, task % sets * set);
+            // If all threads are as fast, this is what comes next for this one.
+            let after = (task + threads) % sets * set;
             let rows = block * rows / blocks..(block + 1) * rows / blocks;
             let left = (&self.data[rows.start * self.stride..], self.stride);
             Rows::with(panels.level(), (id, block), left, rows.len(), half, |left| {
-                self.task(left, rows.clone(), first..pairs.min(first + set), &target);
+                self.task(left, rows.clone(), first..pairs.min(first + set), after, &target);
             });
         });
         // SAFETY: the operands hold all rows and columns (the caller's promise), and all tasks are done.
@@ -105,23 +108,25 @@ impl Strassen<'_> {
         unsafe { product.compute(range, &out, target.stride) };
     }
 
-    /// A block of rows times some pairs of panels.
-    fn task(&self, left: &Rows<'_>, rows: Range<usize>, pairs: Range<usize>, target: &Target<'_>) {
+    /// A block of rows times some pairs of panels, after which another one comes.
+    fn task(&self, left: &Rows<'_>, rows: Range<usize>, pairs: Range<usize>, after: usize, target: &Target<'_>) {
         let Product { panels, epilogue, .. } = *self.product;
         let (width, level) = (2 * panels.lanes(), panels.level());
         let (quarter, each) = (left.half() * width, left.pairs() * width);
         scratch(PRODUCTS * each + 3 * quarter, |memory| {
             let (products, sums) = memory.split_at_mut(PRODUCTS * each);
             let [first, second, third] = [0, 1, 2].map(|index| sums.as_mut_ptr().wrapping_add(index * quarter));
+            let end = pairs.end;
             for pair in pairs {
                 // The upper and lower quarters of two panels: a and b, c and d.
                 let [[a, c], [b, d]] = [2 * pair, 2 * pair + 1].map(|index| {
                     let panel = panels.panel(0, index).data.as_ptr();
                     [panel, panel.wrapping_add(quarter)]
                 });
-                // The next two are brought in a quarter at a time.
-                let end = (2 * pair + 2 < panels.count()).then(|| d.wrapping_add(quarter));
-                let next = |index: usize| end.map_or(null(), |end| end.wrapping_add(index * quarter));
+                // The next two, which lie one after the other, are brought in a quarter at a time.
+                let next = if pair + 1 < end { pair + 1 } else { after };
+                let next = panels.panel(0, 2 * next).data.as_ptr();
+                let next = |index: usize| next.wrapping_add(index * quarter);
                 let aside = |to, minuend, subtrahend| Aside { to, minuend, subtrahend, numbers: quarter };
                 let steps = [
                     (0, a, null(), aside(first, b, a)),

@@ -10,7 +10,7 @@ pub enum Algorithm {
     #[default]
     Direct,
     /// Strassen's for linear layers and convolutions of single pixels, where there are rows enough: seven products of halves of
-    /// the matrices in the place of eight. Its rounding errors are about twice those of the direct algorithm.
+    /// the matrices in the place of eight. Its rounding errors are two to three times those of the direct algorithm.
     Strassen,
     /// Winograd's F(2x2, 3x3) for windows of 3 by 3, with 16 products instead of 36 for each 2 by 2 pixels: its weights are
     /// 16/9 times as large.

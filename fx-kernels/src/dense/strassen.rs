@@ -74,18 +74,18 @@ impl Strassen<'_> {
         let (half, columns) = (panels.steps() / 2, panels.columns());
         let (pairs, blocks) = (columns / (4 * panels.lanes()), rows.div_ceil(BLOCK));
         let target = Target { out, stride };
-        // Sets are equally long, so that threads are done together.
-        let set = pairs.div_ceil(TASKS);
-        let (sets, threads) = (pairs.div_ceil(set), num_threads());
+        // The longer sets come first, so that threads are done together.
+        let (sets, threads) = (TASKS.min(pairs), num_threads());
+        let start = |set: usize| set * (pairs / sets) + set.min(pairs % sets);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         for_each(blocks * sets, 4 * rows * half * columns, |task| {
-            let (block, first) = (task / sets, task % sets * set);
+            let (block, set) = (task / sets, task % sets);
             // If all threads are as fast, this is what comes next for this one.
-            let after = (task + threads) % sets * set;
+            let after = start((task + threads) % sets);
             let rows = block * rows / blocks..(block + 1) * rows / blocks;
             let left = (&self.data[rows.start * self.stride..], self.stride);
             Rows::with(panels.level(), (id, block), left, rows.len(), half, |left| {
-                self.task(left, rows.clone(), first..pairs.min(first + set), after, &target);
+                self.task(left, rows.clone(), start(set)..start(set + 1), after, &target);
             });
         });
         // SAFETY: the operands hold all rows and columns (the caller's promise), and all tasks are done.

@@ -106,7 +106,7 @@ fn what_is_not_finite() {
     }
 }
 
-/// Rounding errors are about twice those of the direct algorithm.
+/// Rounding errors are no more than two to three times those of the direct algorithm.
 #[test]
 fn errors_are_small() {
     let (m, n, k) = (128, 384, 384);

@@ -31,7 +31,7 @@ pub struct StepProfile {
 
 /// The steps' times, in the order of the plan. Its printed form is a table, the slowest first, with the share of the roofline
 /// that each reaches: the least time that the machine takes for as many operations and bytes, of what it took. It is more than
-/// all where operands are in a cache, Winograd's algorithm needs fewer products, or pairs of bf16 are multiplied.
+/// all where operands are in a cache, Winograd's or Strassen's algorithm needs fewer products, or pairs of bf16 are multiplied.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The machine.

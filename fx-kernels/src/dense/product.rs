@@ -108,7 +108,8 @@ impl Product<'_> {
         let out = Shared(out.as_mut_ptr());
         match self.left {
             Left::Rows { data, stride: distance } if algorithm.of_rows(self.rows, panels) == Algorithm::Strassen => {
-                Strassen { product: self, data, stride: distance }.run(&out, stride);
+                // SAFETY: the operands hold all rows and columns (just seen), and what is faster has the sizes for it.
+                unsafe { Strassen { product: self, data, stride: distance }.run(&out, stride) };
             }
             // SAFETY: the operands hold all rows and columns (just seen).
             _ => unsafe { self.compute(0..panels.count(), &out, stride) },

@@ -1,9 +1,10 @@
 //! Products by Strassen's algorithm in Winograd's form: seven products of halves of the matrices in the place of eight.
 //!
 //! The rows of a block are taken in twos, one of the upper and one of the lower half, the inner dimension in halves, and the
-//! panels in twos. What is multiplied are quarters of both matrices and sums of them. Each thread makes the rows' for itself,
-//! for memory that another thread wrote takes longer to read; the weights' are made while the tiles before are multiplied, which leaves time for it, from the panels that the direct algorithm
-//! reads: weights take no more memory, and are read once for a block.
+//! panels in twos. What is multiplied are quarters of both matrices and sums of them. Each thread makes the rows' sums for
+//! itself, for what another one wrote takes longer to read. The weights' sums are made while the tiles before are multiplied,
+//! which leaves time for it, from the panels that the direct algorithm reads: weights take no more memory, and are read once for
+//! a block.
 //!
 //! A number of the result has a share in the rounding errors of the other row and the other panel. So that it does not matter
 //! how large the other row's numbers are, rows are added up as multiples of a power of 2 that is close to their largest number,
@@ -66,9 +67,12 @@ impl Strassen<'_> {
         fits && inner.is_multiple_of(2) && inner <= 2 * LONGEST && products / 8 > sums + products / 30
     }
 
-    /// Computes the product into rows that are `stride` apart; the operands must cover it, the inner dimension be even, and
-    /// there must be two full panels.
-    pub(super) fn run(&self, out: &Shared<f32>, stride: usize) {
+    /// Computes the product into rows that are `stride` apart.
+    ///
+    /// # Safety
+    /// The result and the operands must hold all rows and columns. The inner dimension must be even, and there must be two full
+    /// panels and rows for tiles of three pairs.
+    pub(super) unsafe fn run(&self, out: &Shared<f32>, stride: usize) {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let Product { rows, panels, .. } = *self.product;
         let (half, columns) = (panels.steps() / 2, panels.columns());
@@ -88,7 +92,7 @@ impl Strassen<'_> {
                 self.task(left, rows.clone(), start(set)..start(set + 1), after, &target);
             });
         });
-        // SAFETY: the operands hold all rows and columns (the caller's promise), and all tasks are done.
+        // SAFETY: the caller's promise, and all tasks are done.
         unsafe { self.direct(0..rows, 2 * pairs..panels.count(), &target) };
     }
 

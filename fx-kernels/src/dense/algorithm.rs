@@ -2,6 +2,7 @@
 
 use super::panels::Panels;
 use super::strassen::Strassen;
+use crate::simd::Vector;
 
 /// The ways to compute a linear layer or a convolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,4 +26,13 @@ impl Algorithm {
     pub(crate) fn of_rows(self, rows: usize, panels: &Panels) -> Self {
         if self == Self::Strassen && Strassen::is_faster(rows, panels) { self } else { Self::Direct }
     }
+}
+
+/// Stays 0 as long as all numbers are finite: what is not spreads in sums, and is then computed by the definition.
+#[inline(always)]
+pub(super) fn doubt<V: Vector<Elem = f32>, const M: usize>(mut doubt: V, numbers: &[[V; M]; M]) -> V {
+    for x in numbers.as_flattened() {
+        doubt = x.mul_add(V::zero(), doubt);
+    }
+    doubt
 }

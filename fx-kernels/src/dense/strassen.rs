@@ -19,12 +19,13 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::rows::Rows;
+use super::algorithm::doubt;
 use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panels, tile_size};
 use super::product::{DEPTH, Product, far};
-use super::tile::{Aside, MOST_ROWS, Tile};
+use super::tile::{Aside, MOST_ROWS, Tile, tiles};
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Vector, dispatch};
@@ -177,20 +178,22 @@ impl Strassen<'_> {
         let (width, level, half) = (2 * panels.lanes(), panels.level(), left.half());
         let (first, distance, rows) = left.part(part);
         assert!(products.len() >= rows * width);
-        let (tiles, steps) = (rows.div_ceil(tile_size(level).0), half.div_ceil(DEPTH));
+        let (most, steps) = (tile_size(level).0, half.div_ceil(DEPTH));
         for step in 0..steps {
             let (start, end) = (step * half / steps, (step + 1) * half / steps);
             let panel = weights.wrapping_add(start * width);
             let next = if next.is_null() { next } else { next.wrapping_add(start * width) };
-            for tile in 0..tiles {
-                let rows = tile * rows / tiles..(tile + 1) * rows / tiles;
+            let (len, all) = ((end - start) * width, tiles(rows, most));
+            let of = all.len();
+            for (tile, (row, rows)) in all.enumerate() {
                 let mut table = [first; MOST_ROWS];
-                table.iter_mut().zip(rows.clone()).for_each(|(place, row)| *place = first.wrapping_add(row * distance));
-                let len = (end - start) * width;
-                let (far, farther) = if next.is_null() { (0, 0) } else { far((tile, tiles), (panel, len), next) };
-                let [from, to] = [tile, tile + 1].map(|tile| (start + tile * (end - start) / tiles) * width);
+                for (index, place) in table.iter_mut().enumerate() {
+                    *place = first.wrapping_add((row + index) * distance);
+                }
+                let (far, farther) = if next.is_null() { (0, 0) } else { far((tile, of), (panel, len), next) };
+                let [from, to] = [tile, tile + 1].map(|tile| (start + tile * (end - start) / of) * width);
                 let tile = Tile {
-                    rows: rows.len(),
+                    rows,
                     left: table.as_ptr(),
                     offset: start,
                     segments: 1,
@@ -206,7 +209,7 @@ impl Strassen<'_> {
                     residual: null(),
                     residual_stride: 0,
                     bounds: None,
-                    out: products[rows.start * width..].as_mut_ptr(),
+                    out: products[row * width..].as_mut_ptr(),
                     stride: width,
                     aside: aside.part(from..to),
                 };
@@ -228,15 +231,6 @@ struct Leave<'a> {
     column: usize,
     products: &'a [f32],
     target: &'a Target<'a>,
-}
-
-/// Stays 0 as long as all numbers are finite.
-#[inline(always)]
-fn doubt<V: Vector<Elem = f32>>(mut doubt: V, numbers: &[[V; 2]; 2]) -> V {
-    for x in numbers.as_flattened() {
-        doubt = x.mul_add(V::zero(), doubt);
-    }
-    doubt
 }
 
 impl Leave<'_> {

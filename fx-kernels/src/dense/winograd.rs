@@ -13,14 +13,14 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::transform::{Enter, Tiles, Transform, Weights, leave, pixels};
-use super::algorithm::Algorithm;
+use super::algorithm::{Algorithm, doubt};
 use super::conv::ConvShape;
 use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::left::{Left, Windows};
 use super::panels::{Panels, Source, tile_size};
 use super::product::{Product, SMALL_PANELS};
-use super::tile::{Aside, MOST_ROWS, Stack, Tile};
+use super::tile::{Aside, MOST_ROWS, Stack, Tile, tiles};
 use super::weight::Weight;
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
@@ -193,7 +193,7 @@ impl Winograd {
     fn products(&self, count: usize, transformed: &[f32], sums: &mut [f32]) {
         let (panels, level, [left, stride]) = (&self.panels, self.panels.level(), self.strides());
         assert!(transformed.len() >= count * left && sums.len() >= count * stride);
-        for (first, rows) in rows(count, tile_size(level).0) {
+        for (first, rows) in tiles(count, tile_size(level).0) {
             let table: [*const f32; MOST_ROWS] =
                 std::array::from_fn(|row| transformed.as_ptr().wrapping_add((first + row) * left));
             for panel in (0..panels.count()).map(|index| panels.panel(0, index)) {
@@ -254,13 +254,6 @@ impl Winograd {
         }
         sums
     }
-}
-
-/// So many rows in parts of as equal a length as can be, up to some: where each begins, and how long it is.
-fn rows(count: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
-    let parts = count.div_ceil(most);
-    let start = move |part: usize| part * count / parts;
-    (0..parts).map(move |part| (start(part), start(part + 1) - start(part)))
 }
 
 /// How many parts the tiles are taken in. Each reads all weights, but what stays in the cache is not written to memory in
@@ -342,15 +335,6 @@ where
         }
         pixels
     }
-}
-
-/// Stays 0 as long as all numbers are finite.
-#[inline(always)]
-fn doubt<V: Vector<Elem = f32>, const M: usize>(mut doubt: V, numbers: &[[V; M]; M]) -> V {
-    for x in numbers.as_flattened() {
-        doubt = x.mul_add(V::zero(), doubt);
-    }
-    doubt
 }
 
 impl<const M: usize, const N: usize, const DONE: bool> Kernel for Pixels<'_, M, N, DONE>

@@ -261,7 +261,7 @@ impl Product<'_> {
             aside: Aside::NONE,
         };
         // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue
-        // reads hold the tile's rows and columns (all seen in `run`); tasks have tiles of their own.
+        // reads hold the tile's rows and columns (the promise of `compute`'s caller); tasks have tiles of their own.
         unsafe {
             if panel.columns == panel.width {
                 tile.run(panels.level());

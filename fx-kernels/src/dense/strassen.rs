@@ -35,8 +35,8 @@ use crate::threads::{Shared, for_each, num_threads};
 const BLOCK: usize = 256;
 /// The longest half of the inner dimension: sums of rows are to stay in the cache.
 const LONGEST: usize = 4096;
-/// The products in the time that the sums take, for each weight, and for each number of the rows and of the result.
-const SUMS: [usize; 2] = [4, 9];
+/// The products in the time that the sums take, for each weight of a block, and for each number of the rows and of the result.
+const SUMS: [usize; 2] = [6, 8];
 /// The tasks that make a fair share for each of a few threads likely.
 const TASKS: usize = 8;
 /// The products of a pair of rows with a pair of panels.
@@ -63,7 +63,7 @@ impl Strassen<'_> {
         let (inner, columns) = (panels.steps(), panels.columns());
         let [weights, others] = SUMS;
         let products = rows * inner * columns;
-        let sums = weights * inner * columns + others * rows * (inner + columns);
+        let sums = weights * inner * columns * rows.div_ceil(BLOCK) + others * rows * (inner + columns);
         let fits = panels.packing() == Packing::Single && panels.groups() == 1 && columns >= 4 * panels.lanes();
         fits && inner.is_multiple_of(2) && inner <= 2 * LONGEST && products / 8 > sums + products / 30
     }

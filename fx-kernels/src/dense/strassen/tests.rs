@@ -107,27 +107,29 @@ fn what_is_not_finite() {
     }
 }
 
-/// Rounding errors are no more than two to three times those of the direct algorithm.
+/// Rounding errors are two to three times those of the direct algorithm.
 #[test]
 fn errors_are_small() {
-    let (m, n, k) = (128, 384, 384);
-    let (x, w) = (numbers(m * k, 1), numbers(n * k, 2));
-    for level in Level::available() {
-        let error = |algorithm: Algorithm| {
-            let layer = PackedLinear::at(level, Weight::Numbers(&w), [n, k], algorithm, Format::F32);
-            assert_eq!(layer.algorithm(m), algorithm);
-            let mut out = vec![0.0; m * n];
-            layer.run(&mut out, n, &x, k, m, &Epilogue::default());
-            let square = |range: Range<usize>| {
-                range
-                    .map(|i| (f64::from(out[i]) - dot(&x[i / n * k..][..k], &w[i % n * k..][..k])).powi(2))
-                    .sum::<f64>()
+    let m = 128;
+    for (n, k, most) in [(384, 768, 2.2), (256, 3072, 3.0)] {
+        let (x, w) = (numbers(m * k, 1), numbers(n * k, 2));
+        // The first and the last rows: those of the upper half, and of the lower.
+        let some: Vec<_> = (0..4 * n).chain((m - 4) * n..m * n).collect();
+        let sums: Vec<_> = some.iter().map(|i| dot(&x[i / n * k..][..k], &w[i % n * k..][..k])).collect();
+        let square = sums.iter().map(|sum| sum * sum).sum::<f64>();
+        for level in Level::available() {
+            let error = |algorithm: Algorithm| {
+                let layer = PackedLinear::at(level, Weight::Numbers(&w), [n, k], algorithm, Format::F32);
+                assert_eq!(layer.algorithm(m), algorithm);
+                let mut out = vec![0.0; m * n];
+                layer.run(&mut out, n, &x, k, m, &Epilogue::default());
+                let errors = some.iter().zip(&sums).map(|(i, sum)| (f64::from(out[*i]) - sum).powi(2));
+                (errors.sum::<f64>() / square).sqrt()
             };
-            // The first and the last rows: those of the upper half, and of the lower.
-            ((square(0..4 * n) + square((m - 4) * n..m * n)) / (8 * n) as f64).sqrt()
-        };
-        let (direct, strassen) = (error(Algorithm::Direct), error(Algorithm::Strassen));
-        assert!(direct < 1e-6 && strassen < 2.5 * direct, "{level:?}: {strassen:e}, direct {direct:e}");
+            let (direct, strassen) = (error(Algorithm::Direct), error(Algorithm::Strassen));
+            println!("{level:?}, {k} inputs: {direct:.1e} directly, {strassen:.1e} by Strassen");
+            assert!(direct < 1e-6 && strassen < most * direct, "{level:?} {k}: {strassen:e}, direct {direct:e}");
+        }
     }
 }
 
@@ -139,6 +141,9 @@ fn algorithms() {
         (128, 768, 50257, Algorithm::Strassen),
         (1000, 1024, 4096, Algorithm::Strassen),
         (128, 384, 384, Algorithm::Strassen),
+        (96, 768, 768, Algorithm::Strassen),
+        (64, 768, 768, Algorithm::Direct),
+        (784, 512, 128, Algorithm::Direct),
         (128, 769, 768, Algorithm::Direct),
         (128, 768, 10, Algorithm::Direct),
         (128, 64, 1024, Algorithm::Direct),

@@ -37,11 +37,12 @@ pub mod __private {
     pub use crate::arg::{Arg, Kwargs};
     pub use crate::error::{Error, Result};
     pub use crate::module::immediate;
-    pub use crate::module::{Buffer, Parameter};
     pub use crate::module::{
-        Capture, DefaultDescription, Field, FieldType, Forward, HyperField, Layer, Module, ModuleCall, NoForward,
-        NoStructure, RefusedStatics, Signature, Statics, Structure, TraceableFn, Visit, Visitor, leaf, unawaited,
+        Arguments, Capture, DefaultDescription, Field, FieldType, Forward, HyperField, Layer, Module, ModuleCall,
+        NoForward, NoStructure, RefusedStatics, Signature, Statics, Structure, TraceableFn, Visit, Visitor, leaf,
+        unawaited,
     };
+    pub use crate::module::{Buffer, Parameter};
     pub use crate::ops::fallible;
     pub use crate::ops::function::{Attribute, Definition, Effect, Function, Operand, OperandKind, Source, Tolerance};
     pub use crate::tensor::Tensor;

@@ -12,7 +12,7 @@ mod state;
 mod state_dict;
 mod visit;
 
-pub use call::{Capture, Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
+pub use call::{Arguments, Capture, Layer, ModuleCall, Signature, Statics, Traceable, TraceableFn, invoke};
 #[doc(hidden)]
 pub use call::{Forward, NoForward, immediate};
 pub use deep::deep_copy;

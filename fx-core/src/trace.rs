@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{NodeArg, Opcode};
 use crate::graph_module::GraphModule;
 use crate::interpreter::{Hooks, Interpreter};
-use crate::module::{Capture, Module, StaticsFrom, TraceableFn};
+use crate::module::{Arguments, Capture, Module, StaticsFrom, TraceableFn};
 use crate::value::Tree;
 pub(crate) use session::run_for;
 use session::{Session, input};
@@ -61,7 +61,9 @@ where
     let session = Session::new(Rc::new(tracer), Some(root));
     session.enter_root(root);
     let inputs = M::SIGNATURE.inputs;
-    session.run(inputs.iter().map(|name| input(name)), root.type_name(), |args| module.invoke::<Proxy>(args, statics))
+    session.run(inputs.iter().map(|name| input(name)), root.type_name(), |args| {
+        module.invoke::<Proxy>(&mut Arguments::new(args), statics)
+    })
 }
 
 /// Captures a free function marked `#[traceable]`, with its static arguments as a tuple; `fx::trace_fn!(f)` is the
@@ -75,8 +77,9 @@ where
 {
     let statics = F::Static::from_given(statics);
     let session = Session::new(Rc::new(DefaultTracer), None);
-    session
-        .run(F::SIGNATURE.inputs.iter().map(|name| input(name)), "Function", |args| F::invoke::<Proxy>(args, statics))
+    session.run(F::SIGNATURE.inputs.iter().map(|name| input(name)), "Function", |args| {
+        F::invoke::<Proxy>(&mut Arguments::new(args), statics)
+    })
 }
 
 /// Captures a function or closure of proxies, whose parameters get these names; `fx::trace_fn!(|x, y| ..)` is the

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fx_core::graph::{Graph, Node, NodeArg, NodeId, Opcode, SourceLocation};
 use fx_core::graph_module::State;
 use fx_core::interpreter::{Hooks, Interpretable, NoHooks, Run};
-use fx_core::module::{Forward, ModuleCall, Signature, Visit, Visitor};
+use fx_core::module::{Arguments, Forward, ModuleCall, Signature, Visit, Visitor};
 use fx_core::ops::{self, Function};
 use fx_core::trace::transform;
 use fx_core::value::{Call, RefOps, ScalarOps, Tree};
@@ -43,7 +43,7 @@ impl Capture for Scale {
         self
     }
 
-    fn invoke<V: Value>(&self, args: Vec<Arg<V>>, (): ()) -> Result<Arg<V>>
+    fn invoke<V: Value>(&self, args: &mut Arguments<V>, (): ()) -> Result<Arg<V>>
     where
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
@@ -51,8 +51,8 @@ impl Capture for Scale {
         for<'a> &'a Parameter: ScalarOps<V>,
         for<'a> &'a fx_core::Buffer: ScalarOps<V>,
     {
-        let (x,) = <(V,)>::from_arg(Arg::Tuple(args))?;
-        let y: V = ModuleCall::new().input(|| x.to_arg()).run(self, || x.mul(self.weight.value::<V>()));
+        let x = V::from_next(args)?;
+        let y: V = ModuleCall::new().input(&x).run(self, || x.mul(self.weight.value::<V>()));
         Ok(y.to_arg())
     }
 }

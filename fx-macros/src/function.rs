@@ -272,13 +272,13 @@ fn through_call(context: &Context, function: &mut ImplItemFn, value: &Ident, par
     let steps = parameters.iter().map(|parameter| {
         let name = &parameter.name;
         match parameter.form {
-            Form::Owned => quote!(.input(|| #private::Tree::to_arg(&#name))),
-            Form::Borrowed => quote!(.input(|| #private::Tree::to_arg(#name))),
+            Form::Owned => quote!(.input(&#name)),
+            Form::Borrowed => quote!(.input(#name)),
             Form::Structure => {
                 let mut ty = parameter.ty.clone();
                 replace.visit_type_mut(&mut ty);
                 let Owned { ty, own, .. } = signature::owned(&ty, name);
-                quote!(.input(|| <#ty as #private::Tree<#value>>::to_arg(&#own)))
+                quote!(.input_with(|| <#ty as #private::Tree<#value>>::to_arg(&#own)))
             }
             Form::Static => {
                 let text = name.to_string();

@@ -171,11 +171,9 @@ fn invocation(
             _ => parse_quote!(#value),
         };
         // What is no structure of tensors is refused at its type.
-        let next = quote!(__args.next().unwrap_or(#private::Arg::None));
-        quote!(let #name = <#ty as #private::Tree<#value>>::from_arg(#next)?;)
+        quote!(let #name = <#ty as #private::Tree<#value>>::from_next(__args)?;)
     });
     let body = quote! {
-        let mut __args = ::core::iter::IntoIterator::into_iter(__args);
         #(#reads)*
         ::core::result::Result::Ok(#result)
     };
@@ -228,7 +226,7 @@ fn invoke(
     quote! {
         fn invoke<#value: #private::Value>(
             #receiver
-            __args: ::std::vec::Vec<#private::Arg<#value>>,
+            __args: &mut #private::Arguments<#value>,
             #statics: Self::Static,
         ) -> #private::Result<#private::Arg<#value>>
         where

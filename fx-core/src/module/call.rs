@@ -1,6 +1,7 @@
 //! Calling modules: the one place that every `forward` passes, and what tracing needs to know of it.
 
 use std::convert::Infallible;
+use std::vec;
 
 use super::{Buffer, Module, Parameter};
 use crate::arg::{Arg, Key, Kwargs};
@@ -44,7 +45,7 @@ pub trait Capture {
     ///
     /// # Errors
     /// If the arguments do not have the form that it takes.
-    fn invoke<V: Value>(&self, args: Vec<Arg<V>>, statics: Self::Static) -> Result<Arg<V>>
+    fn invoke<V: Value>(&self, args: &mut Arguments<V>, statics: Self::Static) -> Result<Arg<V>>
     where
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
@@ -98,13 +99,28 @@ pub trait TraceableFn {
     ///
     /// # Errors
     /// If the arguments do not have the form that it takes.
-    fn invoke<V: Value>(args: Vec<Arg<V>>, statics: Self::Static) -> Result<Arg<V>>
+    fn invoke<V: Value>(args: &mut Arguments<V>, statics: Self::Static) -> Result<Arg<V>>
     where
         for<'a> &'a V: RefOps<V>,
         f64: ScalarOps<V>,
         i64: ScalarOps<V>,
         for<'a> &'a Parameter: ScalarOps<V>,
         for<'a> &'a Buffer: ScalarOps<V>;
+}
+
+/// The arguments of a `forward` in the form that a graph holds them, taken in order; after the last one come absent ones.
+pub struct Arguments<V>(vec::IntoIter<Arg<V>>);
+
+impl<V> Arguments<V> {
+    /// All of them, in order.
+    pub fn new(args: Vec<Arg<V>>) -> Self {
+        Self(args.into_iter())
+    }
+
+    /// The next one as it is.
+    pub fn take(&mut self) -> Arg<V> {
+        self.0.next().unwrap_or(Arg::None)
+    }
 }
 
 /// Static arguments as a tuple.
@@ -183,7 +199,13 @@ impl<V: Value> ModuleCall<V> {
 
     /// Adds an argument that is recorded.
     #[must_use]
-    pub fn input(mut self, arg: impl FnOnce() -> Arg<V>) -> Self {
+    pub fn input(self, value: &impl Tree<V>) -> Self {
+        self.input_with(|| value.to_arg())
+    }
+
+    /// Adds an argument that is recorded, and is made only for that.
+    #[must_use]
+    pub fn input_with(mut self, arg: impl FnOnce() -> Arg<V>) -> Self {
         if V::RECORDS {
             self.args.push(arg());
         }
@@ -203,28 +225,39 @@ impl<V: Value> ModuleCall<V> {
     /// Runs the module's body, or records the call.
     #[track_caller]
     pub fn run<R: Tree<V>>(self, module: &impl Capture, body: impl FnOnce() -> R) -> R {
-        let mut body = Some(body);
+        self.run_body(module.as_module(), &mut Some(body))
+    }
+
+    /// The part of [`ModuleCall::run`] that is the same for all modules.
+    #[track_caller]
+    fn run_body<R: Tree<V>>(self, module: &dyn Module, body: &mut dyn Body<R>) -> R {
         let mut result = None;
-        let applied = self.apply(module.as_module(), &mut || {
-            let output = body.take()?();
+        let mut forward = || {
+            let again = || Error::argument("the forward of a module runs once for each call");
+            let output = body.run().ok_or_else(again)?;
             let arg = if V::RECORDS { output.to_arg() } else { Arg::None };
             result = Some(output);
-            Some(arg)
-        });
+            Ok(arg)
+        };
+        let mut call = Call::new(Callee::Module(module, &mut forward));
+        (call.args, call.kwargs) = (self.args, self.kwargs);
+        let applied = V::apply(call);
         match result {
             // The body ran: its own result, as it is.
             Some(result) if applied.is_ok() => result,
             _ => R::read(applied),
         }
     }
+}
 
-    /// The part of [`ModuleCall::run`] that is the same for all modules.
-    #[track_caller]
-    fn apply(self, module: &dyn Module, body: &mut dyn FnMut() -> Option<Arg<V>>) -> Result<Arg<V>> {
-        let mut forward = || body().ok_or_else(|| Error::argument("the forward of a module runs once for each call"));
-        let mut call = Call::new(Callee::Module(module, &mut forward));
-        (call.args, call.kwargs) = (self.args, self.kwargs);
-        V::apply(call)
+/// The body of a `forward`, which runs once. A trait of its own has less to compile for each module than `dyn FnMut`.
+trait Body<R> {
+    fn run(&mut self) -> Option<R>;
+}
+
+impl<R, F: FnOnce() -> R> Body<R> for Option<F> {
+    fn run(&mut self) -> Option<R> {
+        Some(self.take()?())
     }
 }
 
@@ -311,10 +344,26 @@ where
     for<'a> &'a Parameter: ScalarOps<V>,
     for<'a> &'a Buffer: ScalarOps<V>,
 {
-    dynamic(&M::SIGNATURE, args, kwargs, &mut |args| {
-        let statics = M::Static::from_kwargs(M::SIGNATURE.statics, kwargs)?;
-        module.invoke::<V>(args, statics)
-    })
+    dynamic(&M::SIGNATURE, args, kwargs, &Forward(module))
+}
+
+/// What [`call_dynamic`] runs of a module.
+trait Invoke<V> {
+    fn invoke(&self, args: &mut Arguments<V>, kwargs: &Kwargs<V>) -> Result<Arg<V>>;
+}
+
+impl<M: Capture, V: Value> Invoke<V> for Forward<'_, M>
+where
+    M::Static: Statics,
+    for<'a> &'a V: RefOps<V>,
+    f64: ScalarOps<V>,
+    i64: ScalarOps<V>,
+    for<'a> &'a Parameter: ScalarOps<V>,
+    for<'a> &'a Buffer: ScalarOps<V>,
+{
+    fn invoke(&self, args: &mut Arguments<V>, kwargs: &Kwargs<V>) -> Result<Arg<V>> {
+        self.0.invoke::<V>(args, M::Static::from_kwargs(M::SIGNATURE.statics, kwargs)?)
+    }
 }
 
 /// The part of [`call_dynamic`] that is the same for all modules.
@@ -322,7 +371,7 @@ fn dynamic<V: Value>(
     signature: &Signature,
     mut args: Vec<Arg<V>>,
     kwargs: &Kwargs<V>,
-    invoke: &mut dyn FnMut(Vec<Arg<V>>) -> Result<Arg<V>>,
+    forward: &dyn Invoke<V>,
 ) -> Result<Arg<V>> {
     let inputs = signature.inputs;
     for name in &inputs[args.len().min(inputs.len())..] {
@@ -332,5 +381,5 @@ fn dynamic<V: Value>(
         let message = format!("forward takes {} arguments ({}), found {}", inputs.len(), inputs.join(", "), args.len());
         return Err(Error::argument(message));
     }
-    fallible::scope(|| invoke(args))?
+    fallible::scope(|| forward.invoke(&mut Arguments::new(args), kwargs))?
 }

@@ -76,55 +76,43 @@ macro_rules! ops {
             use super::*;
 
             $(
-                pub(super) static $name: $crate::ops::Definition = $crate::ops::Definition {
-                    name: $crate::ops::table::trim(stringify!($name)),
-                    doc: &[$($doc),*],
-                    operands: &[$($crate::ops::function::Operand {
-                        name: stringify!($op),
-                        kind: <kind::$ok as kind::OperandKind>::KIND,
-                    }),*],
-                    attributes: &[
-                        $($crate::ops::function::Attribute {
-                            name: stringify!($attr), kind: stringify!($ak), default: None,
-                        },)*
-                        $($crate::ops::function::Attribute {
-                            name: stringify!($oattr), kind: stringify!($oak), default: Some(stringify!($default)),
-                        },)*
-                    ],
-                    source: $crate::ops::function::Source {
-                        ident: stringify!($name),
-                        style: $crate::ops::table::style!($style),
-                        options: $crate::ops::table::or_default!(
-                            [$(Some((stringify!($with), stringify!($Options))))?] None),
-                    },
-                    effect: $crate::ops::table::or_default!(
-                        [$($crate::ops::Effect::$effect)?] $crate::ops::Effect::Pure),
-                    tolerance: $crate::ops::table::or_default!([$($tolerance)?] $crate::ops::Tolerance::ROUNDING),
-                    eval: |args, kwargs| {
-                        #[allow(unused_mut, reason = "not every row has operands")]
-                        let mut reader = $crate::ops::read::Reader::new(&$name, args, kwargs)?;
-                        Ok($crate::ops::read::Output::into_arg($eval(
-                            $(reader.operand::<kind::$ok>()?,)*
-                            $(reader.required::<kind::$ak>(stringify!($attr))?,)*
-                            $(match reader.optional::<kind::$oak>(stringify!($oattr))? {
-                                Some(given) => given,
-                                None => $default,
+                pub(super) static $name: $crate::ops::Definition = {
+                    $crate::ops::table::reading! {
+                        eval: $crate::tensor::Tensor = $eval, $name
+                            [$($op: $ok),*] [$($attr: $ak),*] [$($oattr: $oak = $default),*]
+                    }
+                    $crate::ops::table::reading! {
+                        infer: $crate::value::Meta = $infer, $name
+                            [$($op: $ok),*] [$($attr: $ak),*] [$($oattr: $oak = $default),*]
+                    }
+                    $crate::ops::Definition {
+                        name: $crate::ops::table::trim(stringify!($name)),
+                        doc: &[$($doc),*],
+                        operands: &[$($crate::ops::function::Operand {
+                            name: stringify!($op),
+                            kind: <kind::$ok as kind::OperandKind>::KIND,
+                        }),*],
+                        attributes: &[
+                            $($crate::ops::function::Attribute {
+                                name: stringify!($attr), kind: stringify!($ak), default: None,
                             },)*
-                        )?))
-                    },
-                    infer: |args, kwargs| {
-                        #[allow(unused_mut, reason = "not every row has operands")]
-                        let mut reader = $crate::ops::read::Reader::new(&$name, args, kwargs)?;
-                        Ok($crate::ops::read::Output::into_arg($infer(
-                            $(reader.operand::<kind::$ok>()?,)*
-                            $(reader.required::<kind::$ak>(stringify!($attr))?,)*
-                            $(match reader.optional::<kind::$oak>(stringify!($oattr))? {
-                                Some(given) => given,
-                                None => $default,
+                            $($crate::ops::function::Attribute {
+                                name: stringify!($oattr), kind: stringify!($oak), default: Some(stringify!($default)),
                             },)*
-                        )?))
-                    },
-                    flops: $flops,
+                        ],
+                        source: $crate::ops::function::Source {
+                            ident: stringify!($name),
+                            style: $crate::ops::table::style!($style),
+                            options: $crate::ops::table::or_default!(
+                                [$(Some((stringify!($with), stringify!($Options))))?] None),
+                        },
+                        effect: $crate::ops::table::or_default!(
+                            [$($crate::ops::Effect::$effect)?] $crate::ops::Effect::Pure),
+                        tolerance: $crate::ops::table::or_default!([$($tolerance)?] $crate::ops::Tolerance::ROUNDING),
+                        eval,
+                        infer,
+                        flops: $flops,
+                    }
                 };
             )*
         }
@@ -146,6 +134,28 @@ macro_rules! ops {
             name: stringify!($Family),
             functions: &[$(targets::$name),*],
         };
+    };
+}
+
+/// A function of a row on arguments as a graph holds them. A closure would be a second function for the compiler.
+macro_rules! reading {
+    ($fn:ident: $Value:ty = $computes:path, $name:ident [$($op:ident: $ok:ident),*] [$($attr:ident: $ak:ident),*]
+        [$($oattr:ident: $oak:ident = $default:expr),*]) => {
+        fn $fn(
+            args: &[$crate::arg::Arg<$Value>],
+            kwargs: &$crate::arg::Kwargs<$Value>,
+        ) -> $crate::error::Result<$crate::arg::Arg<$Value>> {
+            #[allow(unused_mut, reason = "not every row has operands")]
+            let mut reader = $crate::ops::read::Reader::new(&$name, args, kwargs)?;
+            Ok($crate::ops::read::Output::into_arg($computes(
+                $(reader.operand::<kind::$ok>()?,)*
+                $(reader.required::<kind::$ak>(stringify!($attr))?,)*
+                $(match reader.optional::<kind::$oak>(stringify!($oattr))? {
+                    Some(given) => given,
+                    None => $default,
+                },)*
+            )?))
+        }
     };
 }
 
@@ -324,4 +334,4 @@ pub(super) const fn trim(name: &'static str) -> &'static str {
     }
 }
 
-pub(super) use {method, ops, options, or_default, style};
+pub(super) use {method, ops, options, or_default, reading, style};

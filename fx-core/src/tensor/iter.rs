@@ -7,29 +7,75 @@
 
 use super::{Dims, Element, Tensor, view};
 
+/// The most elements of a piece, so that pieces of all operands fit into the first-level cache.
+const PIECE: usize = 512;
+
+/// A function of elements over slices of the same length: all of a loop that is compiled for each function.
+trait Loop<Operands, U> {
+    fn run(&self, operands: Operands, out: &mut [U]);
+}
+
+impl<T: Element, U, F: Fn(T) -> U> Loop<&[T], U> for F {
+    fn run(&self, x: &[T], out: &mut [U]) {
+        for (out, x) in out.iter_mut().zip(x) {
+            *out = self(*x);
+        }
+    }
+}
+
+impl<A: Element, B: Element, U, F: Fn(A, B) -> U> Loop<(&[A], &[B]), U> for F {
+    fn run(&self, (x, y): (&[A], &[B]), out: &mut [U]) {
+        for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
+            *out = self(*x, *y);
+        }
+    }
+}
+
+impl<A: Element, B: Element, C: Element, U, F: Fn(A, B, C) -> U> Loop<(&[A], &[B], &[C]), U> for F {
+    fn run(&self, (x, y, z): (&[A], &[B], &[C]), out: &mut [U]) {
+        for (((out, x), y), z) in out.iter_mut().zip(x).zip(y).zip(z) {
+            *out = self(*x, *y, *z);
+        }
+    }
+}
+
+/// Rows of some elements each.
+impl<T: Element, U, F: Fn(&[T]) -> U> Loop<(&[T], usize), U> for F {
+    fn run(&self, (elements, len): (&[T], usize), out: &mut [U]) {
+        for (row, out) in out.iter_mut().enumerate() {
+            *out = self(&elements[row * len..(row + 1) * len]);
+        }
+    }
+}
+
 /// `f` of every element.
 pub fn map<T: Element, U: Element>(x: &Tensor, f: impl Fn(T) -> U) -> Tensor {
+    map_by(x, &f)
+}
+
+fn map_by<T: Element, U: Element>(x: &Tensor, f: &dyn for<'a> Loop<&'a [T], U>) -> Tensor {
     let x = x.contiguous();
     let elements = x.as_slice::<T>().unwrap_or_default();
     let mut out = zeros(elements.len());
-    for (out, x) in out.iter_mut().zip(elements) {
-        *out = f(*x);
-    }
+    f.run(elements, &mut out);
     Tensor::from_vec(x.shape(), out)
 }
 
 /// `f` of every element, written in place if nobody else has the elements.
 pub fn map_owned<T: Element>(x: Tensor, f: impl Fn(T) -> T) -> Tensor {
+    map_owned_by(x, &f)
+}
+
+fn map_owned_by<T: Element>(x: Tensor, f: &dyn for<'a> Loop<&'a [T], T>) -> Tensor {
     let mut x = x.contiguous();
-    match x.unique_slice_mut::<T>() {
-        Some(elements) => {
-            for x in elements {
-                *x = f(*x);
-            }
-            x
-        }
-        None => map(&x, f),
+    let Some(elements) = x.unique_slice_mut::<T>() else { return map_by(&x, f) };
+    let mut held = Vec::new();
+    for piece in elements.chunks_mut(PIECE) {
+        held.clear();
+        held.extend_from_slice(piece);
+        f.run(&held, piece);
     }
+    x
 }
 
 /// `f` of the elements in the same place after broadcasting.
@@ -38,6 +84,16 @@ pub fn map_owned<T: Element>(x: Tensor, f: impl Fn(T) -> T) -> Tensor {
 /// If the shapes do not broadcast.
 #[track_caller]
 pub fn zip<A: Element, B: Element, U: Element>(a: &Tensor, b: &Tensor, f: impl Fn(A, B) -> U) -> Tensor {
+    zip_by(a, b, &f)
+}
+
+#[track_caller]
+fn zip_by<A, B, U>(a: &Tensor, b: &Tensor, f: &dyn for<'a> Loop<(&'a [A], &'a [B]), U>) -> Tensor
+where
+    A: Element,
+    B: Element,
+    U: Element,
+{
     let runs = Runs::new([a, b]);
     let (x, y) = (a.elements::<A>(), b.elements::<B>());
     let mut all = zeros(runs.numel());
@@ -47,9 +103,7 @@ pub fn zip<A: Element, B: Element, U: Element>(a: &Tensor, b: &Tensor, f: impl F
         let out = rest.split_off_mut(..len).unwrap_or_default();
         let x = beside(&x[i..], runs.steps[0], len, &mut p);
         let y = beside(&y[j..], runs.steps[1], len, &mut q);
-        for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
-            *out = f(*x, *y);
-        }
+        f.run((x, y), out);
     });
     Tensor::from_vec(&runs.shape, all)
 }
@@ -65,6 +119,7 @@ pub fn zip3<A: Element, B: Element, C: Element, U: Element>(
     c: &Tensor,
     f: impl Fn(A, B, C) -> U,
 ) -> Tensor {
+    let f: &dyn for<'a> Loop<(&'a [A], &'a [B], &'a [C]), U> = &f;
     let runs = Runs::new([a, b, c]);
     let (x, y, z) = (a.elements::<A>(), b.elements::<B>(), c.elements::<C>());
     let mut all = zeros(runs.numel());
@@ -75,9 +130,7 @@ pub fn zip3<A: Element, B: Element, C: Element, U: Element>(
         let x = beside(&x[i..], runs.steps[0], len, &mut p);
         let y = beside(&y[j..], runs.steps[1], len, &mut q);
         let z = beside(&z[k..], runs.steps[2], len, &mut r);
-        for (((out, x), y), z) in out.iter_mut().zip(x).zip(y).zip(z) {
-            *out = f(*x, *y, *z);
-        }
+        f.run((x, y, z), out);
     });
     Tensor::from_vec(&runs.shape, all)
 }
@@ -157,7 +210,6 @@ impl<const N: usize> Runs<N> {
     /// Calls `f` with the place of every piece of a run in each operand and its length, in row-major order. A run is one
     /// piece if it lies side by side in all operands; else pieces fit into the first-level cache.
     fn for_each(&self, f: &mut dyn FnMut([usize; N], usize)) {
-        const PIECE: usize = 512;
         if self.numel() == 0 {
             return;
         }
@@ -227,11 +279,13 @@ impl Lanes {
     /// `f` of every row.
     #[must_use]
     pub fn map<T: Element, U: Element>(&self, f: impl Fn(&[T]) -> U) -> Tensor {
+        self.map_by(&f)
+    }
+
+    fn map_by<T: Element, U: Element>(&self, f: &dyn for<'a> Loop<(&'a [T], usize), U>) -> Tensor {
         let elements = self.rows.as_slice::<T>().expect("invariant: rows are contiguous");
         let mut all = zeros(self.shape.iter().product());
-        for (row, out) in all.iter_mut().enumerate() {
-            *out = f(&elements[row * self.len..(row + 1) * self.len]);
-        }
+        f.run((elements, self.len), &mut all);
         Tensor::from_vec(&self.shape, all)
     }
 }

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use super::{Call, SymInt, Value};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
+use crate::module::Arguments;
 use crate::ops;
 use crate::tensor::DType;
 
@@ -31,6 +32,15 @@ pub trait Tree<V>: Sized {
     /// If the argument does not have this structure.
     #[track_caller]
     fn from_arg(arg: Arg<V>) -> Result<Self>;
+
+    /// The structure read from the next argument.
+    ///
+    /// # Errors
+    /// If the argument does not have this structure.
+    #[track_caller]
+    fn from_next(args: &mut Arguments<V>) -> Result<Self> {
+        Self::from_arg(args.take())
+    }
 
     /// The structure with `value` at every place, to go on with after an error.
     fn fill(value: &V) -> Self;

@@ -16,15 +16,15 @@ impl MyModule {
         for<'__fx> &'__fx ::fx::__private::Buffer: ::fx::__private::ScalarOps<TracedTensor>,
     {
         let x: &TracedTensor = &::fx::__private::Input::into_value(x);
-        ::fx::__private::ModuleCall::<TracedTensor>::new()
-            .input(|| ::fx::__private::Tree::to_arg(x))
-            .fixed("scale", &scale)
-            .run::<TracedTensor>(self, move || {
+        ::fx::__private::ModuleCall::<TracedTensor>::new().input(x).fixed("scale", &scale).run::<TracedTensor>(
+            self,
+            move || {
                 #[allow(unused_imports, reason = "which of them is used depends on the types")]
                 use ::fx::__private::{PlainCompare as _, TracedCompare as _};
                 let y = self.linear.forward(x + &self.param).clamp(0.0, 1.0);
                 if self.do_activation { y.relu() } else { (::fx::__private::compare(&y, &0.0).gt()) * y * scale }
-            })
+            },
+        )
     }
 }
 #[automatically_derived]
@@ -38,7 +38,7 @@ impl ::fx::__private::Capture for MyModule {
     };
     fn invoke<TracedTensor: ::fx::__private::Value>(
         &self,
-        __args: ::std::vec::Vec<::fx::__private::Arg<TracedTensor>>,
+        __args: &mut ::fx::__private::Arguments<TracedTensor>,
         (scale,): Self::Static,
     ) -> ::fx::__private::Result<::fx::__private::Arg<TracedTensor>>
     where
@@ -48,10 +48,7 @@ impl ::fx::__private::Capture for MyModule {
         for<'__fx> &'__fx ::fx::__private::Parameter: ::fx::__private::ScalarOps<TracedTensor>,
         for<'__fx> &'__fx ::fx::__private::Buffer: ::fx::__private::ScalarOps<TracedTensor>,
     {
-        let mut __args = ::core::iter::IntoIterator::into_iter(__args);
-        let x = <TracedTensor as ::fx::__private::Tree<TracedTensor>>::from_arg(
-            __args.next().unwrap_or(::fx::__private::Arg::None),
-        )?;
+        let x = <TracedTensor as ::fx::__private::Tree<TracedTensor>>::from_next(__args)?;
         ::core::result::Result::Ok({
             #[allow(unused_imports, reason = "for results that are refused")]
             use ::fx::__private::NoStructure as _;

@@ -31,7 +31,7 @@ impl ::fx::__private::TraceableFn for guarded {
         statics: &["limit"],
     };
     fn invoke<TracedTensor: ::fx::__private::Value>(
-        __args: ::std::vec::Vec<::fx::__private::Arg<TracedTensor>>,
+        __args: &mut ::fx::__private::Arguments<TracedTensor>,
         (limit,): Self::Static,
     ) -> ::fx::__private::Result<::fx::__private::Arg<TracedTensor>>
     where
@@ -41,10 +41,7 @@ impl ::fx::__private::TraceableFn for guarded {
         for<'__fx> &'__fx ::fx::__private::Parameter: ::fx::__private::ScalarOps<TracedTensor>,
         for<'__fx> &'__fx ::fx::__private::Buffer: ::fx::__private::ScalarOps<TracedTensor>,
     {
-        let mut __args = ::core::iter::IntoIterator::into_iter(__args);
-        let xs = <::std::vec::Vec<TracedTensor> as ::fx::__private::Tree<TracedTensor>>::from_arg(
-            __args.next().unwrap_or(::fx::__private::Arg::None),
-        )?;
+        let xs = <::std::vec::Vec<TracedTensor> as ::fx::__private::Tree<TracedTensor>>::from_next(__args)?;
         ::core::result::Result::Ok(<TracedTensor as ::fx::__private::Tree<TracedTensor>>::to_arg(&guarded(&xs, limit)))
     }
 }

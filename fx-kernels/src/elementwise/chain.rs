@@ -230,30 +230,55 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], inputs: &[Operand<'_>]) {
     if len == 0 {
         return;
     }
-    // A tile is a multiple of the longest operand that is shorter, so that every tile begins at its beginning.
-    let mut longest = 1;
     for input in inputs {
-        let parts = match *input {
-            Operand::Cycle(x) => x.len(),
-            Operand::Repeat(x, run) => x.len() * run,
-            Operand::Output | Operand::Number(_) => 1,
-        };
+        let parts = parts(input).unwrap_or(1);
         assert!(parts > 0 && len.is_multiple_of(parts), "an operand of {parts} elements does not divide {len}");
-        if let Operand::Cycle(x) = input
-            && x.len() <= TILE
-        {
-            longest = longest.max(x.len());
-        }
     }
-    let tile = TILE / longest * longest;
+    let least = if len > 64 * TILE { 16 * TILE } else { 4 * TILE };
+    let tile = tile(len, least, steps, inputs);
     let per_element: usize = steps.iter().map(|step| if matches!(step.step.op, Op::Unary(_)) { 12 } else { 4 }).sum();
-    let task = tile * if len > 64 * tile { 16 } else { 4 };
+    let task = tile * least.div_ceil(tile);
     let place = Shared(out.as_mut_ptr());
     for_each(len.div_ceil(task), per_element * len, |index| {
         let start = index * task;
         let stop = len.min(start + task);
         Task { level, steps, inputs, out: place.at(0), start, stop, tile }.run();
     });
+}
+
+/// The elements after which an operand begins anew, unless it is a constant.
+fn parts(input: &Operand<'_>) -> Option<usize> {
+    match *input {
+        Operand::Cycle(x) => Some(x.len()),
+        Operand::Repeat(x, run) => Some(x.len() * run),
+        Operand::Output | Operand::Number(_) => None,
+    }
+}
+
+/// The elements of a tile, of which tasks have `task` at least.
+fn tile(len: usize, task: usize, steps: &[Coded], inputs: &[Operand<'_>]) -> usize {
+    if let [_] = steps {
+        // One step keeps nothing: if its operands can be read as they are for so many elements, one loop has them all.
+        let as_they_are = |input: &Operand<'_>| match *input {
+            Operand::Cycle([_]) | Operand::Output | Operand::Number(_) => len,
+            Operand::Cycle(x) => x.len(),
+            Operand::Repeat(_, run) => run,
+        };
+        let least = inputs.iter().map(as_they_are).min().unwrap_or(len);
+        let all = inputs.iter().all(|input| as_they_are(input).is_multiple_of(least));
+        if least == len {
+            return task;
+        } else if all && (TILE..=task).contains(&least) {
+            return least;
+        }
+    }
+    // A multiple of the longest operand that is shorter, so that every tile begins at its beginning.
+    let shorter = inputs.iter().filter_map(|input| match input {
+        Operand::Cycle(x) if x.len() <= TILE => Some(x.len()),
+        _ => None,
+    });
+    let longest = shorter.max().unwrap_or(1);
+    TILE / longest * longest
 }
 
 /// A part of the output, a few tiles long, which nobody else writes.

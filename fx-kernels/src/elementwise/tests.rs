@@ -17,15 +17,31 @@ fn element(operand: Operand<'_>, before: &[f32], index: usize) -> f32 {
 
 #[test]
 fn operands_broadcast() {
-    for (len, part) in [(1, 1), (7, 7), (12, 3), (1024, 1024), (5000, 1000), (6000, 1500), (70_000, 7), (9000, 1800)] {
+    let sizes = [
+        (1, 1),
+        (7, 7),
+        (12, 3),
+        (1024, 1024),
+        (5000, 1000),
+        (6000, 1500),
+        (9000, 1800),
+        (70_000, 7),
+        (70_000, 35_000),
+    ];
+    for (len, part) in sizes {
         let (full, few, before) = (numbers(len, 1), numbers(part, 2), numbers(len, 3));
         let runs = numbers(len / part, 4);
+        // Twice as many at once, if they fit.
+        let more = if len % (2 * part) == 0 { 2 * part } else { part };
+        let (many, long_runs) = (numbers(more, 5), numbers(len / more, 6));
         let operands = [
             Operand::Output,
             Operand::Cycle(&full),
             Operand::Cycle(&few),
             Operand::Cycle(&few[..1]),
+            Operand::Cycle(&many),
             Operand::Repeat(&runs, part),
+            Operand::Repeat(&long_runs, more),
             Operand::Repeat(&full, 1),
             Operand::Number(2.5),
         ];

@@ -7,12 +7,14 @@
 
 use std::collections::HashMap;
 use std::hint::black_box;
+use std::ops::{Deref, DerefMut, Range};
 use std::time::Instant;
 
 use fx_kernels::attention::{Mask, Sizes, Strides, attention};
 use fx_kernels::copy::{copy, gather};
 use fx_kernels::dense::{Format, Weight};
 use fx_kernels::elementwise::{Binary, Chain, Operand, Place, Step, Unary, binary, unary};
+use fx_kernels::memory::{LINE, first_line, zeroed};
 use fx_kernels::recurrent::{Cell, PackedCell, Steps};
 use fx_kernels::rows::{Affine, Input, Reduction, Softmax, group_norm, layer_norm, reduce, rms_norm, softmax};
 use fx_kernels::threads::set_num_threads;
@@ -86,15 +88,47 @@ fn shortest(run: &mut dyn FnMut()) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
+/// Numbers in memory as plans have it: in large pages if it is large, and from a line of the cache on.
+struct Numbers {
+    memory: Vec<f32>,
+    place: Range<usize>,
+}
+
+impl Numbers {
+    fn zeroed(len: usize) -> Self {
+        let memory = zeroed(len + LINE);
+        let start = first_line(&memory);
+        Self { memory, place: start..start + len }
+    }
+}
+
+impl Deref for Numbers {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.memory[self.place.clone()]
+    }
+}
+
+impl DerefMut for Numbers {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.memory[self.place.clone()]
+    }
+}
+
 /// Numbers between -4 and 4.
-fn numbers(len: usize) -> Vec<f32> {
-    (0..len).map(|i| (i * 7919 % 2003) as f32 / 250.0 - 4.0).collect()
+fn numbers(len: usize) -> Numbers {
+    let mut numbers = Numbers::zeroed(len);
+    for (i, number) in numbers.iter_mut().enumerate() {
+        *number = (i * 7919 % 2003) as f32 / 250.0 - 4.0;
+    }
+    numbers
 }
 
 /// Adds a case of `len` results, whose operands have `read` elements.
 fn case(cases: &mut Vec<Case>, name: &str, len: usize, read: usize, mut run: impl FnMut(&mut [f32]) + 'static) {
-    let mut out = vec![0.0; len];
-    let run = Box::new(move || run(black_box(&mut out)));
+    let mut out = Numbers::zeroed(len);
+    let run = Box::new(move || run(black_box(&mut *out)));
     cases.push(Case { name: name.to_owned(), elements: len, bytes: 4 * (len + read), run });
 }
 
@@ -193,7 +227,7 @@ fn attentions(cases: &mut Vec<Case>) {
         // The layout of a linear layer's output: rows before heads.
         let strides = move |rows: usize| Strides { batch: rows * heads * width, head: width, row: heads * width };
         let (q, k) = (numbers(batches * heads * queries * width), numbers(batches * heads * keys * width));
-        let v = k.clone();
+        let v = numbers(k.len());
         let name = format!("attention {name} {batches}x{heads}x{queries}x{keys}");
         case(cases, &name, q.len(), q.len() + k.len() + v.len(), move |out| {
             let mask = if causal { Mask::Causal } else { Mask::None };

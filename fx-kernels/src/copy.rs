@@ -22,6 +22,8 @@ pub const MOST_DIMS: usize = 8;
 
 /// How many elements a task has at least.
 const TASK: usize = 16 * 1024;
+/// How many rows and columns a part of a place has at least, if there are as many.
+const LEAST: usize = 64;
 
 /// Copies the elements of `shape` from where the strides `from` find them in `x` to where the strides `to` put them
 /// in `out`. A stride of 0 in `from` broadcasts.
@@ -49,20 +51,24 @@ pub(crate) fn copy_at<T: Plain>(level: Level, out: &mut [T], to: &[usize], x: &[
     // The operand is only read.
     let (out, x) = (Shared(out.as_mut_ptr()), Shared(x.as_ptr().cast_mut()));
     let [rows, columns] = plan.inner;
-    // A task is some of the outer places, or a part of the rows of one.
+    // A task is some of the outer places, or a part of one: of its rows, and of the columns where rows are few and long.
     let area = rows.size * columns.size;
-    let band = (TASK / columns.size.max(1)).max(64).min(rows.size);
-    let bands = rows.size.div_ceil(band);
-    let each = if bands == 1 { (TASK / area.max(1)).clamp(1, plan.count()) } else { 1 };
-    for_each(plan.count().div_ceil(each) * bands, 4 * plan.count() * area, |task| {
-        let (first, start) = (task / bands * each, task % bands * band);
+    let high = (TASK / columns.size.max(1)).max(LEAST).min(rows.size);
+    // Strips are wide: threads that write close to each other wait for each other.
+    let strips = (high * columns.size / (4 * TASK)).max(1);
+    let wide = columns.size.div_ceil(strips).next_multiple_of(LEAST);
+    let [bands, strips] = [rows.size.div_ceil(high), columns.size.div_ceil(wide)];
+    let parts = bands * strips;
+    let each = if parts == 1 { (TASK / area.max(1)).clamp(1, plan.count()) } else { 1 };
+    for_each(plan.count().div_ceil(each) * parts, 4 * plan.count() * area, |task| {
+        let (first, row, column) = (task / parts * each, task % parts / strips * high, task % strips * wide);
         for index in first..plan.count().min(first + each) {
             let (to, from) = plan.place(index);
             let piece = Piece {
-                to: out.at(to + start * rows.to),
-                from: x.at(from + start * rows.from),
-                rows: Dim { size: band.min(rows.size - start), ..rows },
-                columns,
+                to: out.at(to + row * rows.to + column * columns.to),
+                from: x.at(from + row * rows.from + column * columns.from),
+                rows: rows.part(row, high),
+                columns: columns.part(column, wide),
             };
             // SAFETY: all places lie within the slices, and no two tasks write the same (asserted).
             unsafe { piece.copy(level) };

@@ -10,6 +10,13 @@ pub(super) struct Dim {
     pub(super) from: usize,
 }
 
+impl Dim {
+    /// Up to so many elements from one on.
+    pub(super) fn part(self, first: usize, most: usize) -> Self {
+        Self { size: most.min(self.size - first), ..self }
+    }
+}
+
 /// A dimension that there is not.
 const NONE: Dim = Dim { size: 1, to: 0, from: 0 };
 

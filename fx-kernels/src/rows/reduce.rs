@@ -155,27 +155,48 @@ impl Kernel for Columns<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
+        // Several vectors at a time, for the lines of a row lie side by side, and those of two rows may displace each other in
+        // the cache.
+        const STRIP: usize = 8;
         let mut at = 0;
+        while at + STRIP * V::LANES <= self.count {
+            self.strip::<V, STRIP>(at, V::LANES);
+            at += STRIP * V::LANES;
+        }
         while at < self.count {
-            let count = V::LANES.min(self.count - at);
-            let start = V::splat(self.reduction.start());
-            let from = self.x.as_ptr().wrapping_add(self.column + at);
-            let mut sum = start;
-            for block in (0..self.len).step_by(BLOCK) {
-                let mut part = start;
-                for row in block..self.len.min(block + BLOCK) {
-                    // SAFETY: the row has `count` columns from there on (asserted by the caller).
-                    let x = unsafe { load::<V>(from.wrapping_add(row * self.inner), count) };
-                    part = self.reduction.join(part, x);
+            self.strip::<V, 1>(at, V::LANES.min(self.count - at));
+            at += V::LANES;
+        }
+    }
+}
+
+impl Columns<'_> {
+    /// The columns of a few vectors, or the first `count` of one.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    fn strip<V: Single, const VECTORS: usize>(&self, at: usize, count: usize) {
+        let start = V::splat(self.reduction.start());
+        let from = self.x.as_ptr().wrapping_add(self.column + at);
+        let mut sums = [start; VECTORS];
+        for block in (0..self.len).step_by(BLOCK) {
+            let mut parts = [start; VECTORS];
+            for row in block..self.len.min(block + BLOCK) {
+                for v in 0..VECTORS {
+                    // SAFETY: the row has so many columns from there on (asserted by the caller).
+                    let x = unsafe { load::<V>(from.wrapping_add(row * self.inner + v * V::LANES), count) };
+                    parts[v] = self.reduction.join(parts[v], x);
                 }
-                sum = self.reduction.join(sum, part);
             }
+            for v in 0..VECTORS {
+                sums[v] = self.reduction.join(sums[v], parts[v]);
+            }
+        }
+        for v in 0..VECTORS {
             if self.reduction == Reduction::Mean {
-                sum = sum / V::splat(self.len as f32);
+                sums[v] = sums[v] / V::splat(self.len as f32);
             }
             // SAFETY: there is a place for each column.
-            unsafe { store(sum, self.out.wrapping_add(at), count) };
-            at += V::LANES;
+            unsafe { store(sums[v], self.out.wrapping_add(at + v * V::LANES), count) };
         }
     }
 }

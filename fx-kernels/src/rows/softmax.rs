@@ -2,6 +2,7 @@
 
 use super::{Input, Pointers, first, for_vectors, load, store, tasks};
 use crate::math::{self, Single};
+use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::for_each;
 
@@ -34,16 +35,23 @@ pub(super) fn softmax_at(level: Level, kind: Softmax, out: &mut [f32], mut x: In
         tasks(total / len, len, 16 * total, |row, stop| dispatch(level, Rows { kind, at, len, row, stop }));
         return;
     }
-    /// The columns that a task works on.
-    const COLUMNS: usize = 64;
-    let blocks = inner.div_ceil(COLUMNS);
+    // Tasks are wide, if there are enough of them: threads that write close to each other wait for each other.
+    let wide = (total / len / TASKS).next_multiple_of(STRIP).clamp(STRIP, WIDEST);
+    let blocks = inner.div_ceil(wide);
     for_each(total / (len * inner) * blocks, 16 * total, |task| {
-        let column = task % blocks * COLUMNS;
-        let count = COLUMNS.min(inner - column);
+        let column = task % blocks * wide;
+        let count = wide.min(inner - column);
         let at = at.at(task / blocks * len * inner + column);
-        dispatch(level, Columns { kind, at, len, inner, count });
+        scratch(len * STRIP, |kept| dispatch(level, Columns { kind, at, len, inner, count, kept }));
     });
 }
+
+/// The columns that are worked on at a time: a few vectors of each row, which lie side by side.
+const STRIP: usize = 64;
+/// The most columns of a task.
+const WIDEST: usize = 1024;
+/// The tasks that make a fair share for each of a few threads likely.
+const TASKS: usize = 16;
 
 /// Contiguous rows.
 struct Rows {
@@ -109,64 +117,82 @@ unsafe fn softmax_row<V: Single>(kind: Softmax, at: Pointers, len: usize) {
 }
 
 /// Rows that lie beside each other, `inner` elements apart.
-struct Columns {
+struct Columns<'a> {
     kind: Softmax,
     at: Pointers,
     len: usize,
     inner: usize,
     /// How many there are.
     count: usize,
+    /// Memory for a strip.
+    kept: &'a mut [f32],
 }
 
-impl Kernel for Columns {
+impl Kernel for Columns<'_> {
     type Elem = f32;
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
+        let mut this = self;
         let mut column = 0;
-        while column < self.count {
-            let count = V::LANES.min(self.count - column);
-            // SAFETY: the operands hold `len` rows of `count` columns here, and no other task writes them.
-            unsafe { self.vector::<V>(self.at.at(column), count) };
-            column += V::LANES;
+        while column < this.count {
+            let left = this.count - column;
+            // SAFETY: the operands hold `len` rows of these columns, and no other task writes them.
+            unsafe {
+                if left >= 4 * V::LANES {
+                    this.strip::<V, 4>(column, V::LANES);
+                    column += 4 * V::LANES;
+                } else {
+                    this.strip::<V, 1>(column, left.min(V::LANES));
+                    column += V::LANES;
+                }
+            }
         }
     }
 }
 
-impl Columns {
+impl Columns<'_> {
+    /// The columns of a few vectors, or the first `count` of one. The operands are read once, and the output is written once:
+    /// where rows are far apart, what was read is no longer in the cache when it is needed again.
+    ///
     /// # Safety
-    /// The operands must hold `len` rows of `count` columns, which nobody else writes.
+    /// The operands must hold `len` rows of the columns, which nobody else writes.
     #[inline(always)]
-    unsafe fn vector<V: Single>(&self, at: Pointers, count: usize) {
-        let again = if at.residual.is_some() { at.out.cast_const() } else { at.x };
-        let places = || (0..self.len).map(|row| row * self.inner);
-        // SAFETY: the caller's promise: all vectors lie within the rows.
-        unsafe {
-            let mut highest = V::splat(f32::NEG_INFINITY);
-            for place in places() {
-                let x = at.read::<V>(place, count);
-                if at.residual.is_some() {
-                    store(x, at.out.wrapping_add(place), count);
-                }
-                highest = highest.max(x);
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    unsafe fn strip<V: Single, const VECTORS: usize>(&mut self, column: usize, count: usize) {
+        let (at, kind) = (self.at.at(column), self.kind);
+        let rows = || (0..self.len).map(|row| row * self.inner);
+        let kept = &mut self.kept[..self.len * VECTORS * V::LANES];
+        let mut highest = [V::splat(f32::NEG_INFINITY); VECTORS];
+        for (place, kept) in rows().zip(kept.chunks_exact_mut(VECTORS * V::LANES)) {
+            for v in 0..VECTORS {
+                // SAFETY: the caller's promise.
+                let x = unsafe { at.read::<V>(place + v * V::LANES, count) };
+                x.store(&mut kept[v * V::LANES..]);
+                highest[v] = highest[v].max(x);
             }
-            let mut sum = V::zero();
-            for place in places() {
-                let power = math::exp(load::<V>(again.wrapping_add(place), count) - highest);
-                if self.kind == Softmax::Plain {
-                    store(power, at.out.wrapping_add(place), count);
-                }
-                sum = sum + power;
+        }
+        let mut sums = [V::zero(); VECTORS];
+        for kept in kept.chunks_exact_mut(VECTORS * V::LANES) {
+            for v in 0..VECTORS {
+                let x = V::load(&kept[v * V::LANES..]) - highest[v];
+                let power = math::exp(x);
+                let next = if kind == Softmax::Plain { power } else { x };
+                next.store(&mut kept[v * V::LANES..]);
+                sums[v] = sums[v] + power;
             }
-            let (scale, log) = (V::splat(1.0) / sum, math::log(sum));
-            for place in places() {
-                let to = at.out.wrapping_add(place);
-                let y = match self.kind {
-                    Softmax::Plain => load::<V>(to, count) * scale,
-                    Softmax::Log => load::<V>(again.wrapping_add(place), count) - highest - log,
-                };
-                store(y, to, count);
+        }
+        let mut scales = [V::zero(); VECTORS];
+        for v in 0..VECTORS {
+            scales[v] = if kind == Softmax::Plain { V::splat(1.0) / sums[v] } else { math::log(sums[v]) };
+        }
+        for (place, kept) in rows().zip(kept.chunks_exact(VECTORS * V::LANES)) {
+            for v in 0..VECTORS {
+                let x = V::load(&kept[v * V::LANES..]);
+                let y = if kind == Softmax::Plain { x * scales[v] } else { x - scales[v] };
+                // SAFETY: the caller's promise.
+                unsafe { store(y, at.out.wrapping_add(place + v * V::LANES), count) };
             }
         }
     }

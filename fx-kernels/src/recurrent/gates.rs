@@ -3,6 +3,7 @@
 use super::Level;
 use crate::math::{self, Single};
 use crate::simd::{Kernel, Vector, dispatch};
+use crate::threads::{Shared, for_each_piece};
 
 /// A recurrent cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,15 +64,26 @@ pub(super) fn update_at(level: Level, cell: Cell, state: State<'_>, gates: &[f32
     assert_eq!(gates.len(), cell.gates() * h.len(), "there are {} gates", cell.gates());
     assert!(input.map_or(!cell.keeps_apart(), |input| input.len() == gates.len()), "the input has as many gates");
     assert!(cell != Cell::Lstm || c.len() == h.len(), "there is a memory for each number of the state");
-    dispatch(level, Update { cell, h, c, hidden, gates, input: input.unwrap_or(gates) });
+    let (width, memories) = (cell.gates() * hidden, Shared(c.as_mut_ptr()));
+    for_each_piece(h, hidden, OPERATIONS * gates.len(), |sequence, h| {
+        let memory: &mut [f32] = match cell {
+            // SAFETY: there is a memory for each sequence (seen above), which nobody else uses.
+            Cell::Lstm => unsafe { std::slice::from_raw_parts_mut(memories.at(sequence * hidden), hidden) },
+            _ => &mut [],
+        };
+        let own = sequence * width..(sequence + 1) * width;
+        dispatch(level, Update { cell, h, memory, gates: &gates[own.clone()], input: &input.unwrap_or(gates)[own] });
+    });
 }
 
-/// A step of some sequences, whose sizes have been checked.
+/// The operations on a gate, nearly.
+const OPERATIONS: usize = 16;
+
+/// A step of a sequence, whose sizes have been checked.
 struct Update<'a> {
     cell: Cell,
     h: &'a mut [f32],
-    c: &'a mut [f32],
-    hidden: usize,
+    memory: &'a mut [f32],
     gates: &'a [f32],
     input: &'a [f32],
 }
@@ -82,36 +94,33 @@ impl Kernel for Update<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let (hidden, width) = (self.hidden, self.cell.gates() * self.hidden);
-        for (sequence, h) in self.h.chunks_exact_mut(hidden).enumerate() {
-            let place = sequence * hidden;
-            let mut i = 0;
-            while i < hidden {
-                let stop = hidden.min(i + V::LANES);
-                let gate = |x: &'_ [f32], k: usize| load::<V>(&x[sequence * width + k * hidden..][i..stop]);
-                let part = &mut h[i..stop];
-                let before = V::load_part(part);
-                let after = match self.cell {
-                    Cell::Lstm => {
-                        let memory = &mut self.c[place + i..place + stop];
-                        let (input, forget) = (math::sigmoid(gate(self.gates, 0)), math::sigmoid(gate(self.gates, 1)));
-                        let new = math::tanh(gate(self.gates, 2));
-                        let now = forget.mul_add(V::load_part(memory), input * new);
-                        now.store_part(memory);
-                        math::sigmoid(gate(self.gates, 3)) * math::tanh(now)
-                    }
-                    Cell::Gru => {
-                        let reset = math::sigmoid(gate(self.gates, 0) + gate(self.input, 0));
-                        let share = math::sigmoid(gate(self.gates, 1) + gate(self.input, 1));
-                        let new = math::tanh(reset.mul_add(gate(self.gates, 2), gate(self.input, 2)));
-                        share.mul_add(before - new, new)
-                    }
-                    Cell::Tanh => math::tanh(gate(self.gates, 0)),
-                    Cell::Relu => V::zero().max(gate(self.gates, 0)),
-                };
-                after.store_part(part);
-                i += V::LANES;
-            }
+        let hidden = self.h.len();
+        let mut i = 0;
+        while i < hidden {
+            let stop = hidden.min(i + V::LANES);
+            let gate = |x: &'_ [f32], k: usize| load::<V>(&x[k * hidden..][i..stop]);
+            let part = &mut self.h[i..stop];
+            let before = V::load_part(part);
+            let after = match self.cell {
+                Cell::Lstm => {
+                    let memory = &mut self.memory[i..stop];
+                    let (input, forget) = (math::sigmoid(gate(self.gates, 0)), math::sigmoid(gate(self.gates, 1)));
+                    let new = math::tanh(gate(self.gates, 2));
+                    let now = forget.mul_add(V::load_part(memory), input * new);
+                    now.store_part(memory);
+                    math::sigmoid(gate(self.gates, 3)) * math::tanh(now)
+                }
+                Cell::Gru => {
+                    let reset = math::sigmoid(gate(self.gates, 0) + gate(self.input, 0));
+                    let share = math::sigmoid(gate(self.gates, 1) + gate(self.input, 1));
+                    let new = math::tanh(reset.mul_add(gate(self.gates, 2), gate(self.input, 2)));
+                    share.mul_add(before - new, new)
+                }
+                Cell::Tanh => math::tanh(gate(self.gates, 0)),
+                Cell::Relu => V::zero().max(gate(self.gates, 0)),
+            };
+            after.store_part(part);
+            i += V::LANES;
         }
     }
 }

@@ -202,6 +202,12 @@ fn algorithms() {
         assert_eq!(window(channels).algorithm(images, [side; 2], Format::F32), algorithm, "{images}x{side}x{channels}");
     }
     assert_eq!(ConvShape { stride: [2; 2], ..window(64) }.algorithm(8, [56; 2], Format::F32), Algorithm::Direct);
+    // Pairs are multiplied at twice the rate.
+    let pairs = crate::simd::has_pairs(Level::detect());
+    for (images, side, otherwise) in [(1, 14, Algorithm::Winograd2), (1, 56, Algorithm::Winograd4)] {
+        let algorithm = if pairs && side == 14 { Algorithm::Direct } else { otherwise };
+        assert_eq!(window(256).algorithm(images, [side; 2], Format::Bf16), algorithm, "{side}");
+    }
 }
 
 /// With all that follows, also where the image is smaller than the window.

@@ -71,9 +71,15 @@ impl<T: 'static> Deref for Buffer<T> {
     }
 }
 
+/// Memory that results were in: a `Vec` of some type, and its bytes.
+struct Free {
+    elements: Box<dyn Any>,
+    bytes: usize,
+}
+
 thread_local! {
-    /// Memory that results were in, the last one used last.
-    static FREE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+    /// The last one used last.
+    static FREE: RefCell<Vec<Free>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Smaller results are allocated as anything is.
@@ -82,12 +88,7 @@ const LEAST: usize = 4096;
 impl<T: Clone + 'static> Buffer<T> {
     /// `len` elements that `write` writes, all of them. What they are before is `zero`, or what others left there.
     pub(crate) fn written(len: usize, zero: T, write: impl FnOnce(&mut [T])) -> Self {
-        let mut used: Option<Vec<T>> = None;
-        if len >= LEAST
-            && let Some(used) = (&mut used as &mut dyn Any).downcast_mut::<Option<Vec<f32>>>()
-        {
-            *used = FREE.with_borrow_mut(|free| take(free, len));
-        }
+        let used = if len >= LEAST { FREE.with_borrow_mut(|free| take(free, len, &zero)) } else { None };
         let mut elements = used.unwrap_or_else(|| vec![zero; len]);
         write(&mut elements);
         Self { elements, form: Mutex::default(), lent: len >= LEAST }
@@ -95,32 +96,31 @@ impl<T: Clone + 'static> Buffer<T> {
 }
 
 /// Memory with room for `len` elements, and not for many more.
-fn take(free: &mut Vec<Vec<f32>>, len: usize) -> Option<Vec<f32>> {
-    let fits = |memory: &Vec<f32>| (len..=2 * len).contains(&memory.capacity());
-    let mut memory = free.remove(free.iter().rposition(fits)?);
-    memory.resize(len, 0.0);
+fn take<T: Clone + 'static>(free: &mut Vec<Free>, len: usize, zero: &T) -> Option<Vec<T>> {
+    let of = |memory: &Free| memory.elements.downcast_ref::<Vec<T>>().map_or(0, Vec::capacity);
+    let place = free.iter().rposition(|memory| (len..=2 * len).contains(&of(memory)))?;
+    let mut memory = *free.remove(place).elements.downcast::<Vec<T>>().ok()?;
+    memory.resize(len, zero.clone());
     Some(memory)
 }
 
 impl<T: 'static> Drop for Buffer<T> {
     fn drop(&mut self) {
-        /// The most elements that a thread keeps room for.
-        const MOST: usize = 16 << 20;
-        let elements: &mut dyn Any = &mut self.elements;
-        if let Some(elements) = elements.downcast_mut::<Vec<f32>>()
-            && self.lent
-            && elements.len() >= LEAST
-        {
-            let elements = std::mem::take(elements);
-            // A thread that ends keeps nothing.
-            let _ = FREE.try_with(|free| {
-                let mut free = free.borrow_mut();
-                free.push(elements);
-                while free.iter().map(Vec::capacity).sum::<usize>() > MOST {
-                    free.remove(0);
-                }
-            });
+        /// The most bytes that a thread keeps.
+        const MOST: usize = 64 << 20;
+        if !self.lent || self.elements.len() < LEAST {
+            return;
         }
+        let elements = std::mem::take(&mut self.elements);
+        let free = Free { bytes: elements.capacity() * size_of::<T>(), elements: Box::new(elements) };
+        // A thread that ends keeps nothing.
+        let _ = FREE.try_with(|all| {
+            let mut all = all.borrow_mut();
+            all.push(free);
+            while all.iter().map(|free| free.bytes).sum::<usize>() > MOST {
+                all.remove(0);
+            }
+        });
     }
 }
 

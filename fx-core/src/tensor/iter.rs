@@ -56,9 +56,7 @@ pub fn map<T: Element, U: Element>(x: &Tensor, f: impl Fn(T) -> U) -> Tensor {
 fn map_by<T: Element, U: Element>(x: &Tensor, f: &dyn for<'a> Loop<&'a [T], U>) -> Tensor {
     let x = x.contiguous();
     let elements = x.as_slice::<T>().unwrap_or_default();
-    let mut out = zeros(elements.len());
-    f.run(elements, &mut out);
-    Tensor::from_vec(x.shape(), out)
+    Tensor::written(x.shape(), |out| f.run(elements, out))
 }
 
 /// `f` of every element, written in place if nobody else has the elements.
@@ -96,16 +94,15 @@ where
 {
     let runs = Runs::new([a, b]);
     let (x, y) = (a.elements::<A>(), b.elements::<B>());
-    let mut all = zeros(runs.numel());
-    let mut rest = &mut *all;
     let (mut p, mut q) = (Vec::new(), Vec::new());
-    runs.for_each(&mut |[i, j], len| {
-        let out = rest.split_off_mut(..len).unwrap_or_default();
-        let x = beside(&x[i..], runs.steps[0], len, &mut p);
-        let y = beside(&y[j..], runs.steps[1], len, &mut q);
-        f.run((x, y), out);
-    });
-    Tensor::from_vec(&runs.shape, all)
+    Tensor::written(&runs.shape, |mut rest: &mut [U]| {
+        runs.for_each(&mut |[i, j], len| {
+            let out = rest.split_off_mut(..len).unwrap_or_default();
+            let x = beside(&x[i..], runs.steps[0], len, &mut p);
+            let y = beside(&y[j..], runs.steps[1], len, &mut q);
+            f.run((x, y), out);
+        });
+    })
 }
 
 /// `f` of the elements of three tensors in the same place after broadcasting.
@@ -122,17 +119,16 @@ pub fn zip3<A: Element, B: Element, C: Element, U: Element>(
     let f: &dyn for<'a> Loop<(&'a [A], &'a [B], &'a [C]), U> = &f;
     let runs = Runs::new([a, b, c]);
     let (x, y, z) = (a.elements::<A>(), b.elements::<B>(), c.elements::<C>());
-    let mut all = zeros(runs.numel());
-    let mut rest = &mut *all;
     let (mut p, mut q, mut r) = (Vec::new(), Vec::new(), Vec::new());
-    runs.for_each(&mut |[i, j, k], len| {
-        let out = rest.split_off_mut(..len).unwrap_or_default();
-        let x = beside(&x[i..], runs.steps[0], len, &mut p);
-        let y = beside(&y[j..], runs.steps[1], len, &mut q);
-        let z = beside(&z[k..], runs.steps[2], len, &mut r);
-        f.run((x, y, z), out);
-    });
-    Tensor::from_vec(&runs.shape, all)
+    Tensor::written(&runs.shape, |mut rest: &mut [U]| {
+        runs.for_each(&mut |[i, j, k], len| {
+            let out = rest.split_off_mut(..len).unwrap_or_default();
+            let x = beside(&x[i..], runs.steps[0], len, &mut p);
+            let y = beside(&y[j..], runs.steps[1], len, &mut q);
+            let z = beside(&z[k..], runs.steps[2], len, &mut r);
+            f.run((x, y, z), out);
+        });
+    })
 }
 
 /// `len` elements that are `step` apart, side by side: as they are, or copied into `held`.
@@ -146,10 +142,6 @@ fn beside<'a, T: Element>(elements: &'a [T], step: usize, len: usize, held: &'a 
         step => held.extend(elements.iter().step_by(step).take(len)),
     }
     held
-}
-
-fn zeros<T: Element>(len: usize) -> Vec<T> {
-    vec![T::from_i64(0); len]
 }
 
 /// The runs of `N` operands that broadcast.
@@ -284,9 +276,7 @@ impl Lanes {
 
     fn map_by<T: Element, U: Element>(&self, f: &dyn for<'a> Loop<(&'a [T], usize), U>) -> Tensor {
         let elements = self.rows.as_slice::<T>().expect("invariant: rows are contiguous");
-        let mut all = zeros(self.shape.iter().product());
-        f.run((elements, self.len), &mut all);
-        Tensor::from_vec(&self.shape, all)
+        Tensor::written(&self.shape, |out| f.run((elements, self.len), out))
     }
 }
 

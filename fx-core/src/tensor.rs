@@ -286,7 +286,12 @@ impl Tensor {
         if dtype == self.dtype() {
             return self.clone();
         }
-        dispatch!(self.dtype(), T => dispatch!(dtype, U => iter::map::<T, U>(self, cast)))
+        match (self.dtype(), dtype) {
+            // Half of an f32's bits, which are many numbers at once for the compiler.
+            (DType::BF16, DType::F32) => iter::map(self, element::widened),
+            (DType::F32, DType::BF16) => iter::map(self, element::rounded),
+            _ => dispatch!(self.dtype(), T => dispatch!(dtype, U => iter::map::<T, U>(self, cast))),
+        }
     }
 
     /// Whether all elements are close: `|a - b| <= atol + rtol * |b|`; NaN is close to NaN, shapes must be equal.

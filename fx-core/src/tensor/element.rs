@@ -216,6 +216,20 @@ pub fn cast<T: Element, U: Element>(x: T) -> U {
     if T::DTYPE.is_float() { U::from_f64(x.to_f64()) } else { U::from_i64(x.to_i64()) }
 }
 
+/// A bf16 as f32.
+pub(super) fn widened(x: bf16) -> f32 {
+    f32::from_bits(u32::from(x.to_bits()) << 16)
+}
+
+/// An f32 rounded to bf16, the even one of two that are as near.
+pub(super) fn rounded(x: f32) -> bf16 {
+    let bits = x.to_bits();
+    let near = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    // A NaN stays one, without a signal.
+    let nan = bits >> 16 | 0x40;
+    bf16::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { nan } else { near } as u16)
+}
+
 /// Runs an expression with `$T` as the Rust type of an element type.
 macro_rules! dispatch {
     ($dtype:expr, $T:ident => $body:expr) => {

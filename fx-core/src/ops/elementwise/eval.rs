@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::ops::fast;
 use crate::ops::kind::Num;
 use crate::ops::shape::{Rank, float_of, promote};
+use crate::ops::wide::{in_floats, wide};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Element, Scalar, Tensor, dispatch, iter, view};
 
@@ -335,7 +336,7 @@ pub(super) fn bitwise_not(x: &Tensor) -> Result<Tensor> {
     if x.dtype() == DType::Bool {
         return logical_not(x);
     }
-    Ok(numeric(x, |x| x, |x| !x))
+    Ok(numeric(x, |x| x, |x| x, |x| !x))
 }
 
 pub(super) fn logical_not(x: &Tensor) -> Result<Tensor> {
@@ -441,25 +442,28 @@ roundings! {
     trunc: |x| x.trunc();
 }
 
-/// A function on floats and one on integers.
-fn numeric(x: &Tensor, float: impl Fn(f64) -> f64, int: impl Fn(i64) -> i64) -> Tensor {
-    if x.dtype().is_float() {
-        return iter::map_owned::<f64>(x.to_dtype(DType::F64), float).to_dtype(x.dtype());
+/// A function on floats, written for both types that they are computed in, and one on integers.
+fn numeric(x: &Tensor, f32: impl Fn(f32) -> f32, f64: impl Fn(f64) -> f64, int: impl Fn(i64) -> i64) -> Tensor {
+    let wide = x.to_dtype(compute_type(x.dtype()));
+    match wide.dtype() {
+        DType::F32 => iter::map_owned(wide, f32),
+        DType::F64 => iter::map_owned(wide, f64),
+        _ => iter::map_owned(wide, int),
     }
-    iter::map_owned::<i64>(x.to_dtype(DType::I64), int).to_dtype(x.dtype())
+    .to_dtype(x.dtype())
 }
 
 pub(super) fn abs(x: &Tensor) -> Result<Tensor> {
     if let Some(y) = fast::unary(Unary::Abs, x) {
         return Ok(y);
     }
-    Ok(numeric(x, f64::abs, i64::wrapping_abs))
+    Ok(numeric(x, f32::abs, f64::abs, i64::wrapping_abs))
 }
 
 pub(super) fn neg(x: Number<'_>) -> Result<Arg<Tensor>> {
     Ok(match x {
         Num::Tensor(x) => {
-            Arg::Value(fast::unary(Unary::Neg, x).unwrap_or_else(|| numeric(x, |x| -x, i64::wrapping_neg)))
+            Arg::Value(fast::unary(Unary::Neg, x).unwrap_or_else(|| numeric(x, |x| -x, |x| -x, i64::wrapping_neg)))
         }
         Num::Size(x) | Num::Scalar(Scalar::Int(x)) => Arg::Int(x.saturating_neg()),
         Num::Scalar(x) => Arg::Float(-x.to_f64()),
@@ -467,16 +471,11 @@ pub(super) fn neg(x: Number<'_>) -> Result<Arg<Tensor>> {
 }
 
 pub(super) fn sign(x: &Tensor) -> Result<Tensor> {
-    let sign = |x: f64| {
-        if x > 0.0 {
-            1.0
-        } else if x < 0.0 {
-            -1.0
-        } else {
-            0.0
-        }
-    };
-    Ok(numeric(x, sign, i64::signum))
+    fn sign<R: Real>(x: R) -> R {
+        let zero = R::of(0.0);
+        R::of(f64::from(u8::from(x > zero))) - R::of(f64::from(u8::from(x < zero)))
+    }
+    Ok(numeric(x, sign, sign, i64::signum))
 }
 
 pub(super) fn square(x: &Tensor) -> Result<Tensor> {
@@ -517,26 +516,30 @@ pub(super) fn clamp(x: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Res
     }))
 }
 
+/// `f` of the elements of three tensors, in the type that floats of their common type compute in.
+macro_rules! ternary {
+    ($x:expr, $y:expr, $z:expr, |$a:ident, $b:ident, $c:ident, $R:ident| $body:expr) => {{
+        let dtype = promote([$x, $y, $z].map(|x: &Tensor| (x.dtype(), Rank::of(x.ndim()))));
+        let [x, y, z] = [$x, $y, $z].map(|x: &Tensor| x.to_dtype(wide(dtype)));
+        in_floats!(dtype, $R => iter::zip3::<$R, $R, $R, $R>(&x, &y, &z, |$a, $b, $c| $body)).to_dtype(dtype)
+    }};
+}
+
 pub(super) fn lerp(x: &Tensor, end: &Tensor, weight: Number<'_>) -> Result<Tensor> {
     let weight = tensor(&weight, x.dtype());
-    let lerp = |x: f64, end: f64, weight: f64| {
-        if weight.abs() < 0.5 { x + weight * (end - x) } else { end - (end - x) * (1.0 - weight) }
-    };
-    Ok(ternary(x, end, &weight, lerp))
+    Ok(ternary!(x, end, &weight, |x, end, weight, R| {
+        if weight.abs() < R::of(0.5) { x + weight * (end - x) } else { end - (end - x) * (R::of(1.0) - weight) }
+    }))
 }
 
 pub(super) fn addcmul(x: &Tensor, a: &Tensor, b: &Tensor, value: Scalar) -> Result<Tensor> {
-    Ok(ternary(x, a, b, |x, a, b| x + value.to_f64() * a * b))
+    let value = value.to_f64();
+    Ok(ternary!(x, a, b, |x, a, b, R| x + R::of(value) * a * b))
 }
 
 pub(super) fn addcdiv(x: &Tensor, a: &Tensor, b: &Tensor, value: Scalar) -> Result<Tensor> {
-    Ok(ternary(x, a, b, |x, a, b| x + value.to_f64() * a / b))
-}
-
-fn ternary(x: &Tensor, a: &Tensor, b: &Tensor, f: impl Fn(f64, f64, f64) -> f64) -> Tensor {
-    let dtype = promote([x, a, b].map(|x| (x.dtype(), Rank::of(x.ndim()))));
-    let [x, a, b] = [x, a, b].map(|x| x.to_dtype(DType::F64));
-    iter::zip3::<f64, f64, f64, f64>(&x, &a, &b, f).to_dtype(dtype)
+    let value = value.to_f64();
+    Ok(ternary!(x, a, b, |x, a, b, R| x + R::of(value) * a / b))
 }
 
 pub(super) fn where_(condition: &Tensor, a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
@@ -559,13 +562,19 @@ pub(super) fn nan_to_num(x: &Tensor, nan: Option<f64>, posinf: Option<f64>, negi
         DType::F32 => (f64::from(f32::MIN), f64::from(f32::MAX)),
         _ => (f64::MIN, f64::MAX),
     };
-    let replace = |x: f64| match x {
-        x if x.is_nan() => nan.unwrap_or(0.0),
-        f64::INFINITY => posinf.unwrap_or(highest),
-        f64::NEG_INFINITY => neginf.unwrap_or(lowest),
-        x => x,
-    };
-    Ok(numeric(x, replace, |x| x))
+    fn replace<R: Real>(x: R, [nan, highest, lowest]: [f64; 3]) -> R {
+        if x.partial_cmp(&x).is_none() {
+            R::of(nan)
+        } else if x == R::of(f64::INFINITY) {
+            R::of(highest)
+        } else if x == R::of(f64::NEG_INFINITY) {
+            R::of(lowest)
+        } else {
+            x
+        }
+    }
+    let by = [nan.unwrap_or(0.0), posinf.unwrap_or(highest), neginf.unwrap_or(lowest)];
+    Ok(numeric(x, |x| replace(x, by), |x| replace(x, by), |x| x))
 }
 
 pub(super) fn to(x: &Tensor, dtype: DType) -> Result<Tensor> {

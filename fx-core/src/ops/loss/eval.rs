@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
+use crate::ops::reduction::sum_of_each;
 use crate::ops::shape::{Rank, float_of, promote};
 use crate::ops::wide::{in_floats, wide};
 use crate::tensor::num::Real;
@@ -19,7 +20,8 @@ pub(super) fn reduced(loss: Tensor, reduction: &str) -> Tensor {
         let sum = loss.to_vec_as::<i64>().into_iter().fold(0_i64, i64::wrapping_add);
         return Tensor::scalar(sum);
     }
-    let sum: f64 = dispatch!(loss.dtype(), T => loss.to_vec::<T>().into_iter().map(Element::to_f64).sum());
+    let loss = loss.contiguous();
+    let sum = dispatch!(loss.dtype(), T => sum_of_each(loss.as_slice::<T>().unwrap_or_default(), |x| x));
     let count = if reduction == "mean" { loss.numel() as f64 } else { 1.0 };
     Tensor::scalar(sum / count).to_dtype(loss.dtype())
 }

@@ -46,6 +46,19 @@ fn total<R: Real>(row: &[impl Float<Compute = R>]) -> R {
     row.chunks(BLOCK).map(block).sum()
 }
 
+/// The sum of a function of a row's elements, in f64 and in several parts.
+pub(crate) fn sum_of_each<T: Element>(row: &[T], f: impl Fn(f64) -> f64) -> f64 {
+    let mut parts = [0.0; 8];
+    let chunks = row.chunks_exact(8);
+    let rest: f64 = chunks.remainder().iter().map(|x| f(x.to_f64())).sum();
+    for chunk in chunks {
+        for (part, x) in parts.iter_mut().zip(chunk) {
+            *part += f(x.to_f64());
+        }
+    }
+    parts.into_iter().sum::<f64>() + rest
+}
+
 fn reduce(x: &Tensor, dims: &[usize], keepdim: bool, f: impl FnOnce(&iter::Lanes) -> Tensor) -> Tensor {
     kept(f(&iter::lanes(x, dims)), x, dims, keepdim)
 }
@@ -87,7 +100,11 @@ pub(super) fn prod(x: &Tensor, dim: Option<i64>, keepdim: bool, dtype: Option<DT
     let dims = named(&x, dim.as_ref().map(std::slice::from_ref))?;
     Ok(reduce(&x, &dims, keepdim, |rows| {
         dispatch_float!(x.dtype(), T => rows.map::<T, T>(|row| {
-            T::narrow(row.iter().fold(Real::of(1.0), |product, x| product * x.widen()))
+            let mut parts = [<T as Float>::Compute::of(1.0); 16];
+            for chunk in row.chunks(16) {
+                parts.iter_mut().zip(chunk).for_each(|(part, x)| *part = *part * x.widen());
+            }
+            T::narrow(parts.into_iter().fold(Real::of(1.0), |product, part| product * part))
         }), dispatch!(x.dtype(), T => rows.map::<T, T>(|row| {
             T::from_i64(row.iter().fold(1, |product: i64, x| product.wrapping_mul(x.to_i64())))
         })))
@@ -97,8 +114,8 @@ pub(super) fn prod(x: &Tensor, dim: Option<i64>, keepdim: bool, dtype: Option<DT
 /// The variance of a row, in f64: mean first, then squares of the distances to it.
 fn variance<T: Element>(row: &[T], correction: f64) -> f64 {
     let count = row.len() as f64;
-    let mean = row.iter().map(|x| x.to_f64()).sum::<f64>() / count;
-    let squares: f64 = row.iter().map(|x| (x.to_f64() - mean).powi(2)).sum();
+    let mean = sum_of_each(row, |x| x) / count;
+    let squares = sum_of_each(row, |x| (x - mean).powi(2));
     squares / (count - correction).max(0.0)
 }
 
@@ -139,7 +156,11 @@ fn choose(x: &Tensor, dims: &[usize], keepdim: bool, largest: bool) -> (Tensor, 
     let (values, places) = in_ordered!(x.dtype(), T => {
         let rows = iter::lanes(&x.to_dtype(T::DTYPE), dims);
         let place = |row: &[T]| best(row, |a: T, b: T| if largest { a > b } else { a < b });
-        (rows.map::<T, T>(|row| row[place(row)]), rows.map::<T, i64>(|row| place(row) as i64))
+        let places = rows.map::<T, i64>(|row| place(row) as i64);
+        let elements = rows.rows.as_slice::<T>().unwrap_or_default();
+        let chosen = places.as_slice::<i64>().unwrap_or_default();
+        let chosen = elements.chunks_exact(rows.len.max(1)).zip(chosen).map(|(row, place)| row[*place as usize]);
+        (Tensor::from_vec(&rows.shape, chosen.collect()), places)
     });
     (kept(values.to_dtype(x.dtype()), x, dims, keepdim), kept(places, x, dims, keepdim))
 }
@@ -207,28 +228,23 @@ pub(super) fn count_nonzero(x: &Tensor, dim: Dims) -> Result<Tensor> {
 
 /// The `p`-norm over dimensions.
 pub(crate) fn norm_rows(x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Tensor {
-    let norm = |row: &mut dyn Iterator<Item = f64>| -> f64 {
-        let row = row.map(f64::abs);
+    fn norm<T: Element>(row: &[T], p: f64) -> f64 {
+        let sizes = || row.iter().map(|x| x.to_f64().abs());
         if p == f64::INFINITY {
-            row.fold(0.0, f64::max)
+            sizes().fold(0.0, f64::max)
         } else if p == f64::NEG_INFINITY {
-            row.fold(f64::INFINITY, f64::min)
+            sizes().fold(f64::INFINITY, f64::min)
         } else if p == 0.0 {
-            row.filter(|x| *x != 0.0).count() as f64
+            sizes().filter(|x| *x != 0.0).count() as f64
         } else if p == 1.0 {
-            row.sum()
+            sum_of_each(row, f64::abs)
         } else if p == 2.0 {
-            row.map(|x| x * x).sum::<f64>().sqrt()
+            sum_of_each(row, |x| x * x).sqrt()
         } else {
-            row.map(|x| x.powf(p)).sum::<f64>().powf(1.0 / p)
+            sum_of_each(row, |x| x.abs().powf(p)).powf(1.0 / p)
         }
-    };
-    reduce(
-        x,
-        dims,
-        keepdim,
-        |rows| dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(norm(&mut row.iter().map(|x| x.to_f64()))))),
-    )
+    }
+    reduce(x, dims, keepdim, |rows| dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(norm(row, p)))))
 }
 
 pub(super) fn norm(x: &Tensor, p: f64, dim: Dims, keepdim: bool) -> Result<Tensor> {

@@ -1,6 +1,7 @@
 //! Rearranging tensors.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
@@ -225,30 +226,69 @@ pub(super) fn pad(x: &Tensor, pad: SmallVec<[i64; 4]>, mode: Cow<'static, str>, 
     Ok(y.contiguous())
 }
 
+/// Places that continue each other.
+#[derive(Clone, Copy)]
+struct Run {
+    /// The first place; none where a number is filled in.
+    first: Option<usize>,
+    len: usize,
+    /// Whether the places go down.
+    down: bool,
+}
+
+/// Places along a dimension as runs.
+fn runs(places: &[Option<usize>]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for &place in places {
+        if let Some(last) = runs.last_mut() {
+            let (up, down) = match (last.first, place) {
+                (Some(first), Some(place)) => (place == first + last.len, place + last.len == first),
+                (None, None) => (true, false),
+                _ => (false, false),
+            };
+            if up && !last.down || down && (last.down || last.len == 1) {
+                (last.len, last.down) = (last.len + 1, down);
+                continue;
+            }
+        }
+        runs.push(Run { first: place, len: 1, down: false });
+    }
+    runs
+}
+
 /// The elements at these places along a dimension, or a number where there is no place.
 fn take(x: &Tensor, dim: usize, places: &[Option<usize>], fill: Scalar) -> Tensor {
     let x = x.contiguous();
-    let outer: usize = x.shape()[..dim].iter().product();
     let inner: usize = x.shape()[dim + 1..].iter().product();
     let len = x.shape()[dim];
     let mut shape = Dims::from_slice(x.shape());
     shape[dim] = places.len();
+    let runs = runs(places);
     dispatch!(x.dtype(), T => {
         let elements = x.as_slice::<T>().unwrap_or(&[]);
         let fill = T::from_scalar(fill);
-        let mut out = Vec::with_capacity(outer * places.len() * inner);
-        for block in 0..outer {
-            for place in places {
-                match place {
-                    Some(place) => {
-                        let start = (block * len + place) * inner;
-                        out.extend_from_slice(&elements[start..start + inner]);
+        Tensor::written(&shape, |out: &mut [T]| {
+            for (block, out) in out.chunks_exact_mut((places.len() * inner).max(1)).enumerate() {
+                let mut rest = out;
+                for &Run { first, len: count, down } in &runs {
+                    let to = rest.split_off_mut(..count * inner).unwrap_or_default();
+                    let from = |place: usize, count: usize| &elements[(block * len + place) * inner..][..count * inner];
+                    match first {
+                        None => to.fill(fill),
+                        Some(first) if !down => to.copy_from_slice(from(first, count)),
+                        Some(first) if inner == 1 => {
+                            let from = from(first + 1 - count, count);
+                            to.iter_mut().zip(from.iter().rev()).for_each(|(to, from)| *to = *from);
+                        }
+                        Some(first) => {
+                            for (i, to) in to.chunks_exact_mut(inner).enumerate() {
+                                to.copy_from_slice(from(first - i, 1));
+                            }
+                        }
                     }
-                    None => out.extend(std::iter::repeat_n(fill, inner)),
                 }
             }
-        }
-        Tensor::from_vec(&shape, out)
+        })
     })
 }
 
@@ -277,24 +317,32 @@ pub(super) fn flip(x: &Tensor, dims: SmallVec<[i64; 4]>) -> Result<Tensor> {
     }))
 }
 
-fn triangle(x: &Tensor, keep: impl Fn(i64, i64) -> bool) -> Tensor {
+/// The elements of each row that lie in some columns, and zeros.
+fn triangle(x: &Tensor, kept: impl Fn(i64) -> Range<i64>) -> Tensor {
     let (rows, columns) = (x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1]);
+    let x = x.contiguous();
     dispatch!(x.dtype(), T => {
-        let mut elements = x.to_vec::<T>();
-        for (i, element) in elements.iter_mut().enumerate() {
-            let (row, column) = (i / columns % rows, i % columns);
-            if !keep(row as i64, column as i64) {
-                *element = cast::<u8, T>(0);
+        let elements = x.as_slice::<T>().unwrap_or(&[]);
+        Tensor::written(x.shape(), |out: &mut [T]| {
+            let lines = out.chunks_exact_mut(columns.max(1)).zip(elements.chunks_exact(columns.max(1)));
+            for (index, (out, line)) in lines.enumerate() {
+                let Range { start, end } = kept((index % rows) as i64);
+                let within = |column: i64| column.clamp(0, columns as i64) as usize;
+                let (start, end) = (within(start), within(end));
+                out[..start].fill(cast::<u8, T>(0));
+                out[end.max(start)..].fill(cast::<u8, T>(0));
+                if start < end {
+                    out[start..end].copy_from_slice(&line[start..end]);
+                }
             }
-        }
-        Tensor::from_vec(x.shape(), elements)
+        })
     })
 }
 
 pub(super) fn tril(x: &Tensor, diagonal: i64) -> Result<Tensor> {
-    Ok(triangle(x, |row, column| column - row <= diagonal))
+    Ok(triangle(x, |row| 0..row.saturating_add(diagonal).saturating_add(1)))
 }
 
 pub(super) fn triu(x: &Tensor, diagonal: i64) -> Result<Tensor> {
-    Ok(triangle(x, |row, column| column - row >= diagonal))
+    Ok(triangle(x, |row| row.saturating_add(diagonal)..i64::MAX))
 }

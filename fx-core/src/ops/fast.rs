@@ -3,10 +3,10 @@
 //! Floats that are computed in f32 come here: a function returns none where it has no kernel for its operands.
 
 use fx_kernels::attention::{Mask, Sizes, Strides, attention};
-use fx_kernels::elementwise::{self, Binary, Operand, Unary};
+use fx_kernels::elementwise::{self, Binary, Operand, Ternary, Unary};
 use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
 
-use crate::tensor::{DType, Dims, Tensor, view};
+use crate::tensor::{DType, Dims, Tensor, iter, view};
 
 /// Whether floats of this type are computed in f32.
 fn in_single(dtype: DType) -> bool {
@@ -43,6 +43,17 @@ pub(super) fn binary(op: Binary, x: &Tensor, y: &Tensor) -> Option<Tensor> {
     let shape = view::broadcast_shape(&[x.shape(), y.shape()])?;
     let (a, b) = (operand(x, &shape)?, operand(y, &shape)?);
     Some(written(&shape, DType::F32, |out| elementwise::binary(op, out, a, b)))
+}
+
+/// An op of the elements in the same place after broadcasting; all operands are f32.
+pub(super) fn ternary(op: Ternary, operands: [&Tensor; 3]) -> Option<Tensor> {
+    if operands.iter().any(|x| x.dtype() != DType::F32) {
+        return None;
+    }
+    let shape = view::broadcast_shape(&operands.map(Tensor::shape))?;
+    let [x, y, z] = operands.map(|x| operand(x, &shape));
+    let (x, y, z) = (x?, y?, z?);
+    Some(written(&shape, DType::F32, |out| elementwise::ternary(op, out, x, y, z)))
 }
 
 /// How an operand broadcasts to a shape: its dimensions of size 1 must lie before or behind all others.
@@ -143,6 +154,18 @@ pub(super) fn reduce(reduction: Reduction, x: &Tensor, dims: &[usize]) -> Option
     let mut shape = Dims::from_slice(&x.shape()[..first]);
     shape.extend_from_slice(&x.shape()[last + 1..]);
     Some(written(&shape, DType::F32, |out| rows::reduce(reduction, out, elements, len, inner)))
+}
+
+/// The logarithm of the sum of powers over neighbouring dimensions.
+pub(super) fn logsumexp(x: &Tensor, dims: &[usize]) -> Option<Tensor> {
+    let highest = reduce(Reduction::Max, x, dims)?;
+    // An infinity would be subtracted from itself.
+    let shift = iter::map::<f32, f32>(&highest, |x| if x.is_finite() { x } else { 0.0 });
+    let mut kept = Dims::from_slice(x.shape());
+    dims.iter().for_each(|&dim| kept[dim] = 1);
+    let powers = unary(Unary::Exp, &binary(Binary::Sub, x, &view::reshape(&shift, &kept))?)?;
+    let sum = reduce(Reduction::Sum, &powers, dims)?;
+    binary(Binary::Add, &unary(Unary::Log, &sum)?, &shift)
 }
 
 /// An operand of attention: its elements, and the strides of up to two leading dimensions and of its rows, if the

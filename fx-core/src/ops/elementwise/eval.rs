@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fx_kernels::elementwise::{Binary, Unary};
+use fx_kernels::elementwise::{Binary, Ternary, Unary};
 
 use crate::arg::Arg;
 use crate::error::{Error, Result};
@@ -527,6 +527,9 @@ macro_rules! ternary {
 
 pub(super) fn lerp(x: &Tensor, end: &Tensor, weight: Number<'_>) -> Result<Tensor> {
     let weight = tensor(&weight, x.dtype());
+    if let Some(y) = fast::ternary(Ternary::Lerp, [x, end, &weight]) {
+        return Ok(y);
+    }
     Ok(ternary!(x, end, &weight, |x, end, weight, R| {
         if weight.abs() < R::of(0.5) { x + weight * (end - x) } else { end - (end - x) * (R::of(1.0) - weight) }
     }))
@@ -562,16 +565,11 @@ pub(super) fn nan_to_num(x: &Tensor, nan: Option<f64>, posinf: Option<f64>, negi
         DType::F32 => (f64::from(f32::MIN), f64::from(f32::MAX)),
         _ => (f64::MIN, f64::MAX),
     };
+    // One choice after the other, which are instructions without branches.
     fn replace<R: Real>(x: R, [nan, highest, lowest]: [f64; 3]) -> R {
-        if x.partial_cmp(&x).is_none() {
-            R::of(nan)
-        } else if x == R::of(f64::INFINITY) {
-            R::of(highest)
-        } else if x == R::of(f64::NEG_INFINITY) {
-            R::of(lowest)
-        } else {
-            x
-        }
+        let y = if x == R::of(f64::INFINITY) { R::of(highest) } else { x };
+        let y = if x == R::of(f64::NEG_INFINITY) { R::of(lowest) } else { y };
+        if x == x { y } else { R::of(nan) }
     }
     let by = [nan.unwrap_or(0.0), posinf.unwrap_or(highest), neginf.unwrap_or(lowest)];
     Ok(numeric(x, |x| replace(x, by), |x| replace(x, by), |x| x))

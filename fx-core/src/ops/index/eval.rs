@@ -32,18 +32,25 @@ pub(crate) fn places(index: &Tensor, size: usize) -> Result<Vec<usize>> {
 pub(super) fn targets(index: &Tensor, shape: &[usize], dim: usize) -> Result<Vec<usize>> {
     let (_, size, stride) = around(shape, dim);
     let indices = index.to_vec_as::<i64>();
+    let Some((&len, outer)) = index.shape().split_last().filter(|(len, _)| **len > 0) else {
+        return indices.into_iter().map(|index| place(index, size)).collect();
+    };
     let mut result = Vec::with_capacity(indices.len());
-    let mut position = Dims::from_elem(0, index.ndim());
-    // What the other dimensions contribute, kept up to date as the position is counted up.
+    let mut position = Dims::from_elem(0, outer.len());
+    // What the other dimensions contribute: along the last one in equal steps, along the others counted up.
     let strides = crate::tensor::row_major(shape);
+    let step = if dim == outer.len() { 0 } else { strides[outer.len()] };
     let mut base = 0;
-    for value in indices {
-        result.push(base + place(value, size)? * stride);
-        for i in (0..index.ndim()).rev() {
+    for row in indices.chunks_exact(len) {
+        if let Some(&wrong) = row.iter().find(|index| **index < 0 || **index >= size as i64) {
+            return Err(outside(wrong, size));
+        }
+        result.extend(row.iter().enumerate().map(|(i, &index)| base + i * step + index as usize * stride));
+        for i in (0..outer.len()).rev() {
             let step = if i == dim { 0 } else { strides[i] };
             position[i] += 1;
             base += step;
-            if position[i] < index.shape()[i] {
+            if position[i] < outer[i] {
                 break;
             }
             base -= step * position[i];
@@ -53,19 +60,17 @@ pub(super) fn targets(index: &Tensor, shape: &[usize], dim: usize) -> Result<Vec
     Ok(result)
 }
 
-/// Runs of `inner` elements: for each of the parts of `size` runs, those at the places that belong to the part.
-fn runs<T: Element>(elements: &[T], size: usize, inner: usize, places: &[usize], per_part: usize) -> Vec<T> {
-    let mut out = Vec::with_capacity(places.len() * inner);
-    if per_part == 0 {
-        return out;
+/// Writes runs of `inner` elements: for each of the parts of `size` runs, those at the places that belong to the part.
+fn runs<T: Element>(out: &mut [T], elements: &[T], size: usize, inner: usize, places: &[usize], per_part: usize) {
+    if per_part == 0 || inner == 0 {
+        return;
     }
-    for (part, places) in places.chunks_exact(per_part).enumerate() {
+    for (part, (out, places)) in out.chunks_exact_mut(per_part * inner).zip(places.chunks_exact(per_part)).enumerate() {
         let part = &elements[part * size * inner..(part + 1) * size * inner];
-        for &place in places {
-            out.extend_from_slice(&part[place * inner..(place + 1) * inner]);
+        for (out, &place) in out.chunks_exact_mut(inner).zip(places) {
+            out.copy_from_slice(&part[place * inner..(place + 1) * inner]);
         }
     }
-    out
 }
 
 pub(super) fn embedding(input: &Tensor, weight: &Tensor, _: Option<i64>) -> Result<Tensor> {
@@ -76,7 +81,7 @@ pub(super) fn embedding(input: &Tensor, weight: &Tensor, _: Option<i64>) -> Resu
     shape.push(width);
     Ok(dispatch!(weight.dtype(), T => {
         let elements = weight.as_slice::<T>().unwrap_or(&[]);
-        Tensor::from_vec(&shape, runs(elements, rows, width, &places, places.len()))
+        Tensor::written(&shape, |out: &mut [T]| runs(out, elements, rows, width, &places, places.len()))
     }))
 }
 
@@ -91,12 +96,12 @@ pub(super) fn index_select(x: &Tensor, index: &Tensor, dim: i64) -> Result<Tenso
     let x = x.contiguous();
     Ok(dispatch!(x.dtype(), T => {
         let elements = x.as_slice::<T>().unwrap_or(&[]);
-        let mut out = Vec::with_capacity(outer * places.len() * inner);
-        for part in 0..outer {
-            let part = &elements[part * size * inner..(part + 1) * size * inner];
-            out.append(&mut runs(part, size, inner, &places, places.len()));
-        }
-        Tensor::from_vec(&shape, out)
+        Tensor::written(&shape, |out: &mut [T]| {
+            for (part, out) in out.chunks_exact_mut((places.len() * inner).max(1)).enumerate().take(outer) {
+                let part = &elements[part * size * inner..(part + 1) * size * inner];
+                runs(out, part, size, inner, &places, places.len());
+            }
+        })
     }))
 }
 
@@ -117,13 +122,15 @@ pub(super) fn gather(x: &Tensor, index: &Tensor, dim: i64) -> Result<Tensor> {
         let per_part = index.shape()[dim];
         return Ok(dispatch!(x.dtype(), T => {
             let elements = x.as_slice::<T>().unwrap_or(&[]);
-            Tensor::from_vec(index.shape(), runs(elements, size, inner, &places, per_part))
+            Tensor::written(index.shape(), |out: &mut [T]| runs(out, elements, size, inner, &places, per_part))
         }));
     }
     let targets = targets(index, x.shape(), dim)?;
     Ok(dispatch!(x.dtype(), T => {
         let elements = x.as_slice::<T>().unwrap_or(&[]);
-        Tensor::from_vec(index.shape(), targets.into_iter().map(|target| elements[target]).collect())
+        Tensor::written(index.shape(), |out: &mut [T]| {
+            out.iter_mut().zip(&targets).for_each(|(out, target)| *out = elements[*target]);
+        })
     }))
 }
 

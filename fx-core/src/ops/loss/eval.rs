@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
+use fx_kernels::elementwise::Unary;
+
 use crate::error::{Error, Result};
+use crate::ops::fast;
 use crate::ops::reduction::sum_of_each;
 use crate::ops::shape::{Rank, float_of, promote};
 use crate::ops::wide::{in_floats, wide};
@@ -116,11 +119,17 @@ pub(super) fn binary_cross_entropy_with_logits(
     pos_weight: Option<&Tensor>,
     reduction: Word,
 ) -> Result<Tensor> {
-    let (logits, wide) = (x.to_dtype(DType::F64), target.to_dtype(DType::F64));
-    let weigh = pos_weight.map_or_else(|| Tensor::scalar(1.0_f64), |weight| weight.to_dtype(DType::F64));
-    let loss = iter::zip3::<f64, f64, f64, f64>(&logits, &wide, &weigh, |x, y, weight| {
-        let log_sigmoid = x.min(0.0) - (-x.abs()).exp().ln_1p();
-        (1.0 - y) * x - ((weight - 1.0) * y + 1.0) * log_sigmoid
+    let dtype = wide(common(x, target));
+    let [x, y] = [x, target].map(|x| x.to_dtype(dtype));
+    let in_double = || iter::map::<f64, f64>(&x, |x| x.min(0.0) - (-x.abs()).exp().ln_1p());
+    let logs = fast::unary(Unary::LogSigmoid, &x).unwrap_or_else(in_double);
+    let loss = in_floats!(dtype, T => {
+        let one = <T as Real>::of(1.0);
+        let logs = match pos_weight.map(|weight| weight.to_dtype(dtype)) {
+            Some(weight) => iter::zip3::<T, T, T, T>(&logs, &y, &weight, |log, y, weight| ((weight - one) * y + one) * log),
+            None => logs,
+        };
+        iter::zip3::<T, T, T, T>(&x, &y, &logs, |x, y, log| (one - y) * x - log)
     });
     Ok(reduced(weighted(loss.to_dtype(target.dtype()), weight), &reduction))
 }

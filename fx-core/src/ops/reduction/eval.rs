@@ -101,10 +101,13 @@ pub(super) fn prod(x: &Tensor, dim: Option<i64>, keepdim: bool, dtype: Option<DT
     Ok(reduce(&x, &dims, keepdim, |rows| {
         dispatch_float!(x.dtype(), T => rows.map::<T, T>(|row| {
             let mut parts = [<T as Float>::Compute::of(1.0); 16];
-            for chunk in row.chunks(16) {
+            let chunks = row.chunks_exact(16);
+            let rest = chunks.remainder();
+            for chunk in chunks {
                 parts.iter_mut().zip(chunk).for_each(|(part, x)| *part = *part * x.widen());
             }
-            T::narrow(parts.into_iter().fold(Real::of(1.0), |product, part| product * part))
+            let rest = rest.iter().map(|x| x.widen());
+            T::narrow(parts.into_iter().chain(rest).fold(Real::of(1.0), |product, part| product * part))
         }), dispatch!(x.dtype(), T => rows.map::<T, T>(|row| {
             T::from_i64(row.iter().fold(1, |product: i64, x| product.wrapping_mul(x.to_i64())))
         })))
@@ -254,11 +257,14 @@ pub(super) fn norm(x: &Tensor, p: f64, dim: Dims, keepdim: bool) -> Result<Tenso
 pub(super) fn logsumexp(x: &Tensor, dim: SmallVec<[i64; 4]>, keepdim: bool) -> Result<Tensor> {
     let x = x.to_dtype(shape::float_of(x.dtype()));
     let dims = named(&x, Some(&dim))?;
+    if let Some(y) = fast::logsumexp(&x, &dims) {
+        return Ok(kept(y, &x, &dims, keepdim));
+    }
     Ok(reduce(&x, &dims, keepdim, |rows| {
         dispatch!(x.dtype(), T => rows.map::<T, T>(|row| {
             let highest = row.iter().map(|x| x.to_f64()).fold(f64::NEG_INFINITY, f64::max);
             let shift = if highest.is_finite() { highest } else { 0.0 };
-            T::from_f64(row.iter().map(|x| (x.to_f64() - shift).exp()).sum::<f64>().ln() + shift)
+            T::from_f64(sum_of_each(row, |x| (x - shift).exp()).ln() + shift)
         }))
     }))
 }

@@ -116,41 +116,57 @@ fn resized(x: &Tensor, dim: usize, to: usize) -> Dims {
 
 fn nearest(x: &Tensor, dim: usize, to: usize, source: impl Fn(usize) -> usize) -> Tensor {
     let x = x.contiguous();
-    let (outer, len, inner) = blocks(&x, dim);
+    let (_, len, inner) = blocks(&x, dim);
+    let places: Vec<usize> = (0..to).map(|i| source(i).min(len - 1)).collect();
     dispatch!(x.dtype(), T => {
         let elements = x.as_slice::<T>().unwrap_or(&[]);
-        let mut out = Vec::with_capacity(outer * to * inner);
-        for block in 0..outer {
-            for i in 0..to {
-                let start = (block * len + source(i).min(len - 1)) * inner;
-                out.extend_from_slice(&elements[start..start + inner]);
+        Tensor::written(&resized(&x, dim, to), |out: &mut [T]| {
+            let lines = out.chunks_exact_mut((to * inner).max(1)).zip(elements.chunks_exact((len * inner).max(1)));
+            for (out, line) in lines {
+                if inner == 1 {
+                    out.iter_mut().zip(&places).for_each(|(out, place)| *out = line[*place]);
+                    continue;
+                }
+                for (out, place) in out.chunks_exact_mut(inner).zip(&places) {
+                    out.copy_from_slice(&line[place * inner..][..inner]);
+                }
             }
-        }
-        Tensor::from_vec(resized(&x, dim, to), out)
+        })
     })
 }
 
 fn linear(x: &Tensor, dim: usize, to: usize, source: impl Fn(usize) -> f64) -> Tensor {
     let x = x.contiguous();
-    let (outer, len, inner) = blocks(&x, dim);
+    let (_, len, inner) = blocks(&x, dim);
+    // Between which two elements a place lies, and how far from the first.
+    let between = |i: usize| {
+        let place = source(i);
+        let low = (place as usize).min(len - 1);
+        (low, (low + 1).min(len - 1), place - low as f64)
+    };
+    let places: Vec<_> = (0..to).map(between).collect();
     dispatch_float!(x.dtype(), T => {
         type R = <T as Float>::Compute;
+        let mix = |a: T, b: T, weight: R| {
+            T::narrow(a.widen() * (<R as Real>::of(1.0) - weight) + b.widen() * weight)
+        };
         let elements = x.as_slice::<T>().unwrap_or(&[]);
-        let mut out: Vec<T> = Vec::with_capacity(outer * to * inner);
-        for block in 0..outer {
-            for i in 0..to {
-                let place = source(i);
-                let low = (place as usize).min(len - 1);
-                let high = (low + 1).min(len - 1);
-                let weight = <R as Real>::of(place - low as f64);
-                let (low, high) = ((block * len + low) * inner, (block * len + high) * inner);
-                out.extend((0..inner).map(|j| {
-                    let (a, b) = (elements[low + j].widen(), elements[high + j].widen());
-                    T::narrow(a * (<R as Real>::of(1.0) - weight) + b * weight)
-                }));
+        Tensor::written(&resized(&x, dim, to), |out: &mut [T]| {
+            let lines = out.chunks_exact_mut((to * inner).max(1)).zip(elements.chunks_exact((len * inner).max(1)));
+            for (out, line) in lines {
+                if inner == 1 {
+                    for (out, &(low, high, weight)) in out.iter_mut().zip(&places) {
+                        *out = mix(line[low], line[high], <R as Real>::of(weight));
+                    }
+                    continue;
+                }
+                for (out, &(low, high, weight)) in out.chunks_exact_mut(inner).zip(&places) {
+                    let (low, high) = (&line[low * inner..][..inner], &line[high * inner..][..inner]);
+                    let weight = <R as Real>::of(weight);
+                    out.iter_mut().zip(low.iter().zip(high)).for_each(|(out, (a, b))| *out = mix(*a, *b, weight));
+                }
             }
-        }
-        Tensor::from_vec(resized(&x, dim, to), out)
+        })
     }, x.clone())
 }
 

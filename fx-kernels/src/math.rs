@@ -1,7 +1,7 @@
 //! Functions of f32 on vectors: the exponential and its kin, and the activations built on them.
 //!
 //! Over the whole range, on every level, [`exp`] and [`log`] are within 1 unit in the last place of the exact value,
-//! [`expm1`], [`log1p`], [`tanh`] and [`erf`] within 1.6, [`sigmoid`] within 2.2; the tests try it. NaN gives NaN,
+//! [`expm1`], [`log1p`], [`tanh`] and [`erf`] within 1.6, [`sin`], [`cos`] and [`sigmoid`] within 2.2; the tests try it. NaN gives NaN,
 //! infinities give the limits.
 //! Denormal operands and results are computed with, as long as the processor's mode is the usual one. Most activations
 //! are PyTorch's formulas on top of these; all have PyTorch's results for NaN and infinities.
@@ -127,6 +127,57 @@ pub(crate) fn sigmoid<V: Single>(x: V) -> V {
     let power = exp(-x.abs());
     let one = V::splat(1.0);
     V::select(x.lt(V::zero()), power, one) / (power + one)
+}
+
+/// The sine and the cosine; where an operand is too large for vectors, `slow` computes them number by number.
+///
+/// The operand is taken to within an eighth of a turn of a multiple of a quarter turn, `n` of them away.
+#[inline(always)]
+fn wave<V: Single>(x: V, ahead: f32, slow: fn(f32) -> f32) -> V {
+    /// A quarter turn in three parts; products with `n` are exact where they are not rounded before they are added.
+    const QUARTER: [f32; 3] = [1.570_796_4, -4.371_139e-8, -1.715_124_5e-15];
+    /// As far as these parts reach, and as far as none is needed.
+    const LIMITS: [f32; 2] = [100_000.0, std::f32::consts::FRAC_PI_4];
+    const FINE: f32 = 1.0 + 1.0 / 4096.0;
+    // Whether sums of products are rounded once: the square's last bit is left then.
+    let square = V::splat(FINE).mul_add(V::splat(FINE), V::splat(-1.0 - 2.0 / 4096.0));
+    let limit = V::select(square.eq(V::zero()), V::splat(LIMITS[1]), V::splat(LIMITS[0]));
+    let far = V::select(limit.lt(x.abs()), V::splat(1.0), V::zero());
+    if far.sum() != 0.0 {
+        let mut lanes = [0.0; 16];
+        x.store(&mut lanes);
+        lanes.iter_mut().take(V::LANES).for_each(|x| *x = slow(*x));
+        return V::load(&lanes);
+    }
+    let n = (x * V::splat(std::f32::consts::FRAC_2_PI)).round();
+    let mut r = x;
+    for part in QUARTER {
+        r = n.mul_add(V::splat(-part), r);
+    }
+    // Which quarter of the turn it is, from 0 to 3.
+    let quarter = n + V::splat(ahead);
+    let quarter = (quarter * V::splat(0.25)).floor().mul_add(V::splat(-4.0), quarter);
+    let half = (quarter * V::splat(0.5)).floor();
+    let odd = half.mul_add(V::splat(-2.0), quarter);
+    let z = r * r;
+    let sine = (polynomial(z, [2.718_311e-6, -1.983_934_1e-4, 8.333_329e-3, -1.666_666_6e-1]) * z).mul_add(r, r);
+    let tail = polynomial(z, [2.443_315_7e-5, -1.388_731_6e-3, 4.166_664_6e-2]) * z;
+    let cosine = tail.mul_add(z, z.mul_add(V::splat(-0.5), V::splat(1.0)));
+    let y = V::select(odd.eq(V::zero()), sine, cosine);
+    V::select(half.eq(V::zero()), y, -y)
+}
+
+/// The sine.
+#[inline(always)]
+pub(crate) fn sin<V: Single>(x: V) -> V {
+    // With the sign of 0.
+    V::select(x.eq(V::zero()), x, wave(x, 0.0, f32::sin))
+}
+
+/// The cosine.
+#[inline(always)]
+pub(crate) fn cos<V: Single>(x: V) -> V {
+    wave(x, 1.0, f32::cos)
 }
 
 /// The error function.

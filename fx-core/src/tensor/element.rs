@@ -300,3 +300,24 @@ macro_rules! dispatch_float {
 }
 
 pub(crate) use {dispatch, dispatch_float};
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+
+    use super::{rounded, widened};
+
+    /// All bf16, and f32 of all exponents on both sides of the middle between two of them.
+    #[test]
+    fn halves_of_the_bits_are_what_half_computes() {
+        for bits in 0..=u16::MAX {
+            let x = bf16::from_bits(bits);
+            assert!(widened(x) == x.to_f32() || x.is_nan() && widened(x).is_nan(), "{bits:x}");
+            for low in [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff] {
+                let y = f32::from_bits(u32::from(bits) << 16 | low);
+                let (got, want) = (rounded(y), bf16::from_f32(y));
+                assert!(got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan(), "{y:e}: {got} {want}");
+            }
+        }
+    }
+}

@@ -132,6 +132,10 @@ ops! {
     Log "log" = |x| math::log(x);
     /// The logarithm of `1 + x`, accurate near 0.
     Log1p "log1p" = |x| math::log1p(x);
+    /// The sine.
+    Sin "sin" = |x| math::sin(x);
+    /// The cosine.
+    Cos "cos" = |x| math::cos(x);
     /// The hyperbolic tangent.
     Tanh "tanh" = |x| math::tanh(x);
     /// `1 / (1 + exp(-x))`.

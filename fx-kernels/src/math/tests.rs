@@ -60,6 +60,12 @@ fn logarithms() {
 }
 
 #[test]
+fn waves() {
+    check(Unary::Sin, 2.2, f64::sin);
+    check(Unary::Cos, 2.2, f64::cos);
+}
+
+#[test]
 fn sigmoids() {
     check(Unary::Tanh, 1.6, f64::tanh);
     check(Unary::Sigmoid, 2.2, |x| 1.0 / (1.0 + (-x).exp()));

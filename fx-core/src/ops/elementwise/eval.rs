@@ -396,8 +396,8 @@ reals! {
     sqrt by Sqrt: |x| x.sqrt();
     rsqrt by Rsqrt: |x| R::of(1.0) / x.sqrt();
     reciprocal by Reciprocal: |x| R::of(1.0) / x;
-    sin: |x| x.sin();
-    cos: |x| x.cos();
+    sin by Sin: |x| x.sin();
+    cos by Cos: |x| x.cos();
     tan: |x| x.tan();
     asin: |x| x.asin();
     acos: |x| x.acos();
@@ -569,7 +569,7 @@ pub(super) fn nan_to_num(x: &Tensor, nan: Option<f64>, posinf: Option<f64>, negi
     fn replace<R: Real>(x: R, [nan, highest, lowest]: [f64; 3]) -> R {
         let y = if x == R::of(f64::INFINITY) { R::of(highest) } else { x };
         let y = if x == R::of(f64::NEG_INFINITY) { R::of(lowest) } else { y };
-        if x == x { y } else { R::of(nan) }
+        if x.partial_cmp(&x).is_some() { y } else { R::of(nan) }
     }
     let by = [nan.unwrap_or(0.0), posinf.unwrap_or(highest), neginf.unwrap_or(lowest)];
     Ok(numeric(x, |x| replace(x, by), |x| replace(x, by), |x| x))

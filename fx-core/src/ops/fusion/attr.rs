@@ -78,6 +78,8 @@ static PLAIN: &[(Function, Unary)] = &[
     (ops::expm1, Unary::Expm1),
     (ops::log, Unary::Log),
     (ops::log1p, Unary::Log1p),
+    (ops::sin, Unary::Sin),
+    (ops::cos, Unary::Cos),
     (ops::tanh, Unary::Tanh),
     (ops::sigmoid, Unary::Sigmoid),
     (ops::erf, Unary::Erf),

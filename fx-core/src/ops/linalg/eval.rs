@@ -1,7 +1,10 @@
 //! Products on tensors.
 
+use fx_kernels::elementwise::Binary;
+
 use super::product::{affine, stacked, sum_last};
 use crate::error::Result;
+use crate::ops::fast;
 use crate::ops::reduction::norm_rows;
 use crate::ops::shape;
 use crate::ops::wide::{in_floats, wide};
@@ -40,6 +43,9 @@ pub(super) fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 pub(super) fn outer(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let dtype = DType::promote(a.dtype(), b.dtype());
     let (a, b) = (view::unsqueeze(&a.to_dtype(dtype), 1), b.to_dtype(dtype));
+    if let Some(y) = fast::binary(Binary::Mul, &a, &b) {
+        return Ok(y);
+    }
     Ok(dispatch_float!(dtype, T => iter::zip::<T, T, T>(&a, &b, |a, b| T::narrow(a.widen() * b.widen())),
         dispatch!(dtype, T => iter::zip::<T, T, T>(&a, &b, |a, b| T::from_i64(a.to_i64().wrapping_mul(b.to_i64()))))))
 }

@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
+use fx_kernels::rows::Reduction;
 use fx_kernels::threads::for_each_piece;
 
 use super::infer::Windows;
 use crate::error::Result;
 use crate::ops::conv::{Plane, lift};
+use crate::ops::fast;
 use crate::ops::wide::{Number, in_floats, in_ordered, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{Dims, Element, Tensor, iter};
+use crate::tensor::{Dims, Element, Tensor, iter, view};
 use crate::value::TensorMeta;
 
 /// A type that elements are compared in: all others are part of one of these.
@@ -248,6 +250,12 @@ fn adaptive_shape<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Dims {
 }
 
 pub(super) fn adaptive_avg<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Result<Tensor> {
+    if sizes == [1; N] {
+        let dims: Vec<usize> = (x.ndim() - N..x.ndim()).collect();
+        if let Some(y) = fast::reduce(Reduction::Mean, x, &dims) {
+            return Ok(view::reshape(&y, &adaptive_shape(x, sizes)));
+        }
+    }
     Ok(Spans::adaptive(x, sizes).means(x, &adaptive_shape(x, sizes), None))
 }
 

@@ -104,7 +104,7 @@ pub(super) fn prod(x: &Tensor, dim: Option<i64>, keepdim: bool, dtype: Option<DT
             let chunks = row.chunks_exact(16);
             let rest = chunks.remainder();
             for chunk in chunks {
-                parts.iter_mut().zip(chunk).for_each(|(part, x)| *part = *part * x.widen());
+                parts.iter_mut().zip(chunk).for_each(|(part, x)| *part *= x.widen());
             }
             let rest = rest.iter().map(|x| x.widen());
             T::narrow(parts.into_iter().chain(rest).fold(Real::of(1.0), |product, part| product * part))

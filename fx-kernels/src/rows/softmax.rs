@@ -42,12 +42,18 @@ pub(super) fn softmax_at(level: Level, kind: Softmax, out: &mut [f32], mut x: In
         let column = task % blocks * wide;
         let count = wide.min(inner - column);
         let at = at.at(task / blocks * len * inner + column);
-        scratch(len * STRIP, |kept| dispatch(level, Columns { kind, at, len, inner, count, kept }));
+        // A single vector of each row at a time, where strips would leave the cache.
+        let kept = len * if len > LONGEST { LANES } else { STRIP };
+        scratch(kept, |kept| dispatch(level, Columns { kind, at, len, inner, count, kept }));
     });
 }
 
 /// The columns that are worked on at a time: a few vectors of each row, which lie side by side.
 const STRIP: usize = 64;
+/// The rows of a strip that stays in the second-level cache.
+const LONGEST: usize = 1024;
+/// The lanes of the longest vector.
+const LANES: usize = 16;
 /// The most columns of a task.
 const WIDEST: usize = 1024;
 /// The tasks that make a fair share for each of a few threads likely.
@@ -140,7 +146,7 @@ impl Kernel for Columns<'_> {
             let left = this.count - column;
             // SAFETY: the operands hold `len` rows of these columns, and no other task writes them.
             unsafe {
-                if left >= 4 * V::LANES {
+                if left >= 4 * V::LANES && this.kept.len() >= 4 * V::LANES * this.len {
                     this.strip::<V, 4>(column, V::LANES);
                     column += 4 * V::LANES;
                 } else {

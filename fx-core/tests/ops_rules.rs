@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fx_core::ops::function::OperandKind;
-use fx_core::ops::{Function, families};
+use fx_core::ops::{Elementwise, Function, families};
 use fx_core::tensor::random::Generator;
 use fx_core::value::Dim;
 use fx_core::{Arg, DType, Kwargs, Meta, Tensor};
@@ -280,4 +280,13 @@ fn no_call_panics_and_results_are_as_inferred() {
         }
     }
     assert!(faults.is_empty(), "{} ops break the rules:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Integers that f32 does not have.
+#[test]
+fn three_operands_keep_large_integers() {
+    let large = Tensor::from([(1_i64 << 24) + 1, (1 << 40) + 1]);
+    let (one, two) = (Tensor::from([1_i64, 1]), Tensor::from([2_i64, 2]));
+    let sum = large.addcmul(&one, &two);
+    assert_eq!((sum.dtype(), sum.to_vec::<i64>()), (DType::I64, vec![(1 << 24) + 3, (1 << 40) + 3]));
 }

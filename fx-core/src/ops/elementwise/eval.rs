@@ -516,12 +516,14 @@ pub(super) fn clamp(x: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Res
     }))
 }
 
-/// `f` of the elements of three tensors, in the type that floats of their common type compute in.
+/// `f` of the elements of three tensors, in the type that floats of their common type compute in; integers in f64, which has
+/// more of them.
 macro_rules! ternary {
     ($x:expr, $y:expr, $z:expr, |$a:ident, $b:ident, $c:ident, $R:ident| $body:expr) => {{
         let dtype = promote([$x, $y, $z].map(|x: &Tensor| (x.dtype(), Rank::of(x.ndim()))));
-        let [x, y, z] = [$x, $y, $z].map(|x: &Tensor| x.to_dtype(wide(dtype)));
-        in_floats!(dtype, $R => iter::zip3::<$R, $R, $R, $R>(&x, &y, &z, |$a, $b, $c| $body)).to_dtype(dtype)
+        let inner = if dtype.is_float() { wide(dtype) } else { DType::F64 };
+        let [x, y, z] = [$x, $y, $z].map(|x: &Tensor| x.to_dtype(inner));
+        in_floats!(inner, $R => iter::zip3::<$R, $R, $R, $R>(&x, &y, &z, |$a, $b, $c| $body)).to_dtype(dtype)
     }};
 }
 

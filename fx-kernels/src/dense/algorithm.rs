@@ -13,11 +13,10 @@ pub enum Algorithm {
     /// Strassen's for linear layers and convolutions of single pixels, where there are rows enough: seven products of halves of
     /// the matrices in the place of eight. Its rounding errors are two to three times those of the direct algorithm.
     Strassen,
-    /// Winograd's F(2x2, 3x3) for windows of 3 by 3, with 16 products instead of 36 for each 2 by 2 pixels: its weights are
-    /// 16/9 times as large.
+    /// Winograd's F(2x2, 3x3) for windows of 3 by 3, with 16 products instead of 36 for each 2 by 2 pixels.
     Winograd2,
     /// Winograd's F(4x4, 3x3), with 36 products instead of 144 for each 4 by 4 pixels: its rounding errors are about three
-    /// times those of the direct algorithm, its weights four times as large.
+    /// times those of the direct algorithm.
     Winograd4,
 }
 

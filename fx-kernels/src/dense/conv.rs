@@ -115,8 +115,10 @@ impl ConvShape {
     pub fn algorithm(&self, images: usize, output: [usize; 2], format: Format) -> Algorithm {
         /// The operations on each number of a tile before and after the products.
         const TRANSFORM: usize = 8;
-        /// The products in the time in which a weight is read from memory, where it is not kept.
+        /// The products in the time in which a weight is read from memory.
         const READ: usize = 24;
+        /// The products in the time in which a weight of Winograd's algorithm is made of taps.
+        const MAKE: usize = 4;
         /// The tiles that take as long as a single one: products wait for the ones before.
         const FEW: usize = 4;
         if self.is_pointwise() && format == Format::F32 {
@@ -128,16 +130,18 @@ impl ConvShape {
         }
         let Self { inputs, outputs, .. } = *self;
         let tiles = |side: usize| images * output.map(|size| size.div_ceil(side)).iter().product::<usize>();
-        let products = |rows: usize, weights: usize| {
-            let kept = weights * inputs * outputs <= SMALL_PANELS;
-            weights * inputs * outputs * if kept { rows } else { rows.max(READ) }
-        };
+        let (taps, matrix) = (9 * inputs * outputs, inputs * outputs);
         let tiled = |side: usize| {
             let (tiles, places) = (tiles(side), (side + 2).pow(2));
-            products(tiles.max(FEW), places) + tiles * places * (inputs + outputs) * TRANSFORM
+            let products = places * matrix * tiles.max(FEW);
+            let all = match Winograd::keeps(side, inputs, outputs) {
+                true => products,
+                false => (products + places * matrix * MAKE).max(taps * READ),
+            };
+            all + tiles * places * (inputs + outputs) * TRANSFORM
         };
-        let direct = products(tiles(1), 9);
-        // Pairs take a quarter of the memory and less: what comes in their place must be faster by a tenth.
+        let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
+        // Pairs take half of the memory: what comes in their place must be faster by a tenth.
         let direct = if twice_as_fast { direct / 2 - direct / 20 } else { direct };
         let costs = [(direct, Algorithm::Direct), (tiled(2), Algorithm::Winograd2), (tiled(4), Algorithm::Winograd4)];
         costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)

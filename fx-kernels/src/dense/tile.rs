@@ -397,7 +397,7 @@ unsafe fn add_products<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: 
 }
 
 /// The steps of the inner dimension between two looks at the loop's end.
-const UNROLL: usize = 4;
+pub(crate) const UNROLL: usize = 4;
 /// How far ahead in the panel words are brought into the first-level cache.
 const AHEAD: usize = 512;
 

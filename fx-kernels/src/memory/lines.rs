@@ -32,7 +32,7 @@ unsafe impl Sync for Lines {}
 /// The bytes that share a mapping with others.
 const SHARED: usize = 64 << 10;
 /// The bytes of a mapping that is shared.
-const TOGETHER: usize = 4 << 20;
+const TOGETHER: usize = 32 << 20;
 
 /// The mapping that weights share which come next, and how many of its bytes are taken.
 static NEXT: Mutex<(Weak<Mapping>, usize)> = Mutex::new((Weak::new(), 0));

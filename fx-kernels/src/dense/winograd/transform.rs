@@ -10,9 +10,6 @@ use crate::simd::{Kernel, Vector};
 ///
 /// They come from polynomials' values at `N - 1` points and at infinity. Products of values are values of the product.
 pub(super) trait Transform<const M: usize, const N: usize> {
-    /// The weights' taps as sums of transformed weights: their places, with factors.
-    const TAPS: [&'static [(usize, f32)]; 3];
-
     /// Of weights.
     fn weights<V: Vector<Elem = f32>>(taps: [V; 3]) -> [V; N];
     /// Of pixels.
@@ -26,8 +23,6 @@ pub(super) struct Tiles;
 
 /// At 0, 1 and -1.
 impl Transform<2, 4> for Tiles {
-    const TAPS: [&'static [(usize, f32)]; 3] = [&[(0, 1.0)], &[(1, 1.0), (2, -1.0)], &[(3, 1.0)]];
-
     #[inline(always)]
     fn weights<V: Vector<Elem = f32>>(taps: [V; 3]) -> [V; 4] {
         let half = V::splat(0.5);
@@ -52,9 +47,6 @@ const HALF_ROOT: f32 = std::f32::consts::FRAC_1_SQRT_2;
 
 /// At 0, at plus and minus the root of 1/2, and of 2: their powers are all near 1, and so rounding errors stay small.
 impl Transform<4, 6> for Tiles {
-    const TAPS: [&'static [(usize, f32)]; 3] =
-        [&[(0, 1.0)], &[(1, -1.5 * HALF_ROOT), (2, 1.5 * HALF_ROOT)], &[(5, 1.0)]];
-
     #[inline(always)]
     fn weights<V: Vector<Elem = f32>>(taps: [V; 3]) -> [V; 6] {
         let times = |x: V, factor: f32| x * V::splat(factor);
@@ -94,45 +86,50 @@ impl Transform<4, 6> for Tiles {
     }
 }
 
-/// Transforms the weights of some outputs, and gives whether what comes out is finite.
-pub(super) struct Weights<'a, 'b, const M: usize, const N: usize> {
-    /// Nine rows for each input, with a column for each output.
+/// Transforms taps.
+pub(super) struct Taps<'a, 'b, const M: usize, const N: usize> {
+    /// Nine rows for each input, with so many columns.
     pub(super) taps: &'a [f32],
-    /// Where the `N * N` matrices begin, with a row for each input.
+    pub(super) width: usize,
+    /// A matrix for each place, with a row for each input.
     pub(super) places: &'a mut [&'b mut [f32]],
-    pub(super) outputs: usize,
 }
 
-impl<const M: usize, const N: usize> Kernel for Weights<'_, '_, M, N>
+impl<const M: usize, const N: usize> Kernel for Taps<'_, '_, M, N>
 where
     Tiles: Transform<M, N>,
 {
     type Elem = f32;
-    type Output = bool;
+    type Output = ();
 
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn run<V: Vector<Elem = f32>>(self) -> bool {
-        let (outputs, mut doubt) = (self.outputs, V::zero());
-        assert!(self.places.len() == N * N && outputs.is_multiple_of(V::LANES));
-        for (input, taps) in self.taps.chunks_exact(9 * outputs).enumerate() {
-            for first in (0..outputs).step_by(V::LANES) {
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Taps { taps, width, places } = self;
+        let len = taps.len() / 9;
+        assert!(places.len() == N * N && width.is_multiple_of(V::LANES) && len.is_multiple_of(width));
+        let mut to = [[std::ptr::null_mut(); N]; N];
+        for i in 0..N * N {
+            to[i / N][i % N] = places[i][..len].as_mut_ptr();
+        }
+        for first in (0..len).step_by(width) {
+            for place in (first..first + width).step_by(V::LANES) {
                 let mut lines = [[V::zero(); N]; 3];
                 for i in 0..3 {
-                    let line = &taps[3 * i * outputs + first..];
-                    lines[i] =
-                        Tiles::weights([V::load(line), V::load(&line[outputs..]), V::load(&line[2 * outputs..])]);
+                    // SAFETY: there are nine rows for each input, and `place` is one of the first of them.
+                    let tap =
+                        |j: usize| unsafe { V::load_at(taps.as_ptr().add(8 * first + (3 * i + j) * width + place)) };
+                    lines[i] = Tiles::weights([tap(0), tap(1), tap(2)]);
                 }
                 for j in 0..N {
                     let column: [V; N] = Tiles::weights([lines[0][j], lines[1][j], lines[2][j]]);
                     for i in 0..N {
-                        doubt = column[i].mul_add(V::zero(), doubt);
-                        column[i].store(&mut self.places[N * i + j][input * outputs + first..]);
+                        // SAFETY: the matrices have so many numbers (seen above).
+                        unsafe { column[i].store_at(to[j][i].add(place)) };
                     }
                 }
             }
         }
-        doubt.sum() == 0.0
     }
 }
 
@@ -200,7 +197,7 @@ where
                     let column = Tiles::enter(column);
                     for i in 0..N {
                         // SAFETY: the row is so long (seen above).
-                        unsafe { column[i].store_at(row.add((N * i + j) * channels + channel)) };
+                        unsafe { column[i].store_at(row.add((N * j + i) * channels + channel)) };
                     }
                 }
             }
@@ -226,7 +223,7 @@ where
         let mut column = [V::zero(); N];
         for i in 0..N {
             // SAFETY: the caller's promise.
-            column[i] = unsafe { V::load_at(sums.add((N * i + j) * channels)) };
+            column[i] = unsafe { V::load_at(sums.add((N * j + i) * channels)) };
         }
         let column = Tiles::leave(column);
         for i in 0..M {

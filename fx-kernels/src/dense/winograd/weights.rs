@@ -1,0 +1,267 @@
+//! The weights of Winograd's algorithm, and their products with transformed tiles.
+//!
+//! Transformed weights are up to four times as large as the taps that they come from. Where they stay in the cache, they are
+//! kept. Others would have to come from memory each time: there the taps do, and are transformed as they are used.
+
+use std::ptr::null;
+
+use smallvec::SmallVec;
+
+use super::super::algorithm::Algorithm;
+use super::super::format::Packing;
+use super::super::panels::{Matrices, Panel, Panels, tile_size};
+use super::super::product::SMALL_PANELS;
+use super::super::tile::{Aside, MOST_ROWS, Stack, Tile, UNROLL, tiles};
+use super::super::weight::Weight;
+use super::transform::{Taps, Tiles, Transform};
+use crate::memory::{LINE, scratch};
+use crate::simd::{Level, dispatch};
+use crate::threads::{for_each, num_threads};
+
+/// The taps of a window.
+pub(super) const TAPS: usize = 9;
+/// The most inputs whose taps are transformed at a time: they stay in the second-level cache with what comes out.
+const DEPTH: usize = 128;
+/// Taps that are not larger do not overflow as they are transformed.
+const LARGEST: f32 = f32::MAX / 16.0;
+
+/// The weights.
+#[derive(Debug)]
+pub(super) struct Weights {
+    /// Nine rows for each input, with a column for each output.
+    taps: Panels,
+    /// For each place of a tile a matrix with a row for each input, if they stay in the cache.
+    kept: Option<Panels>,
+    /// The places along a side of a tile.
+    side: usize,
+}
+
+/// Transformed tiles: a row for each, with a stretch for each place.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) data: &'a [f32],
+    pub(super) count: usize,
+    /// The numbers from one row to the next.
+    pub(super) stride: usize,
+}
+
+/// Rows that are multiplied at once.
+struct Group {
+    first: usize,
+    count: usize,
+    /// Where they begin.
+    places: [*const f32; MOST_ROWS],
+}
+
+// SAFETY: the rows are only read.
+unsafe impl Sync for Group {}
+
+impl Rows<'_> {
+    fn group(&self, first: usize, count: usize) -> Group {
+        let place = |row| self.data.as_ptr().wrapping_add((first + row) * self.stride);
+        Group { first, count, places: std::array::from_fn(place) }
+    }
+}
+
+impl Weights {
+    /// Whether transformed weights for tiles with so many places a side are kept: they stay in the cache beside all else.
+    pub(super) fn keeps(side: usize, inputs: usize, outputs: usize) -> bool {
+        side * side * inputs * outputs <= SMALL_PANELS
+    }
+
+    /// Packs a weight in PyTorch's layout, outputs, inputs, 3, 3, for an algorithm. None if that is not Winograd's, or the
+    /// weight is not finite or so large that the transform could overflow.
+    pub(super) fn new(
+        level: Level,
+        weight: Weight<'_>,
+        algorithm: Algorithm,
+        inputs: usize,
+        outputs: usize,
+    ) -> Option<Self> {
+        let side = match algorithm {
+            Algorithm::Direct | Algorithm::Strassen => return None,
+            Algorithm::Winograd2 => 4,
+            Algorithm::Winograd4 => 6,
+        };
+        let (rows, step): (Vec<usize>, _) = ((0..TAPS * inputs).collect(), TAPS * inputs);
+        let matrices = Matrices { weight, groups: 1, distance: outputs * step, rows: &rows, columns: outputs, step };
+        let taps = Panels::new((level, Packing::Single), &matrices);
+        let is_small = |x: &f32| x.abs() <= LARGEST;
+        if !(0..taps.count()).all(|index| taps.panel(0, index).data.iter().all(is_small)) {
+            return None;
+        }
+        let kept = Self::keeps(side, inputs, outputs).then(|| {
+            let width = 2 * taps.lanes();
+            Panels::written(level, side * side, inputs, outputs, |first, places| {
+                let Panel { data: taps, width, .. } = taps.panel(0, first / width);
+                match side {
+                    4 => dispatch(level, Taps::<2, 4> { taps, width, places }),
+                    _ => dispatch(level, Taps::<4, 6> { taps, width, places }),
+                }
+            })
+        });
+        Some(Self { taps, kept, side })
+    }
+
+    pub(super) fn algorithm(&self) -> Algorithm {
+        if self.side == 4 { Algorithm::Winograd2 } else { Algorithm::Winograd4 }
+    }
+
+    pub(super) fn level(&self) -> Level {
+        self.taps.level()
+    }
+
+    pub(super) fn inputs(&self) -> usize {
+        self.taps.inner() / TAPS
+    }
+
+    pub(super) fn outputs(&self) -> usize {
+        self.taps.columns()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.taps.bytes() + self.kept.as_ref().map_or(0, Panels::bytes)
+    }
+
+    /// Whether they stay in the cache beside all else.
+    pub(super) fn are_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Multiplies transformed tiles with the weights. `done` gets the sums of some tiles, from the given one on, for a panel
+    /// of the taps: for each tile and place as many as the panel is wide. It is called by several threads.
+    ///
+    /// # Panics
+    /// If a row has fewer numbers than there are inputs for each place.
+    pub(super) fn multiply<const M: usize, const N: usize>(
+        &self,
+        rows: Rows<'_>,
+        done: impl Fn(Panel<'_>, usize, &[f32]) + Sync,
+    ) where
+        Tiles: Transform<M, N>,
+    {
+        let Rows { data, count, stride } = rows;
+        assert!(stride >= N * N * self.inputs() && data.len() >= count * stride, "the tiles are too short");
+        if let Some(kept) = &self.kept {
+            for (first, count) in tiles(count, tile_size(self.level()).0) {
+                let group = rows.group(first, count);
+                (0..kept.count()).for_each(|index| self.stack(&group, kept, index, &done));
+            }
+            return;
+        }
+        let groups: SmallVec<[_; 4]> =
+            tiles(count, tile_size(self.level()).0).map(|(first, count)| rows.group(first, count)).collect();
+        let (panels, work) = (self.taps.count(), 2 * count * N * N * self.inputs() * self.outputs());
+        // A thread takes neighbours, for it brings in what comes next.
+        let sets = panels.min(2 * num_threads());
+        for_each(sets, work, |set| {
+            for index in set * panels / sets..(set + 1) * panels / sets {
+                let panel = self.taps.panel(0, index);
+                self.transformed::<M, N>(&groups, count, panel, |sums| done(panel, 0, sums));
+            }
+        });
+    }
+
+    /// Multiplies tiles with a panel of weights that are kept.
+    fn stack(&self, group: &Group, kept: &Panels, index: usize, done: impl Fn(Panel<'_>, usize, &[f32])) {
+        let (panel, count) = (kept.panel(0, index), kept.groups());
+        let stack = Stack { count, offset: kept.steps(), panel: kept.group(), out: panel.width };
+        scratch(group.count * count * panel.width, |sums| {
+            let tile = self.tile(group, panel.data, panel.width, sums.as_mut_ptr());
+            // SAFETY: a row has as many numbers as all matrices have rows (seen by `multiply`), and as many sums as their
+            // panels are wide.
+            unsafe { tile.run_each(kept.level(), stack) };
+            done(self.taps.panel(0, index), group.first, sums);
+        });
+    }
+
+    /// Multiplies so many tiles with a panel of taps, which are transformed for some inputs at a time.
+    fn transformed<const M: usize, const N: usize>(
+        &self,
+        groups: &[Group],
+        count: usize,
+        panel: Panel<'_>,
+        done: impl FnOnce(&[f32]),
+    ) where
+        Tiles: Transform<M, N>,
+    {
+        let (level, inputs, width) = (self.level(), self.inputs(), panel.width);
+        let most = inputs.div_ceil(inputs.div_ceil(DEPTH));
+        // Places that do not collide in the cache.
+        let (matrix, row) = (most * width + LINE, N * N * width);
+        scratch(N * N * matrix + count * row, |memory| {
+            let (matrices, sums) = memory.split_at_mut(N * N * matrix);
+            let mut places: SmallVec<[_; 36]> = matrices.chunks_exact_mut(matrix).collect();
+            for (start, depth) in tiles(inputs, most) {
+                let taps = &panel.data[TAPS * start * width..][..TAPS * depth * width];
+                dispatch(level, Taps::<M, N> { taps, width, places: &mut places });
+                for (place, matrix) in places.iter().enumerate() {
+                    for (number, group) in groups.iter().enumerate() {
+                        let (slot, slots) = (place * groups.len() + number, N * N * groups.len());
+                        let next = Next { slot, slots, depth, width };
+                        let (far, farther) = next.far(taps.as_ptr_range().end, matrix.as_ptr());
+                        let to = &mut sums[group.first * row + place * width..];
+                        let tile = Tile {
+                            offset: place * inputs + start,
+                            accumulate: start > 0,
+                            far,
+                            farther,
+                            ..self.tile(group, &matrix[..depth * width], width, to.as_mut_ptr())
+                        };
+                        // SAFETY: as in `stack`.
+                        unsafe { tile.run(level) };
+                    }
+                }
+            }
+            done(sums);
+        });
+    }
+
+    /// Rows times a panel.
+    fn tile(&self, group: &Group, panel: &[f32], width: usize, out: *mut f32) -> Tile {
+        Tile {
+            rows: group.count,
+            left: group.places.as_ptr(),
+            offset: 0,
+            segments: 1,
+            depth: panel.len() / width,
+            panel: panel.as_ptr(),
+            panels: 1,
+            packing: Packing::Single,
+            far: 0,
+            farther: 0,
+            narrow: width == self.taps.lanes(),
+            accumulate: false,
+            bias: null(),
+            residual: null(),
+            residual_stride: 0,
+            bounds: None,
+            out,
+            stride: self.side.pow(2) * width,
+            aside: Aside::NONE,
+        }
+    }
+}
+
+/// What one of many tiles brings in of the taps that come next: they are spread over the time there is.
+struct Next {
+    /// The tile's number, and how many there are.
+    slot: usize,
+    slots: usize,
+    /// The inputs and the columns of the taps.
+    depth: usize,
+    width: usize,
+}
+
+impl Next {
+    /// From where, seen from the place in the panel, the tile brings in numbers: a line of every few, for a tap of each
+    /// input.
+    fn far(&self, next: *const f32, panel: *const f32) -> (usize, usize) {
+        let lines = UNROLL * self.width / LINE;
+        let parts = TAPS * lines;
+        let distance = next.addr().wrapping_sub(panel.addr()) / size_of::<f32>();
+        let far = |part: usize| distance.wrapping_add(part / lines * self.depth * self.width + part % lines * LINE);
+        let mut mine = (self.slot * parts / self.slots..(self.slot + 1) * parts / self.slots).map(far);
+        (mine.next().unwrap_or(0), mine.next().unwrap_or(0))
+    }
+}

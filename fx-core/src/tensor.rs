@@ -23,6 +23,7 @@ use ndarray::{ArrayViewD, IxDyn, ShapeBuilder};
 use smallvec::SmallVec;
 
 pub use buffer::Buffer;
+use buffer::LINE;
 pub use dtype::DType;
 pub use element::{Element, Float, cast, num};
 pub(crate) use element::{dispatch, dispatch_float};
@@ -191,13 +192,15 @@ impl Tensor {
     /// If the elements are not of type `T`.
     #[track_caller]
     pub fn into_vec<T: Element>(mut self) -> Vec<T> {
-        if self.is_contiguous() && self.offset == 0 {
-            let numel = self.numel();
-            if let Some(elements) = T::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut)
-                && elements.len() == numel
-            {
-                return std::mem::take(elements);
-            }
+        let (first, numel) = (self.offset, self.numel());
+        if self.is_contiguous()
+            && let Some(elements) = T::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut)
+            && (first + numel..=numel + LINE).contains(&elements.len())
+        {
+            let mut elements = std::mem::take(elements);
+            elements.truncate(first + numel);
+            elements.drain(..first);
+            return elements;
         }
         self.to_vec()
     }
@@ -239,6 +242,19 @@ impl Tensor {
         }
         let range = self.offset..self.offset + self.numel();
         T::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut).map(|elements| &mut elements[range])
+    }
+
+    /// The tensor after `f` changed its elements, in row-major order: in place if nobody shares them.
+    ///
+    /// # Panics
+    /// If the elements are not of type `T`.
+    #[track_caller]
+    pub(crate) fn changed<T: Element>(mut self, f: impl FnOnce(&mut [T])) -> Self {
+        if self.numel() > 0 && self.unique_slice_mut::<T>().is_none() {
+            self = iter::map::<T, T>(&self, |x| x);
+        }
+        f(self.unique_slice_mut().unwrap_or_default());
+        self
     }
 
     /// The single element.

@@ -129,11 +129,10 @@ pub(crate) fn sigmoid<V: Single>(x: V) -> V {
     V::select(x.lt(V::zero()), power, one) / (power + one)
 }
 
-/// The sine and the cosine; where an operand is too large for vectors, `slow` computes them number by number.
-///
-/// The operand is taken to within an eighth of a turn of a multiple of a quarter turn, `n` of them away.
+/// The sine and the cosine of what an operand is within an eighth of a turn of a multiple of a quarter turn, and how many of
+/// these it is away. None where it is too large for that.
 #[inline(always)]
-fn wave<V: Single>(x: V, ahead: f32, slow: fn(f32) -> f32) -> V {
+fn turned<V: Single>(x: V) -> Option<[V; 3]> {
     /// A quarter turn in three parts; products with `n` are exact where they are not rounded before they are added.
     const QUARTER: [f32; 3] = [1.570_796_4, -4.371_139e-8, -1.715_124_5e-15];
     /// As far as these parts reach, and as far as none is needed.
@@ -144,25 +143,38 @@ fn wave<V: Single>(x: V, ahead: f32, slow: fn(f32) -> f32) -> V {
     let limit = V::select(square.eq(V::zero()), V::splat(LIMITS[1]), V::splat(LIMITS[0]));
     let far = V::select(limit.lt(x.abs()), V::splat(1.0), V::zero());
     if far.sum() != 0.0 {
-        let mut lanes = [0.0; 16];
-        x.store(&mut lanes);
-        lanes.iter_mut().take(V::LANES).for_each(|x| *x = slow(*x));
-        return V::load(&lanes);
+        return None;
     }
     let n = (x * V::splat(std::f32::consts::FRAC_2_PI)).round();
     let mut r = x;
     for part in QUARTER {
         r = n.mul_add(V::splat(-part), r);
     }
+    let z = r * r;
+    let sine = (polynomial(z, [2.718_311e-6, -1.983_934_1e-4, 8.333_329e-3, -1.666_666_6e-1]) * z).mul_add(r, r);
+    let tail = polynomial(z, [2.443_315_7e-5, -1.388_731_6e-3, 4.166_664_6e-2]) * z;
+    let cosine = tail.mul_add(z, z.mul_add(V::splat(-0.5), V::splat(1.0)));
+    Some([sine, cosine, n])
+}
+
+/// Number by number.
+#[inline(always)]
+fn each<V: Single>(x: V, f: fn(f32) -> f32) -> V {
+    let mut lanes = [0.0; 16];
+    x.store(&mut lanes);
+    lanes.iter_mut().take(V::LANES).for_each(|x| *x = f(*x));
+    V::load(&lanes)
+}
+
+/// The sine, so many quarters of a turn ahead.
+#[inline(always)]
+fn wave<V: Single>(x: V, ahead: f32, slow: fn(f32) -> f32) -> V {
+    let Some([sine, cosine, n]) = turned(x) else { return each(x, slow) };
     // Which quarter of the turn it is, from 0 to 3.
     let quarter = n + V::splat(ahead);
     let quarter = (quarter * V::splat(0.25)).floor().mul_add(V::splat(-4.0), quarter);
     let half = (quarter * V::splat(0.5)).floor();
     let odd = half.mul_add(V::splat(-2.0), quarter);
-    let z = r * r;
-    let sine = (polynomial(z, [2.718_311e-6, -1.983_934_1e-4, 8.333_329e-3, -1.666_666_6e-1]) * z).mul_add(r, r);
-    let tail = polynomial(z, [2.443_315_7e-5, -1.388_731_6e-3, 4.166_664_6e-2]) * z;
-    let cosine = tail.mul_add(z, z.mul_add(V::splat(-0.5), V::splat(1.0)));
     let y = V::select(odd.eq(V::zero()), sine, cosine);
     V::select(half.eq(V::zero()), y, -y)
 }
@@ -178,6 +190,17 @@ pub(crate) fn sin<V: Single>(x: V) -> V {
 #[inline(always)]
 pub(crate) fn cos<V: Single>(x: V) -> V {
     wave(x, 1.0, f32::cos)
+}
+
+/// The tangent.
+#[inline(always)]
+pub(crate) fn tan<V: Single>(x: V) -> V {
+    let Some([sine, cosine, n]) = turned(x) else { return each(x, f32::tan) };
+    let odd = (n * V::splat(0.5)).floor().mul_add(V::splat(-2.0), n);
+    let even = odd.eq(V::zero());
+    let y = V::select(even, sine, -cosine) / V::select(even, cosine, sine);
+    // With the sign of 0.
+    V::select(x.eq(V::zero()), x, y)
 }
 
 /// The error function.

@@ -1,5 +1,6 @@
 //! Arithmetic, comparisons and logic, element by element, with broadcasting.
 
+mod division;
 mod eval;
 mod infer;
 
@@ -23,14 +24,14 @@ ops! {
     method mul(input: num, other: num;;) -> one = eval::mul, infer::mul, cost::pointwise;
     /// The quotient, broadcasting; integers give floats unless `rounding_mode` is `"floor"` or `"trunc"`.
     method div [div_with: DivOptions] (input: num, other: num;; rounding_mode: opt_string = None) -> one
-        = eval::div, infer::div, cost::pointwise;
+        = division::div, infer::div, cost::pointwise;
     /// The quotient, rounded down.
     method floor_divide(input: num, other: num;;) -> one
-        = eval::floor_divide, infer::floor_divide, cost::pointwise;
+        = division::floor_divide, infer::floor_divide, cost::pointwise;
     /// The remainder with the sign of the divisor.
-    method remainder(input: num, other: num;;) -> one = eval::remainder, infer::remainder, cost::pointwise;
+    method remainder(input: num, other: num;;) -> one = division::remainder, infer::remainder, cost::pointwise;
     /// The remainder with the sign of the dividend.
-    method fmod(input: num, other: num;;) -> one = eval::fmod, infer::numeric, cost::pointwise;
+    method fmod(input: num, other: num;;) -> one = division::fmod, infer::numeric, cost::pointwise;
     /// The first operand to the power of the second.
     method pow(input: num, exponent: num;;) -> one = eval::pow, infer::pow, cost::pointwise;
     /// The larger of two; NaN if one is.

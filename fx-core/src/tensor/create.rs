@@ -30,13 +30,8 @@ impl Tensor {
 
     /// A tensor of `shape` whose elements `write` writes, all of them; what they are before is of no meaning.
     pub(crate) fn written<T: Element>(shape: &[usize], write: impl FnOnce(&mut [T])) -> Self {
-        let buffer = Buffer::written(shape.iter().product(), T::from_i64(0), write);
-        Self {
-            storage: T::wrap(Arc::new(buffer)),
-            shape: Dims::from_slice(shape),
-            strides: row_major(shape),
-            offset: 0,
-        }
+        let (buffer, offset) = Buffer::written(shape.iter().product(), T::from_i64(0), write);
+        Self { storage: T::wrap(Arc::new(buffer)), shape: Dims::from_slice(shape), strides: row_major(shape), offset }
     }
 
     fn of_storage(shape: &[usize], len: usize, storage: Storage) -> Result<Self> {

@@ -85,6 +85,29 @@ pub fn zip<A: Element, B: Element, U: Element>(a: &Tensor, b: &Tensor, f: impl F
     zip_by(a, b, &f)
 }
 
+/// As [`zip`], for a function of pieces that are equally long.
+///
+/// # Panics
+/// If the shapes do not broadcast.
+#[track_caller]
+pub fn zip_pieces<A, B, U>(a: &Tensor, b: &Tensor, f: impl Fn(&[A], &[B], &mut [U])) -> Tensor
+where
+    A: Element,
+    B: Element,
+    U: Element,
+{
+    zip_by(a, b, &Pieces(f))
+}
+
+/// A function of pieces.
+struct Pieces<F>(F);
+
+impl<A, B, U, F: Fn(&[A], &[B], &mut [U])> Loop<(&[A], &[B]), U> for Pieces<F> {
+    fn run(&self, (x, y): (&[A], &[B]), out: &mut [U]) {
+        self.0(x, y, out);
+    }
+}
+
 #[track_caller]
 fn zip_by<A, B, U>(a: &Tensor, b: &Tensor, f: &dyn for<'a> Loop<(&'a [A], &'a [B]), U>) -> Tensor
 where

@@ -136,6 +136,8 @@ ops! {
     Sin "sin" = |x| math::sin(x);
     /// The cosine.
     Cos "cos" = |x| math::cos(x);
+    /// The tangent.
+    Tan "tan" = |x| math::tan(x);
     /// The hyperbolic tangent.
     Tanh "tanh" = |x| math::tanh(x);
     /// `1 / (1 + exp(-x))`.

@@ -225,11 +225,8 @@ fn rows(x: &Tensor, dim: i64, form: Form, f: impl Fn32And64) -> Result<Tensor> {
 }
 
 fn run_rows<T: Element>(x: Tensor, len: usize, f: impl Fn(&mut [T]) + Sync) -> Tensor {
-    let shape = x.shape().to_vec();
-    let mut elements = x.into_vec::<T>();
-    let work = elements.len() * 20;
-    fx_kernels::threads::for_each_piece(&mut elements, len, work, |_, row| f(row));
-    Tensor::from_vec(shape, elements)
+    let work = x.numel() * 20;
+    x.changed::<T>(|elements| fx_kernels::threads::for_each_piece(elements, len, work, |_, row| f(row)))
 }
 
 /// A function of a row, for both types.

@@ -1,11 +1,9 @@
 //! Elementwise ops on tensors.
 
-use std::borrow::Cow;
-
 use fx_kernels::elementwise::{Binary, Ternary, Unary};
 
 use crate::arg::Arg;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ops::fast;
 use crate::ops::kind::Num;
 use crate::ops::shape::{Rank, float_of, promote};
@@ -13,7 +11,7 @@ use crate::ops::wide::{in_floats, wide};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Element, Scalar, Tensor, dispatch, iter, view};
 
-type Number<'a> = Num<'a, Tensor>;
+pub(super) type Number<'a> = Num<'a, Tensor>;
 
 fn part(x: &Number<'_>) -> (DType, Rank) {
     match x {
@@ -40,13 +38,13 @@ fn tensor(x: &Number<'_>, dtype: DType) -> Tensor {
 }
 
 /// The operands in their common element type.
-fn operands(a: &Number<'_>, b: &Number<'_>) -> (Tensor, Tensor) {
+pub(super) fn operands(a: &Number<'_>, b: &Number<'_>) -> (Tensor, Tensor) {
     let dtype = promote([part(a), part(b)]);
     (tensor(a, dtype), tensor(b, dtype))
 }
 
 /// `f32` or `f64` on floats, half floats in f32; `int` on integers, and on booleans as 0 and 1.
-fn arithmetic(
+pub(super) fn arithmetic(
     a: &Tensor,
     b: &Tensor,
     f32: impl Fn(f32, f32) -> f32,
@@ -63,7 +61,7 @@ fn arithmetic(
 }
 
 /// As [`arithmetic`], in f32 by a kernel.
-fn by_kernel(
+pub(super) fn by_kernel(
     op: Binary,
     a: &Tensor,
     b: &Tensor,
@@ -85,7 +83,7 @@ pub(in crate::ops) fn compute_type(dtype: DType) -> DType {
 }
 
 /// The result for two sizes, which are computed as symbolic ones are: they saturate.
-fn numbers(a: &Number<'_>, b: &Number<'_>, int: impl Fn(i64, i64) -> i64) -> Option<Arg<Tensor>> {
+pub(super) fn numbers(a: &Number<'_>, b: &Number<'_>, int: impl Fn(i64, i64) -> i64) -> Option<Arg<Tensor>> {
     match (scalar(a), scalar(b)) {
         (Some(Scalar::Int(a)), Some(Scalar::Int(b))) => Some(Arg::Int(int(a, b))),
         _ => None,
@@ -127,100 +125,6 @@ pub(super) fn mul(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
     }
     let (x, y) = operands(&a, &b);
     Ok(Arg::Value(by_kernel(Binary::Mul, &x, &y, |x, y| x * y, |x, y| x * y, i64::wrapping_mul)))
-}
-
-pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'static, str>>) -> Result<Tensor> {
-    let (x, y) = operands(&a, &b);
-    Ok(match rounding_mode.as_deref() {
-        None => {
-            let dtype = float_of(x.dtype());
-            let (x, y) = (x.to_dtype(dtype), y.to_dtype(dtype));
-            by_kernel(Binary::Div, &x, &y, |x, y| x / y, |x, y| x / y, |x, _| x)
-        }
-        Some(_) if divides_by_zero(&y) => return Err(by_zero()),
-        Some("trunc") => arithmetic(&x, &y, |x, y| (x / y).trunc(), |x, y| (x / y).trunc(), truncating),
-        Some(_) => floor_quotient(&x, &y),
-    })
-}
-
-/// Whether an integer divisor is zero somewhere; floats have infinities and NaN for it.
-fn divides_by_zero(y: &Tensor) -> bool {
-    !y.dtype().is_float() && dispatch!(y.dtype(), T => y.view::<T>().iter().any(|y| y.to_i64() == 0))
-}
-
-fn by_zero() -> Error {
-    Error::argument("integers cannot be divided by zero")
-}
-
-fn truncating(x: i64, y: i64) -> i64 {
-    if y == 0 { 0 } else { x.wrapping_div(y) }
-}
-
-fn flooring(x: i64, y: i64) -> i64 {
-    if y == 0 {
-        return 0;
-    }
-    let quotient = x.wrapping_div(y);
-    if x.wrapping_rem(y) != 0 && (x < 0) != (y < 0) { quotient - 1 } else { quotient }
-}
-
-/// Python's floor division of floats: consistent with the remainder.
-fn floor_float<R: Real + std::ops::Rem<Output = R>>(x: R, y: R) -> R {
-    let zero = R::of(0.0);
-    if y == zero {
-        return x / y;
-    }
-    let modulo = x % y;
-    let mut quotient = (x - modulo) / y;
-    if modulo != zero && (y < zero) != (modulo < zero) {
-        quotient = quotient - R::of(1.0);
-    }
-    if quotient == zero {
-        return if (x < zero) != (y < zero) { -zero } else { zero };
-    }
-    let floored = quotient.floor();
-    if quotient - floored > R::of(0.5) { floored + R::of(1.0) } else { floored }
-}
-
-fn remainder_float<R: Real + std::ops::Rem<Output = R>>(x: R, y: R) -> R {
-    let zero = R::of(0.0);
-    let modulo = x % y;
-    if modulo != zero && (y < zero) != (modulo < zero) { modulo + y } else { modulo }
-}
-
-fn floor_quotient(x: &Tensor, y: &Tensor) -> Tensor {
-    arithmetic(x, y, floor_float, floor_float, flooring)
-}
-
-pub(super) fn floor_divide(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
-    let (x, y) = operands(&a, &b);
-    if divides_by_zero(&y) {
-        return Err(by_zero());
-    }
-    if let Some(size) = numbers(&a, &b, flooring) {
-        return Ok(size);
-    }
-    Ok(Arg::Value(floor_quotient(&x, &y)))
-}
-
-pub(super) fn remainder(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
-    let int = |x: i64, y: i64| x.wrapping_sub(flooring(x, y).wrapping_mul(y));
-    let (x, y) = operands(&a, &b);
-    if divides_by_zero(&y) {
-        return Err(by_zero());
-    }
-    if let Some(size) = numbers(&a, &b, int) {
-        return Ok(size);
-    }
-    Ok(Arg::Value(arithmetic(&x, &y, remainder_float, remainder_float, int)))
-}
-
-pub(super) fn fmod(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
-    let (x, y) = operands(&a, &b);
-    if divides_by_zero(&y) {
-        return Err(by_zero());
-    }
-    Ok(arithmetic(&x, &y, |x, y| x % y, |x, y| x % y, i64::wrapping_rem))
 }
 
 pub(super) fn pow(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
@@ -398,7 +302,7 @@ reals! {
     reciprocal by Reciprocal: |x| R::of(1.0) / x;
     sin by Sin: |x| x.sin();
     cos by Cos: |x| x.cos();
-    tan: |x| x.tan();
+    tan by Tan: |x| x.tan();
     asin: |x| x.asin();
     acos: |x| x.acos();
     atan: |x| x.atan();

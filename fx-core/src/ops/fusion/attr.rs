@@ -80,6 +80,7 @@ static PLAIN: &[(Function, Unary)] = &[
     (ops::log1p, Unary::Log1p),
     (ops::sin, Unary::Sin),
     (ops::cos, Unary::Cos),
+    (ops::tan, Unary::Tan),
     (ops::tanh, Unary::Tanh),
     (ops::sigmoid, Unary::Sigmoid),
     (ops::erf, Unary::Erf),

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ops::shape;
-use crate::tensor::{Dims, Element, Tensor, dispatch, view};
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, view};
 use crate::value::{Dim, Shape};
 
 use super::infer;
@@ -25,15 +25,17 @@ pub(super) fn around(shape: &[usize], dim: usize) -> (usize, usize, usize) {
 
 /// Indices as places within a dimension of this size.
 pub(crate) fn places(index: &Tensor, size: usize) -> Result<Vec<usize>> {
-    index.to_vec_as::<i64>().into_iter().map(|index| place(index, size)).collect()
+    let index = index.to_dtype(DType::I64).contiguous();
+    index.as_slice::<i64>().unwrap_or_default().iter().map(|&index| place(index, size)).collect()
 }
 
 /// For each element of `index`, the place in a contiguous tensor of `shape` that it names along `dim`.
 pub(super) fn targets(index: &Tensor, shape: &[usize], dim: usize) -> Result<Vec<usize>> {
     let (_, size, stride) = around(shape, dim);
-    let indices = index.to_vec_as::<i64>();
+    let indices = index.to_dtype(DType::I64).contiguous();
+    let indices = indices.as_slice::<i64>().unwrap_or_default();
     let Some((&len, outer)) = index.shape().split_last().filter(|(len, _)| **len > 0) else {
-        return indices.into_iter().map(|index| place(index, size)).collect();
+        return indices.iter().map(|&index| place(index, size)).collect();
     };
     let mut result = Vec::with_capacity(indices.len());
     let mut position = Dims::from_elem(0, outer.len());
@@ -156,7 +158,7 @@ pub(super) fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
 }
 
 pub(super) fn nonzero(x: &Tensor) -> Result<Tensor> {
-    let holds = x.to_dtype(crate::tensor::DType::Bool).to_vec::<bool>();
+    let holds = x.to_dtype(DType::Bool).to_vec::<bool>();
     let found: Vec<usize> = (0..holds.len()).filter(|&place| holds[place]).collect();
     let strides = crate::tensor::row_major(x.shape());
     let mut out = Vec::with_capacity(found.len() * x.ndim());

@@ -39,9 +39,8 @@ fn smaller<T: Element>(a: T, b: T) -> T {
 }
 
 /// The elements of `src` that stand where those of the index do, in row-major order.
-fn sources<T: Element>(src: &Tensor, index: &Tensor) -> Vec<T> {
-    let src = (0..src.ndim()).fold(src.clone(), |src, i| view::narrow(&src, i, 0, index.shape()[i]));
-    src.to_vec::<T>()
+fn sources(src: &Tensor, index: &Tensor) -> Tensor {
+    (0..src.ndim()).fold(src.clone(), |src, i| view::narrow(&src, i, 0, index.shape()[i])).contiguous()
 }
 
 /// Combines each element of `src` into the element of `x` that its index names.
@@ -59,11 +58,12 @@ fn combine(x: &Tensor, index: &Tensor, src: &Tensor, dim: i64, combiner: &str) -
             "amin" => smaller,
             _ => add,
         };
-        let mut out = x.to_vec::<T>();
-        for (target, new) in targets.into_iter().zip(sources::<T>(src, index)) {
-            out[target] = f(out[target], new);
-        }
-        Tensor::from_vec(x.shape(), out)
+        let src = sources(src, index);
+        x.clone().changed::<T>(|out| {
+            for (target, new) in targets.into_iter().zip(src.as_slice::<T>().unwrap_or_default()) {
+                out[target] = f(out[target], *new);
+            }
+        })
     }))
 }
 
@@ -95,15 +95,13 @@ pub(super) fn scatter_reduce(
     let targets = targets(index, x.shape(), shape::dim(dim, x.ndim())?)?;
     let mut counts = vec![i64::from(include_self); x.numel()];
     // Without the elements that are there, the first one that comes takes their place.
-    let mut start = x.clone();
+    let (mut start, src) = (x.clone(), sources(src, index));
     if !include_self {
-        start = dispatch!(x.dtype(), T => {
-            let mut out = x.to_vec::<T>();
-            for (&target, new) in targets.iter().zip(sources::<T>(src, index)).rev() {
-                out[target] = new;
+        start = dispatch!(x.dtype(), T => start.changed::<T>(|out| {
+            for (&target, new) in targets.iter().zip(src.as_slice::<T>().unwrap_or_default()).rev() {
+                out[target] = *new;
             }
-            Tensor::from_vec(x.shape(), out)
-        });
+        }));
     }
     Ok(dispatch!(x.dtype(), T => {
         let f: fn(T, T) -> T = match &*reduce {
@@ -112,17 +110,18 @@ pub(super) fn scatter_reduce(
             "amin" => smaller,
             _ => add,
         };
-        let mut out = start.to_vec::<T>();
-        for (&target, new) in targets.iter().zip(sources::<T>(src, index)) {
-            if counts[target] > 0 {
-                out[target] = f(out[target], new);
+        start.changed::<T>(|out| {
+            for (&target, new) in targets.iter().zip(src.as_slice::<T>().unwrap_or_default()) {
+                if counts[target] > 0 {
+                    out[target] = f(out[target], *new);
+                }
+                counts[target] += 1;
             }
-            counts[target] += 1;
-        }
-        if reduce == "mean" {
-            out.iter_mut().zip(&counts).filter(|(_, count)| **count > 1).for_each(|(x, &count)| *x = divide(*x, count));
-        }
-        Tensor::from_vec(x.shape(), out)
+            if reduce == "mean" {
+                let several = out.iter_mut().zip(&counts).filter(|(_, count)| **count > 1);
+                several.for_each(|(x, &count)| *x = divide(*x, count));
+            }
+        })
     }))
 }
 
@@ -138,14 +137,14 @@ fn divide<T: Element>(sum: T, count: i64) -> T {
 /// Changes the slices of `x` at these places: `f` gets the part before the dimension, the place's number and the slice.
 fn slices<T: Element>(x: &Tensor, dim: usize, places: &[usize], mut f: impl FnMut(usize, usize, &mut [T])) -> Tensor {
     let (outer, size, inner) = around(x.shape(), dim);
-    let mut out = x.to_vec::<T>();
-    for part in 0..outer {
-        for (number, place) in places.iter().enumerate() {
-            let start = (part * size + place) * inner;
-            f(part, number, &mut out[start..start + inner]);
+    x.clone().changed::<T>(|out| {
+        for part in 0..outer {
+            for (number, place) in places.iter().enumerate() {
+                let start = (part * size + place) * inner;
+                f(part, number, &mut out[start..start + inner]);
+            }
         }
-    }
-    Tensor::from_vec(x.shape(), out)
+    })
 }
 
 /// Changes slices of `x` by those of `source`.

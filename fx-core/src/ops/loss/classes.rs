@@ -5,11 +5,11 @@ use super::infer::{class_dim, promoted};
 use crate::error::{Error, Result};
 use crate::ops::activation::log_softmax;
 use crate::ops::shape::float_of;
-use crate::tensor::{DType, Dims, Tensor};
+use crate::tensor::{DType, Dims, Tensor, cast, dispatch};
 
 /// Logarithms of probabilities: `batch` times `classes` times `inner` of them, in row-major order.
 struct Logs {
-    elements: Vec<f64>,
+    x: Tensor,
     batch: usize,
     classes: usize,
     inner: usize,
@@ -24,7 +24,7 @@ impl Logs {
         let mut shape = Dims::from_slice(x.shape());
         let classes = shape.remove(dim);
         Self {
-            elements: x.to_vec_as::<f64>(),
+            x: x.contiguous(),
             batch: shape[..dim].iter().product(),
             classes,
             inner: shape[dim..].iter().product(),
@@ -33,11 +33,14 @@ impl Logs {
         }
     }
 
-    /// The places of the classes at a position among the targets.
-    fn classes_at(&self, position: usize) -> impl Iterator<Item = usize> {
-        let start = position / self.inner * self.classes * self.inner + position % self.inner;
-        let inner = self.inner;
-        (0..self.classes).map(move |class| start + class * inner)
+    /// The place of a class at a position among the targets.
+    fn place(&self, position: usize, class: usize) -> usize {
+        (position / self.inner * self.classes + class) * self.inner + position % self.inner
+    }
+
+    /// The number at a place.
+    fn at(&self, place: usize) -> f64 {
+        dispatch!(self.x.dtype(), T => self.x.as_slice::<T>().map_or(f64::NAN, |numbers| cast(numbers[place])))
     }
 
     fn positions(&self) -> std::ops::Range<usize> {
@@ -64,6 +67,7 @@ impl Logs {
         smoothing: f64,
     ) -> Result<Tensor> {
         let weight = weight.map(Tensor::to_vec_as::<f64>);
+        let all = if smoothing > 0.0 { self.x.to_vec_as::<f64>() } else { Vec::new() };
         let weight_of = |class: usize| weight.as_ref().map_or(1.0, |weight| weight[class]);
         let mut count = 0.0;
         let mut losses = Vec::with_capacity(self.batch * self.inner);
@@ -76,17 +80,10 @@ impl Logs {
                 return Err(Error::argument(format!("target {class} lies outside the {} classes", self.classes))
                     .help(format!("targets of {ignore_index} (`ignore_index`) do not count")));
             };
-            let mut loss = 0.0;
-            let mut smooth = 0.0;
-            for (other, place) in self.classes_at(position).enumerate() {
-                if other == class {
-                    loss = -weight_of(class) * self.elements[place];
-                }
-                if smoothing > 0.0 {
-                    smooth -= weight_of(other) * self.elements[place];
-                }
-            }
+            let mut loss = -weight_of(class) * self.at(self.place(position, class));
             if smoothing > 0.0 {
+                let smooth: f64 =
+                    (0..self.classes).map(|other| -weight_of(other) * all[self.place(position, other)]).sum();
                 loss = (1.0 - smoothing) * loss + smoothing / self.classes as f64 * smooth;
             }
             count += weight_of(class);
@@ -97,14 +94,15 @@ impl Logs {
 
     /// The loss of targets that are probabilities.
     fn of_probabilities(&self, target: &Tensor, weight: Option<&Tensor>, reduction: &str, smoothing: f64) -> Tensor {
-        let probabilities = target.to_vec_as::<f64>();
+        let (logs, probabilities) = (self.x.to_vec_as::<f64>(), target.to_vec_as::<f64>());
         let weights = weight.map(Tensor::to_vec_as::<f64>);
         let smoothing = smoothing.max(0.0);
         let even = smoothing / self.classes as f64;
         let loss = |position| {
-            let parts = self.classes_at(position).enumerate().map(|(class, place)| {
+            let parts = (0..self.classes).map(|class| {
+                let place = self.place(position, class);
                 let weight = weights.as_ref().map_or(1.0, |weights| weights[class]);
-                weight * self.elements[place] * (probabilities[place] * (1.0 - smoothing) + even)
+                weight * logs[place] * (probabilities[place] * (1.0 - smoothing) + even)
             });
             -parts.sum::<f64>()
         };

@@ -39,9 +39,7 @@ fn moments<'a, R: Real>(rows: impl Iterator<Item = &'a [R]> + Clone) -> (R, R) {
 
 /// A tensor as contiguous elements of the type it is computed in, and back.
 fn computed<T: Number>(x: &Tensor, f: impl FnOnce(&mut [T])) -> Tensor {
-    let mut elements = x.to_dtype(T::DTYPE).into_vec::<T>();
-    f(&mut elements);
-    Tensor::from_vec(x.shape(), elements).to_dtype(x.dtype())
+    x.to_dtype(T::DTYPE).changed(f).to_dtype(x.dtype())
 }
 
 /// An operand's elements; none is a constant.

@@ -86,8 +86,9 @@ impl Weights {
         let (rows, step): (Vec<usize>, _) = ((0..TAPS * inputs).collect(), TAPS * inputs);
         let matrices = Matrices { weight, groups: 1, distance: outputs * step, rows: &rows, columns: outputs, step };
         let taps = Panels::new((level, Packing::Single), &matrices);
-        let is_small = |x: &f32| x.abs() <= LARGEST;
-        if !(0..taps.count()).all(|index| taps.panel(0, index).data.iter().all(is_small)) {
+        // Without a branch for each.
+        let are_small = |numbers: &[f32]| numbers.iter().fold(true, |all, x| all & (x.abs() <= LARGEST));
+        if !(0..taps.count()).all(|index| are_small(taps.panel(0, index).data)) {
             return None;
         }
         let kept = Self::keeps(side, inputs, outputs).then(|| {

@@ -138,9 +138,11 @@ impl Winograd {
     {
         let (channels, level) = (self.weights.inputs(), self.weights.level());
         let work = 8 * N * N * tiles.len() * channels;
-        for_each_piece(transformed, MOST_ROWS * stride, work, |piece, to| {
-            let first = tiles.start + piece * MOST_ROWS;
-            let tiles = first..tiles.end.min(first + MOST_ROWS);
+        // Pieces so small that threads have equally many, nearly, where there is enough to share.
+        let few = if self.weights.are_kept() { MOST_ROWS } else { tiles.len().div_ceil(4 * num_threads()) };
+        for_each_piece(transformed, few * stride, work, |piece, to| {
+            let first = tiles.start + piece * few;
+            let tiles = first..tiles.end.min(first + few);
             dispatch(level, Enter::<M, N> { windows, tiles, channels, to, gap: GAP });
         });
         let rows = Rows { data: transformed, count: tiles.len(), stride };

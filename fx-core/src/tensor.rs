@@ -195,7 +195,7 @@ impl Tensor {
         let (first, numel) = (self.offset, self.numel());
         if self.is_contiguous()
             && let Some(elements) = T::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut)
-            && (first + numel..=numel + LINE).contains(&elements.len())
+            && (first + numel..=numel + LINE / size_of::<T>()).contains(&elements.len())
         {
             let mut elements = std::mem::take(elements);
             elements.truncate(first + numel);

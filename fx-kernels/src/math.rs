@@ -1,8 +1,8 @@
 //! Functions of f32 on vectors: the exponential and its kin, and the activations built on them.
 //!
 //! Over the whole range, on every level, [`exp`] and [`log`] are within 1 unit in the last place of the exact value,
-//! [`expm1`], [`log1p`], [`tanh`] and [`erf`] within 1.6, [`sin`], [`cos`] and [`sigmoid`] within 2.2; the tests try it. NaN gives NaN,
-//! infinities give the limits.
+//! [`expm1`], [`log1p`], [`tanh`] and [`erf`] within 1.6, [`sin`], [`cos`] and [`sigmoid`] within 2.2, [`tan`] within 4; the
+//! tests try it. NaN gives NaN, infinities give the limits.
 //! Denormal operands and results are computed with, as long as the processor's mode is the usual one. Most activations
 //! are PyTorch's formulas on top of these; all have PyTorch's results for NaN and infinities.
 //!

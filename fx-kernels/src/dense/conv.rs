@@ -134,7 +134,7 @@ impl ConvShape {
         let tiled = |side: usize| {
             let (tiles, places) = (tiles(side), (side + 2).pow(2));
             let products = places * matrix * tiles.max(FEW);
-            let all = match Winograd::keeps(side, inputs, outputs) {
+            let all = match Winograd::keeps(places * matrix) {
                 true => products,
                 false => (products + places * matrix * MAKE).max(taps * READ),
             };

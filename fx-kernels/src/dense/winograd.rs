@@ -11,15 +11,15 @@ mod weights;
 
 use std::ops::Range;
 
-use self::transform::{Enter, Tiles, Transform, leave, pixels};
-use self::weights::{Rows, TAPS, Weights};
+use self::transform::{Enter, TAPS, Tiles, Transform, leave, pixels};
+use self::weights::Rows;
+pub(crate) use self::weights::Winograd;
 use super::algorithm::{Algorithm, doubt};
 use super::conv::ConvShape;
 use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
 use super::panels::Panel;
 use super::tile::MOST_ROWS;
-use super::weight::Weight;
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
@@ -34,45 +34,12 @@ const CACHE: usize = 192 * 1024;
 /// The most numbers of transformed tiles at a time.
 const MEMORY: usize = 1024 * 1024;
 
-/// A convolution's weights for the algorithm.
-#[derive(Debug)]
-pub(crate) struct Winograd {
-    weights: Weights,
-}
-
 impl Winograd {
     /// Whether a convolution can be computed so.
     pub(crate) fn fits(shape: &ConvShape) -> bool {
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
         let fits = |channels: usize| channels > 0 && channels.is_multiple_of(LANES);
         kernel == [3; 2] && stride == [1; 2] && dilation == [1; 2] && groups == 1 && fits(inputs) && fits(outputs)
-    }
-
-    /// Whether transformed weights for tiles of so many pixels a side are kept.
-    pub(crate) fn keeps(side: usize, inputs: usize, outputs: usize) -> bool {
-        Weights::keeps(side + 2, inputs, outputs)
-    }
-
-    /// Packs a weight in PyTorch's layout, outputs, inputs, 3, 3, for an algorithm. None if that is not Winograd's, or the
-    /// weight is not finite or so large that the transform could overflow.
-    pub(crate) fn new(
-        level: Level,
-        weight: Weight<'_>,
-        algorithm: Algorithm,
-        inputs: usize,
-        outputs: usize,
-    ) -> Option<Self> {
-        Some(Self { weights: Weights::new(level, weight, algorithm, inputs, outputs)? })
-    }
-
-    /// The algorithm: the size of the tiles.
-    pub(crate) fn algorithm(&self) -> Algorithm {
-        self.weights.algorithm()
-    }
-
-    /// The bytes of the weights.
-    pub(crate) fn bytes(&self) -> usize {
-        self.weights.bytes()
     }
 
     /// Applies the convolution that `windows` are those of, to so many images, into pixels that are `stride` apart.
@@ -103,7 +70,7 @@ impl Winograd {
     ) where
         Tiles: Transform<M, N>,
     {
-        let [inputs, outputs] = [self.weights.inputs(), self.weights.outputs()];
+        let [inputs, outputs] = [self.inputs(), self.outputs()];
         let (output, size) = (windows.output, windows.output.map(|size| size.div_ceil(M)));
         let (pixels, tiles) = (batch * output[0] * output[1], batch * size[0] * size[1]);
         if tiles == 0 {
@@ -114,9 +81,9 @@ impl Winograd {
         assert!(stride >= outputs && (pixels - 1) * stride + outputs <= out.len(), "the result does not fit");
         epilogue.check(pixels, outputs);
         let (row, weights) = (N * N * inputs + GAP, N * N * inputs * outputs);
-        let parts = match self.weights.are_kept() {
+        let parts = match self.are_kept() {
             true => tiles.div_ceil(MOST_ROWS),
-            false => parts(tiles, row, weights, outputs / LANES / 2),
+            false => parts(tiles, row, weights, self.panels()),
         };
         let leave = Leave { output, size, epilogue, out: &Shared(out.as_mut_ptr()), stride };
         // Several parts are shared out among threads, a single one is worked on by all.
@@ -136,17 +103,17 @@ impl Winograd {
     ) where
         Tiles: Transform<M, N>,
     {
-        let (channels, level) = (self.weights.inputs(), self.weights.level());
+        let (channels, level) = (self.inputs(), self.level());
         let work = 8 * N * N * tiles.len() * channels;
         // Pieces so small that threads have equally many, nearly, where there is enough to share.
-        let few = if self.weights.are_kept() { MOST_ROWS } else { tiles.len().div_ceil(4 * num_threads()) };
+        let few = if self.are_kept() { MOST_ROWS } else { tiles.len().div_ceil(4 * num_threads()) };
         for_each_piece(transformed, few * stride, work, |piece, to| {
             let first = tiles.start + piece * few;
             let tiles = first..tiles.end.min(first + few);
             dispatch(level, Enter::<M, N> { windows, tiles, channels, to, gap: GAP });
         });
         let rows = Rows { data: transformed, count: tiles.len(), stride };
-        self.weights.multiply::<M, N>(rows, |panel, first, sums| {
+        self.multiply::<M, N>(rows, |panel, first, sums| {
             for (tile, sums) in (tiles.start + first..tiles.end).zip(sums.chunks_exact(N * N * panel.width)) {
                 leave.tile::<M, N>(level, tile, panel, sums, || Self::direct::<M, N>(panel, &pixels(windows, tile)));
             }

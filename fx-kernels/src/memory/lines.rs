@@ -31,7 +31,8 @@ unsafe impl Sync for Lines {}
 
 /// The bytes that share a mapping with others.
 const SHARED: usize = 64 << 10;
-/// The bytes of a mapping that is shared.
+/// The bytes of a mapping that is shared: what does not fit at its end is left empty there, and all of it stays as long as
+/// one weight in it does.
 const TOGETHER: usize = 32 << 20;
 
 /// The mapping that weights share which come next, and how many of its bytes are taken.

@@ -40,7 +40,7 @@ impl Logs {
 
     /// The number at a place.
     fn at(&self, place: usize) -> f64 {
-        dispatch!(self.x.dtype(), T => self.x.as_slice::<T>().map_or(f64::NAN, |numbers| cast(numbers[place])))
+        dispatch!(self.x.dtype(), T => cast(self.x.strided::<T>()[place]))
     }
 
     fn positions(&self) -> std::ops::Range<usize> {

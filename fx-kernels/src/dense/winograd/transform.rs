@@ -86,6 +86,9 @@ impl Transform<4, 6> for Tiles {
     }
 }
 
+/// The taps of a window.
+pub(super) const TAPS: usize = 9;
+
 /// Transforms taps.
 pub(super) struct Taps<'a, 'b, const M: usize, const N: usize> {
     /// Nine rows for each input, with so many columns.
@@ -106,7 +109,7 @@ where
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn run<V: Vector<Elem = f32>>(self) {
         let Taps { taps, width, places } = self;
-        let len = taps.len() / 9;
+        let len = taps.len() / TAPS;
         assert!(places.len() == N * N && width.is_multiple_of(V::LANES) && len.is_multiple_of(width));
         let mut to = [[std::ptr::null_mut(); N]; N];
         for i in 0..N * N {

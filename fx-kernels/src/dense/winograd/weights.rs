@@ -13,21 +13,19 @@ use super::super::panels::{Matrices, Panel, Panels, tile_size};
 use super::super::product::SMALL_PANELS;
 use super::super::tile::{Aside, MOST_ROWS, Stack, Tile, UNROLL, tiles};
 use super::super::weight::Weight;
-use super::transform::{Taps, Tiles, Transform};
+use super::transform::{TAPS, Taps, Tiles, Transform};
 use crate::memory::{LINE, scratch};
 use crate::simd::{Level, dispatch};
 use crate::threads::{for_each, num_threads};
 
-/// The taps of a window.
-pub(super) const TAPS: usize = 9;
 /// The most inputs whose taps are transformed at a time: they stay in the second-level cache with what comes out.
 const DEPTH: usize = 128;
 /// Taps that are not larger do not overflow as they are transformed.
 const LARGEST: f32 = f32::MAX / 16.0;
 
-/// The weights.
+/// A convolution's weights for the algorithm.
 #[derive(Debug)]
-pub(super) struct Weights {
+pub(crate) struct Winograd {
     /// Nine rows for each input, with a column for each output.
     taps: Panels,
     /// For each place of a tile a matrix with a row for each input, if they stay in the cache.
@@ -63,15 +61,15 @@ impl Rows<'_> {
     }
 }
 
-impl Weights {
-    /// Whether transformed weights for tiles with so many places a side are kept: they stay in the cache beside all else.
-    pub(super) fn keeps(side: usize, inputs: usize, outputs: usize) -> bool {
-        side * side * inputs * outputs <= SMALL_PANELS
+impl Winograd {
+    /// Whether so many transformed weights are kept: they stay in the cache beside all else.
+    pub(crate) fn keeps(weights: usize) -> bool {
+        weights <= SMALL_PANELS
     }
 
     /// Packs a weight in PyTorch's layout, outputs, inputs, 3, 3, for an algorithm. None if that is not Winograd's, or the
     /// weight is not finite or so large that the transform could overflow.
-    pub(super) fn new(
+    pub(crate) fn new(
         level: Level,
         weight: Weight<'_>,
         algorithm: Algorithm,
@@ -91,7 +89,7 @@ impl Weights {
         if !(0..taps.count()).all(|index| are_small(taps.panel(0, index).data)) {
             return None;
         }
-        let kept = Self::keeps(side, inputs, outputs).then(|| {
+        let kept = Self::keeps(side * side * inputs * outputs).then(|| {
             let width = 2 * taps.lanes();
             Panels::written(level, side * side, inputs, outputs, |first, places| {
                 let Panel { data: taps, width, .. } = taps.panel(0, first / width);
@@ -104,7 +102,8 @@ impl Weights {
         Some(Self { taps, kept, side })
     }
 
-    pub(super) fn algorithm(&self) -> Algorithm {
+    /// The algorithm: the size of the tiles.
+    pub(crate) fn algorithm(&self) -> Algorithm {
         if self.side == 4 { Algorithm::Winograd2 } else { Algorithm::Winograd4 }
     }
 
@@ -120,11 +119,17 @@ impl Weights {
         self.taps.columns()
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// The bytes of the weights.
+    pub(crate) fn bytes(&self) -> usize {
         self.taps.bytes() + self.kept.as_ref().map_or(0, Panels::bytes)
     }
 
-    /// Whether they stay in the cache beside all else.
+    /// The panels that threads share out among them.
+    pub(super) fn panels(&self) -> usize {
+        self.taps.count()
+    }
+
+    /// Whether transformed ones are kept.
     pub(super) fn are_kept(&self) -> bool {
         self.kept.is_some()
     }
@@ -133,7 +138,7 @@ impl Weights {
     /// of the taps: for each tile and place as many as the panel is wide. It is called by several threads.
     ///
     /// # Panics
-    /// If a row has fewer numbers than there are inputs for each place.
+    /// If a row has fewer numbers than there are inputs for each place, or the tiles have another size.
     pub(super) fn multiply<const M: usize, const N: usize>(
         &self,
         rows: Rows<'_>,
@@ -142,6 +147,7 @@ impl Weights {
         Tiles: Transform<M, N>,
     {
         let Rows { data, count, stride } = rows;
+        assert!(N == self.side, "the weights are for tiles of another size");
         assert!(stride >= N * N * self.inputs() && data.len() >= count * stride, "the tiles are too short");
         if let Some(kept) = &self.kept {
             for (first, count) in tiles(count, tile_size(self.level()).0) {
@@ -152,7 +158,7 @@ impl Weights {
         }
         let groups: SmallVec<[_; 4]> =
             tiles(count, tile_size(self.level()).0).map(|(first, count)| rows.group(first, count)).collect();
-        let (panels, work) = (self.taps.count(), 2 * count * N * N * self.inputs() * self.outputs());
+        let (panels, work) = (self.panels(), 2 * count * N * N * self.inputs() * self.outputs());
         // A thread takes neighbours, for it brings in what comes next.
         let sets = panels.min(2 * num_threads());
         for_each(sets, work, |set| {

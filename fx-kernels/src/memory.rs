@@ -2,10 +2,11 @@
 
 mod lines;
 mod mapping;
-
-use std::cell::RefCell;
+mod stack;
 
 pub(crate) use lines::Lines;
+pub use stack::scratch;
+pub(crate) use stack::{Lent, kept, new_key};
 
 /// The bytes of a page of memory, where it has the usual size.
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -28,42 +29,6 @@ pub fn zeroed(len: usize) -> Vec<f32> {
     let mut memory = vec![0.0; len];
     advise(&mut memory);
     memory
-}
-
-thread_local! {
-    /// Memory that nothing uses now, what was used last at the end.
-    static FREE: RefCell<Vec<Lines>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Lends memory for so many numbers, from a line of the cache on. It is the thread's, and lent again: what is in it has no
-/// meaning.
-///
-/// ```
-/// let sum = fx_kernels::memory::scratch(3, |numbers| {
-///     numbers.copy_from_slice(&[1.0, 2.0, 3.0]);
-///     numbers.iter().sum::<f32>()
-/// });
-/// assert_eq!(sum, 6.0);
-/// ```
-///
-/// # Panics
-/// If so many do not fit the address space.
-pub fn scratch<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
-    let mut lines = take(len);
-    let result = f(&mut lines.numbers_mut()[..len]);
-    give_back(lines);
-    result
-}
-
-/// Memory for at least so many numbers that was used before; whoever takes it [gives it back](give_back).
-pub(crate) fn take(len: usize) -> Lines {
-    let lines = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
-    if lines.len() < len { Lines::zeroed(len) } else { lines }
-}
-
-/// Keeps memory for the thread's next use.
-pub(crate) fn give_back(lines: Lines) {
-    FREE.with_borrow_mut(|free| free.push(lines));
 }
 
 /// The numbers in a line of the cache: memory that is to begin with one has so many more.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Kernel, Mask, Sizes, Vector};
 use crate::math::{self, Single};
-use crate::memory::{LINE, Lines, give_back, take};
+use crate::memory::{LINE, Lent};
 use crate::rows::first as first_lanes;
 
 /// The keys that are packed at a time: with their values they stay in the second-level cache.
@@ -68,7 +68,7 @@ impl Kernel for Block<'_> {
             self.rows.len(),
             self.rows.len(),
         ];
-        let (memory, parts) = parts(lens);
+        let (_memory, parts) = parts(lens);
         let last_key = if matches!(self.mask, Mask::Causal) { keys.min(self.rows.end) } else { keys };
         // SAFETY: the operands were checked to hold all rows, and the scratch memory all parts.
         unsafe {
@@ -88,13 +88,12 @@ impl Kernel for Block<'_> {
                 first += KEYS;
             }
         }
-        give_back(memory);
     }
 }
 
 /// Scratch memory, and the parts of these lengths that it has, each from a line of the cache on.
-fn parts(lens: [usize; 7]) -> (Lines, Parts) {
-    let mut memory = take(lens.iter().map(|len| len.next_multiple_of(LINE)).sum());
+fn parts(lens: [usize; 7]) -> (Lent, Parts) {
+    let mut memory = Lent::new(lens.iter().map(|len| len.next_multiple_of(LINE)).sum());
     let mut next = memory.numbers_mut().as_mut_ptr();
     let [keys, values, scores, results, mask, highest, sums] = lens.map(|len| {
         let part = next;
@@ -114,7 +113,7 @@ impl Block<'_> {
         let Sizes { keys, width, values, .. } = self.sizes;
         let wide = keys.next_multiple_of(V::LANES);
         let lens = [0, 0, wide, 0, keys, self.rows.len(), self.rows.len()];
-        let (memory, parts) = parts(lens);
+        let (_memory, parts) = parts(lens);
         for row in self.rows.clone() {
             let end = if matches!(self.mask, Mask::Causal) { keys.min(row + 1) } else { keys };
             let (q, out) = (self.q.0.wrapping_add(row * self.q.1), self.out.wrapping_add(row * self.out_row));
@@ -145,7 +144,6 @@ impl Block<'_> {
                 }
             }
         }
-        give_back(memory);
     }
 
     /// Packs keys into panels: number after number, two vectors of keys each; missing keys are zeros.

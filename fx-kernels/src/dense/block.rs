@@ -7,24 +7,24 @@ use std::ptr::null;
 use super::format::round_to_pairs;
 use super::left::Left;
 use super::tile::MOST_ROWS;
+use crate::memory::kept;
 
 /// Numbers between copied rows, so that they do not collide.
 const GAP: usize = 16;
 
-/// Some rows of a left operand, ready for the tile kernel.
+/// Where the runs of some rows of a left operand begin.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// Which block of which product this is.
-    key: Option<(u64, usize)>,
+    /// Which block of which product this is, and where its rows were copied to.
+    key: Option<((u64, usize), *const f32)>,
     table: Vec<*const f32>,
-    copy: Vec<f32>,
 }
 
 impl Block {
     /// Lends the thread's block; its memory is kept for the next product.
-    pub(crate) fn with(f: impl FnOnce(&mut Block)) {
+    fn with(f: impl FnOnce(&mut Block)) {
         thread_local! {
-            static BLOCK: Cell<Block> = const { Cell::new(Block { key: None, table: Vec::new(), copy: Vec::new() }) };
+            static BLOCK: Cell<Block> = const { Cell::new(Block { key: None, table: Vec::new() }) };
         }
         // Taken out while in use, so that a product within a product gets one of its own.
         let mut block = BLOCK.take();
@@ -32,80 +32,103 @@ impl Block {
         BLOCK.set(block);
     }
 
-    /// Finds where the runs of each tile's rows begin, and returns these places: for each tile, [`MOST_ROWS`] places for
+    /// Finds where the runs of each tile's rows begin, and lends these places: for each tile, [`MOST_ROWS`] places for
     /// each run. Rows that collide in the cache are copied: the first `width` numbers of each run.
     ///
     /// With `pairs`, these are rounded to bf16, two to a word.
     ///
-    /// The left operand must cover the rows (see [`Left::covers`]). Nothing is done if the last call had the same key.
+    /// The left operand must cover the rows (see [`Left::covers`]), and tiles follow each other. What the thread's last call
+    /// with the same key did is not done again.
     pub(crate) fn prepare(
-        &mut self,
         key: (u64, usize),
         left: &Left<'_>,
         tiles: impl ExactSizeIterator<Item = Range<usize>> + Clone,
         width: usize,
         pairs: bool,
-    ) -> &[*const f32] {
-        let pitch = left.runs() * MOST_ROWS;
-        let len = tiles.len() * pitch;
-        if self.key == Some(key) {
-            return &self.table[..len];
-        }
-        self.key = Some(key);
-        self.table.resize(self.table.len().max(len), null());
-        match left {
-            Left::Windows(windows) if (pairs || left.collides()) && left.runs() > 1 => {
-                let (mut first, mut last) = (usize::MAX, 0);
-                tiles.clone().for_each(|rows| (first, last) = (first.min(rows.start), last.max(rows.end)));
-                let pixels = windows.pixels(first..last);
-                let words = if pairs { width / 2 } else { width };
-                let distance = words + GAP;
-                self.copy.resize(self.copy.len().max(pixels.len() * distance), 0.0);
-                for (pixel, to) in pixels.clone().zip(self.copy.chunks_exact_mut(distance)) {
-                    take(&mut to[..words], &windows.data[pixel * windows.pixel..][..width]);
-                }
-                let base = self.copy.as_ptr().wrapping_sub(pixels.start * distance);
-                tiles
-                    .zip(self.table.chunks_exact_mut(pitch))
-                    .for_each(|(rows, table)| windows.fill(rows, base, distance, table));
+        f: impl FnOnce(&[*const f32]),
+    ) {
+        let words = if pairs { width / 2 } else { width };
+        let distance = words + GAP;
+        let all = || tiles.clone().reduce(|all, rows| all.start..rows.end).unwrap_or(0..0);
+        Self::with(|block| match left {
+            _ if !pairs && !left.collides() => {
+                f(block.places((key, null()), left, tiles.clone(), |rows, table| left.fill(rows, table)));
+            }
+            Left::Windows(windows) if left.runs() > 1 => {
+                let pixels = windows.pixels(all());
+                let write = |copy: &mut [f32]| {
+                    for (pixel, to) in pixels.clone().zip(copy.chunks_exact_mut(distance)) {
+                        take(&mut to[..words], &windows.data[pixel * windows.pixel..][..width]);
+                    }
+                };
+                kept(key, pixels.len() * distance, write, |copy| {
+                    let base = copy.as_ptr().wrapping_sub(pixels.start * distance);
+                    let fill = |rows: Range<usize>, table: &mut [_]| windows.fill(rows, base, distance, table);
+                    f(block.places((key, base), left, tiles.clone(), fill));
+                });
             }
             _ => {
-                tiles.clone().zip(self.table.chunks_exact_mut(pitch)).for_each(|(rows, table)| left.fill(rows, table));
-                if pairs || left.collides() {
-                    self.copy_rows(tiles, width, pairs);
-                }
+                let all = all();
+                let write = |copy: &mut [f32]| {
+                    let mut copies = copy.chunks_exact_mut(distance);
+                    for rows in tiles.clone() {
+                        let mut places = [null(); MOST_ROWS];
+                        left.fill(rows.clone(), &mut places);
+                        for (place, copy) in places[..rows.len()].iter().zip(&mut copies) {
+                            // SAFETY: the left operand covers the row.
+                            take(&mut copy[..words], unsafe { std::slice::from_raw_parts(*place, width) });
+                        }
+                    }
+                };
+                kept(key, all.len() * distance, write, |copy| {
+                    let fill = |rows: Range<usize>, table: &mut [*const f32]| {
+                        let copies = copy[(rows.start - all.start) * distance..].chunks_exact(distance);
+                        table.iter_mut().zip(copies).for_each(|(place, copy)| *place = copy.as_ptr());
+                    };
+                    f(block.places((key, copy.as_ptr()), left, tiles.clone(), fill));
+                });
             }
-        }
-        &self.table[..len]
+        });
     }
 
     /// As [`prepare`](Self::prepare), for tiles that are used once: nothing is copied.
-    pub(crate) fn places(
-        &mut self,
+    pub(crate) fn once(
         left: &Left<'_>,
         tiles: impl ExactSizeIterator<Item = Range<usize>>,
-    ) -> &[*const f32] {
-        let pitch = left.runs() * MOST_ROWS;
-        let len = tiles.len() * pitch;
-        self.key = None;
-        self.table.resize(self.table.len().max(len), null());
-        tiles.zip(self.table.chunks_exact_mut(pitch)).for_each(|(rows, table)| left.fill(rows, table));
-        &self.table[..len]
+        f: impl FnOnce(&[*const f32]),
+    ) {
+        Self::with(|block| {
+            block.key = None;
+            f(block.fill(left.runs(), tiles, |rows, table| left.fill(rows, table)));
+        });
     }
 
-    /// Copies rows of one run, and points to the copies.
-    fn copy_rows(&mut self, tiles: impl ExactSizeIterator<Item = Range<usize>>, width: usize, pairs: bool) {
-        let words = if pairs { width / 2 } else { width };
-        let distance = words + GAP;
-        self.copy.resize(self.copy.len().max(tiles.len() * MOST_ROWS * distance), 0.0);
-        let mut copies = self.copy.chunks_exact_mut(distance);
-        for (rows, table) in tiles.zip(self.table.chunks_exact_mut(MOST_ROWS)) {
-            for (place, copy) in table[..rows.len()].iter_mut().zip(&mut copies) {
-                // SAFETY: the left operand covers the row.
-                take(&mut copy[..words], unsafe { std::slice::from_raw_parts(*place, width) });
-                *place = copy.as_ptr();
-            }
+    /// The places that `fill` finds for each tile, unless they are those of the last call with the same key.
+    fn places(
+        &mut self,
+        key: ((u64, usize), *const f32),
+        left: &Left<'_>,
+        tiles: impl ExactSizeIterator<Item = Range<usize>>,
+        fill: impl FnMut(Range<usize>, &mut [*const f32]),
+    ) -> &[*const f32] {
+        if self.key == Some(key) {
+            return &self.table[..tiles.len() * left.runs() * MOST_ROWS];
         }
+        self.key = Some(key);
+        self.fill(left.runs(), tiles, fill)
+    }
+
+    fn fill(
+        &mut self,
+        runs: usize,
+        tiles: impl ExactSizeIterator<Item = Range<usize>>,
+        mut fill: impl FnMut(Range<usize>, &mut [*const f32]),
+    ) -> &[*const f32] {
+        let pitch = runs * MOST_ROWS;
+        let len = tiles.len() * pitch;
+        self.table.resize(self.table.len().max(len), null());
+        tiles.zip(self.table.chunks_exact_mut(pitch)).for_each(|(rows, table)| fill(rows, table));
+        &self.table[..len]
     }
 }
 

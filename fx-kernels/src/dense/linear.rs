@@ -83,9 +83,13 @@ impl PackedLinear {
         Self { algorithm, ..Self::by(Level::detect(), right, format, Panels::new) }
     }
 
-    /// As [`from_matrix`](Self::from_matrix), for instructions of the given level, in memory that was used before, if there
-    /// is enough of it.
-    pub(crate) fn within(level: Level, right: Matrix<'_, f32>, format: Format, memory: Lines) -> Self {
+    /// As [`from_matrix`](Self::from_matrix), for instructions of the given level, in memory that is given for so many numbers.
+    pub(crate) fn within(
+        memory: impl FnOnce(usize) -> Lines,
+        level: Level,
+        right: Matrix<'_, f32>,
+        format: Format,
+    ) -> Self {
         Self::by(level, right, format, |format, matrices| Panels::within(memory, format, matrices))
     }
 
@@ -101,11 +105,6 @@ impl PackedLinear {
         let weight = Weight::Numbers(data);
         let matrix = Matrices { weight, groups: 1, distance: 0, rows: &rows, columns: right.width(), step: column };
         Self { panels: pack((level, packing), &matrix), algorithm: Algorithm::Direct }
-    }
-
-    /// The memory, for others.
-    pub(crate) fn into_memory(self) -> Lines {
-        self.panels.into_memory()
     }
 
     /// The numbers in a row of the input.

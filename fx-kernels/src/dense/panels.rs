@@ -55,19 +55,14 @@ impl Panels {
     /// # Panics
     /// If an element lies outside their data.
     pub(crate) fn new(format: (Level, Packing), matrices: &Matrices<'_>) -> Self {
-        Self::packed(Lines::together, format, matrices)
-    }
-
-    /// As [`new`](Self::new), in memory that was used before, if there is enough of it.
-    ///
-    /// # Panics
-    /// As [`new`](Self::new).
-    pub(crate) fn within(lines: Lines, format: (Level, Packing), matrices: &Matrices<'_>) -> Self {
-        Self::packed(|len| if lines.len() < len { Lines::zeroed(len) } else { lines }, format, matrices)
+        Self::within(Lines::together, format, matrices)
     }
 
     /// As [`new`](Self::new), in memory for so many words.
-    fn packed(
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub(crate) fn within(
         memory: impl FnOnce(usize) -> Lines,
         (level, packing): (Level, Packing),
         matrices: &Matrices<'_>,
@@ -134,11 +129,6 @@ impl Panels {
         });
         panels.lines = lines;
         panels
-    }
-
-    /// The memory, for others.
-    pub(crate) fn into_memory(self) -> Lines {
-        self.lines
     }
 
     /// The level whose vectors set the width.

@@ -7,7 +7,6 @@
 
 use std::ops::Range;
 use std::ptr::null;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::SmallVec;
 
@@ -20,7 +19,7 @@ use super::panels::{Panel, Panels, tile_size};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile};
 use crate::elementwise::run_rows;
-use crate::memory::LINE;
+use crate::memory::{LINE, new_key};
 use crate::threads::{Shared, for_each};
 
 /// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
@@ -132,7 +131,6 @@ impl Product<'_> {
     }
 
     fn split(&self, range: Range<usize>) -> Split {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let panels = self.panels;
         let runs = self.left.runs();
         let run = panels.steps() / runs;
@@ -165,7 +163,7 @@ impl Product<'_> {
         let parts = runs == 1 && tiles > 1;
         let ahead =
             if parts { (BLOCK / (block * left * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
-        Split { id: NEXT.fetch_add(1, Ordering::Relaxed), tiles, blocks, range, sets, run, steps, ahead }
+        Split { id: new_key(), tiles, blocks, range, sets, run, steps, ahead }
     }
 
     /// The numbers in a run of the left operand, for all groups together.
@@ -185,10 +183,9 @@ impl Product<'_> {
         let (least, more) = (self.rows / split.tiles, self.rows % split.tiles);
         let start = |tile: usize| tile * least + tile.min(more);
         let rows = |tile: usize| start(tile)..start(tile + 1);
-        Block::with(|memory| {
-            let pairs = panels.packing() == Packing::Pairs;
-            let tiles_rows = tiles.clone().map(rows);
-            let table = memory.prepare((split.id, block), &self.left, tiles_rows, self.width(split.run), pairs);
+        let (key, width) = ((split.id, block), self.width(split.run));
+        let pairs = panels.packing() == Packing::Pairs;
+        Block::prepare(key, &self.left, tiles.clone().map(rows), width, pairs, |table| {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
             if split.steps.count == 1 && panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
                 // The panels stay in the cache: row after row is read and written once, and nothing is brought in.

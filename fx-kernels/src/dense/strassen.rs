@@ -16,7 +16,6 @@ mod tests;
 
 use std::ops::Range;
 use std::ptr::null;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::rows::Rows;
 use super::algorithm::doubt;
@@ -27,7 +26,7 @@ use super::panels::{Panels, tile_size};
 use super::product::{DEPTH, Product, far};
 use super::tile::{Aside, MOST_ROWS, Tile, tiles};
 use crate::elementwise::run_rows;
-use crate::memory::scratch;
+use crate::memory::{new_key, scratch};
 use crate::simd::{Kernel, Vector, dispatch};
 use crate::threads::{Shared, for_each, num_threads};
 
@@ -74,7 +73,6 @@ impl Strassen<'_> {
     /// The result and the operands must hold all rows and columns. The inner dimension must be even, and there must be two full
     /// panels and rows for tiles of three pairs.
     pub(super) unsafe fn run(&self, out: &Shared<f32>, stride: usize) {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let Product { rows, panels, .. } = *self.product;
         let (half, columns) = (panels.steps() / 2, panels.columns());
         let (pairs, blocks) = (columns / (4 * panels.lanes()), rows.div_ceil(BLOCK));
@@ -82,7 +80,7 @@ impl Strassen<'_> {
         // The longer sets come first, so that threads are done together.
         let (sets, threads) = (TASKS.min(pairs), num_threads());
         let start = |set: usize| set * (pairs / sets) + set.min(pairs % sets);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = new_key();
         for_each(blocks * sets, 4 * rows * half * columns, |task| {
             let (block, set) = (task / sets, task % sets);
             // If all threads are as fast, this is what comes next for this one.

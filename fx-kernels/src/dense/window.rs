@@ -63,8 +63,7 @@ impl Sliding<'_> {
             let rows = index * block..rows.min((index + 1) * block);
             let tiles = rows.len().div_ceil(TILE_ROWS);
             let tiles = (0..tiles).map(|i| rows.start + i * TILE_ROWS..rows.end.min(rows.start + (i + 1) * TILE_ROWS));
-            Block::with(|memory| {
-                let table = memory.places(&self.left, tiles.clone());
+            Block::once(&self.left, tiles.clone(), |table| {
                 for (rows, table) in tiles.zip(table.chunks_exact(self.left.runs() * MOST_ROWS)) {
                     let place = out.at(rows.start * stride);
                     // SAFETY: the table points to windows that the images cover (seen above), and so do the operands

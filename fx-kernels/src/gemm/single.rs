@@ -3,7 +3,7 @@
 use super::{Matrix, sealed};
 use crate::copy;
 use crate::dense::{Epilogue, Format, PackedLinear};
-use crate::memory::{give_back, scratch, take};
+use crate::memory::{Lent, scratch};
 use crate::simd::Level;
 
 impl sealed::Sealed for f32 {
@@ -12,7 +12,10 @@ impl sealed::Sealed for f32 {
         // The columns of a large `b`, a weight of a linear layer, are read as they are: this is `b^T a^T`.
         let swapped = b.row_stride == 1 && m < n;
         let (left, right) = if swapped { (b.t(), a.t()) } else { (a, b) };
-        let packed = PackedLinear::within(level, right, Format::F32, take(0));
+        let mut memory = None;
+        // SAFETY: the packed operand is dropped before the memory, for it was made after it.
+        let lend = |len: usize| unsafe { memory.insert(Lent::new(len)).lines() };
+        let packed = PackedLinear::within(lend, level, right, Format::F32);
         let epilogue = Epilogue { accumulate, ..Epilogue::default() };
         let copied = if left.col_stride == 1 { 0 } else { left.rows * left.cols };
         scratch(copied + if swapped { m * n } else { 0 }, |memory| {
@@ -38,6 +41,5 @@ impl sealed::Sealed for f32 {
             packed.run(result, m, data, distance, n, &epilogue);
             copy::copy(c, &[stride, 1], result, &[1, m], &[m, n]);
         });
-        give_back(packed.into_memory());
     }
 }

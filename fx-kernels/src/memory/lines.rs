@@ -20,8 +20,18 @@ pub(crate) struct Lines {
     start: NonNull<Line>,
     /// The lines.
     count: usize,
-    /// What they are in, if they were not allocated.
-    mapping: Option<Arc<Mapping>>,
+    owner: Owner,
+}
+
+/// What lines are in.
+enum Owner {
+    /// Memory that was allocated for them.
+    Allocated,
+    Mapped {
+        _mapping: Arc<Mapping>,
+    },
+    /// Memory that is given back by somebody else.
+    Elsewhere,
 }
 
 // SAFETY: it owns its lines as a vector does.
@@ -47,10 +57,9 @@ impl Lines {
         let count = numbers.div_ceil(LINE);
         let layout = layout(count);
         if layout.size() >= LARGE
-            && let Some(mapping) = Mapping::new(layout.size())
+            && let Some(lines) = Self::mapped(numbers)
         {
-            mapping.take(0..layout.size());
-            return Self { start: mapping.start().cast(), count, mapping: Some(Arc::new(mapping)) };
+            return lines;
         }
         if count == 0 {
             return Self::default();
@@ -58,7 +67,24 @@ impl Lines {
         // SAFETY: the layout has a size.
         let start = unsafe { alloc_zeroed(layout) };
         let start = NonNull::new(start.cast()).unwrap_or_else(|| handle_alloc_error(layout));
-        Self { start, count, mapping: None }
+        Self { start, count, owner: Owner::Allocated }
+    }
+
+    /// As [`zeroed`](Self::zeroed), in memory that goes back to the system as soon as this is dropped, if it has such.
+    pub(crate) fn mapped(numbers: usize) -> Option<Self> {
+        let count = numbers.div_ceil(LINE);
+        let bytes = layout(count).size();
+        let mapping = Mapping::new(bytes).filter(|_| bytes > 0)?;
+        mapping.take(0..bytes);
+        Some(Self { start: mapping.start().cast(), count, owner: Owner::Mapped { _mapping: Arc::new(mapping) } })
+    }
+
+    /// Lines that others have lent.
+    ///
+    /// # Safety
+    /// They must be there as long as this is, and nobody else may use them.
+    pub(super) unsafe fn elsewhere(start: NonNull<f32>, count: usize) -> Self {
+        Self { start: start.cast(), count, owner: Owner::Elsewhere }
     }
 
     /// As [`zeroed`](Self::zeroed), for what stays as long as others that are made now: together they fill large pages.
@@ -83,7 +109,12 @@ impl Lines {
         mapping.take(taken..taken + bytes);
         // SAFETY: so many bytes of the mapping are left (just seen), and nobody else gets them.
         let start = unsafe { mapping.start().add(taken) }.cast();
-        Self { start, count, mapping: Some(mapping) }
+        Self { start, count, owner: Owner::Mapped { _mapping: mapping } }
+    }
+
+    /// The first number.
+    pub(super) fn start(&self) -> NonNull<f32> {
+        self.start.cast()
     }
 
     /// How many there are.
@@ -110,13 +141,13 @@ fn layout(count: usize) -> Layout {
 
 impl Default for Lines {
     fn default() -> Self {
-        Self { start: NonNull::dangling(), count: 0, mapping: None }
+        Self { start: NonNull::dangling(), count: 0, owner: Owner::Elsewhere }
     }
 }
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        if self.count > 0 && self.mapping.is_none() {
+        if let Owner::Allocated = self.owner {
             // SAFETY: they were allocated so.
             unsafe { dealloc(self.start.as_ptr().cast(), layout(self.count)) };
         }

@@ -1,10 +1,8 @@
 //! A block of rows, in halves, and sums of these.
 
-use std::cell::RefCell;
-
 use super::PRODUCTS;
 use crate::dense::left::Left;
-use crate::memory::Lines;
+use crate::memory::kept;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// The sums of quarters, of which there are four; the quarters themselves come after them, where they are copied.
@@ -29,14 +27,6 @@ pub(super) struct Rows<'a> {
     numbers: &'a [f32],
 }
 
-/// What a thread keeps of the rows that it works on.
-#[derive(Default)]
-struct Kept {
-    /// Which block of which product they are.
-    key: Option<(u64, usize)>,
-    lines: Lines,
-}
-
 impl<'a> Rows<'a> {
     /// Lends so many rows, of twice the length `half`, with the sums that the thread kept if its last rows had the same key.
     pub(super) fn with(
@@ -47,25 +37,15 @@ impl<'a> Rows<'a> {
         half: usize,
         f: impl FnOnce(&Rows<'_>),
     ) {
-        thread_local! {
-            static KEPT: RefCell<Kept> = RefCell::default();
-        }
-        // Taken out while in use, so that a product within a product gets memory of its own.
-        let mut kept = KEPT.take();
         let copied = Left::Rows { data, stride }.collides();
         let (pairs, distance) = (count.div_ceil(2), Self::distance(half, copied));
-        if kept.key != Some(key) {
-            kept.key = Some(key);
-            if kept.lines.len() < pairs * distance {
-                kept.lines = Lines::zeroed(pairs * distance);
-            }
+        let write = |numbers: &mut [f32]| {
             let row = |row: usize| if row < count { &data[row * stride..][..2 * half] } else { &[] };
-            for (pair, to) in kept.lines.numbers_mut().chunks_exact_mut(distance).take(pairs).enumerate() {
+            for (pair, to) in numbers.chunks_exact_mut(distance).enumerate() {
                 dispatch(level, Sums { rows: [row(pair), row(pairs + pair)], to });
             }
-        }
-        f(&Rows { data, stride, count, half, copied, numbers: kept.lines.numbers() });
-        KEPT.set(kept);
+        };
+        kept(key, pairs * distance, write, |numbers| f(&Rows { data, stride, count, half, copied, numbers }));
     }
 
     /// How many numbers [`Sums`] writes for a pair of rows.

@@ -78,27 +78,32 @@ impl Panels {
         for_each_piece(packed, group, 16 * len, |index, packed| {
             for_each_piece(packed, steps * 2 * lanes, 16 * group, |panel, packed| {
                 let (first, width) = (panel * 2 * lanes, panels.width(panel));
-                let own = width.min(columns - first);
-                let fill = |data: &[f32], packed: &mut [f32]| {
-                    let source = Source { data, step, columns: own };
-                    if own < width {
+                let own = first..columns.min(first + width);
+                let fill = |packed: &mut [f32]| {
+                    if own.len() < width {
                         packed.fill(0.0);
                     }
-                    if step == 1 {
-                        source.copy(rows, packed, width);
-                    } else if in_order && !rows.is_empty() {
-                        source.transpose(rows[0]..rows[0] + rows.len(), packed, width);
-                    } else {
-                        source.gather(rows, packed, width);
+                    for some in matrices.weight.few(own.clone(), step) {
+                        let place = some.start - first..some.end - first;
+                        matrices.with_columns(index, some, |data| {
+                            let source = Source { data, step, place };
+                            if step == 1 {
+                                source.copy(rows, packed, width);
+                            } else if in_order && !rows.is_empty() {
+                                source.transpose(rows[0]..rows[0] + rows.len(), packed, width);
+                            } else {
+                                source.gather(rows, packed, width);
+                            }
+                        });
                     }
                 };
-                matrices.with_columns(index, first..first + own, |data| match packing {
-                    Packing::Single => fill(data, packed),
+                match packing {
+                    Packing::Single => fill(packed),
                     _ => scratch(rows.len() * width, |numbers| {
-                        fill(data, numbers);
+                        fill(numbers);
                         packing.pack(numbers, packed, width, lanes);
                     }),
-                });
+                }
             });
         });
         panels.lines = lines;
@@ -211,30 +216,34 @@ impl Matrices<'_> {
 /// As many rows of a panel as the first-level cache has room for.
 const BLOCK: usize = 64;
 
-/// The columns of a panel in the matrix: element `(k, j)` is `data[rows[k] + j * step]`.
-pub(crate) struct Source<'a> {
-    pub(crate) data: &'a [f32],
-    pub(crate) step: usize,
-    pub(crate) columns: usize,
+/// Some columns of a panel in the matrix: element `(k, j)` is `data[rows[k] + j * step]`.
+struct Source<'a> {
+    data: &'a [f32],
+    step: usize,
+    /// The columns' place in the panel.
+    place: Range<usize>,
 }
 
 impl Source<'_> {
     /// Where the columns are neighbours.
     fn copy(&self, rows: &[usize], panel: &mut [f32], width: usize) {
         for (packed, row) in panel.chunks_exact_mut(width).zip(rows) {
-            packed[..self.columns].copy_from_slice(&self.data[*row..row + self.columns]);
+            packed[self.place.clone()].copy_from_slice(&self.data[*row..row + self.place.len()]);
         }
     }
 
     /// Where the rows are neighbours: squares of four by four, which become vectors.
-    pub(crate) fn transpose(&self, rows: Range<usize>, panel: &mut [f32], width: usize) {
+    fn transpose(&self, rows: Range<usize>, panel: &mut [f32], width: usize) {
         const SIDE: usize = 4;
+        let columns = self.place.len();
         for (packed, first) in panel.chunks_mut(BLOCK * width).zip(rows.clone().step_by(BLOCK)) {
             let column = |j: usize| &self.data[first + j * self.step..][..BLOCK.min(rows.end - first)];
-            for first in (0..self.columns).step_by(SIDE) {
-                if first + SIDE > self.columns {
-                    for j in first..self.columns {
-                        packed.chunks_exact_mut(width).zip(column(j)).for_each(|(packed, x)| packed[j] = *x);
+            for first in (0..columns).step_by(SIDE) {
+                let place = self.place.start + first;
+                if first + SIDE > columns {
+                    for j in 0..columns - first {
+                        let column = column(first + j);
+                        packed.chunks_exact_mut(width).zip(column).for_each(|(packed, x)| packed[place + j] = *x);
                     }
                     continue;
                 }
@@ -243,11 +252,11 @@ impl Source<'_> {
                 let mut lines = packed.chunks_exact_mut(SIDE * width);
                 for ((((lines, a), b), c), d) in (&mut lines).zip(a).zip(b).zip(c).zip(d) {
                     for k in 0..SIDE {
-                        lines[k * width + first..][..SIDE].copy_from_slice(&[a[k], b[k], c[k], d[k]]);
+                        lines[k * width + place..][..SIDE].copy_from_slice(&[a[k], b[k], c[k], d[k]]);
                     }
                 }
                 for (k, line) in lines.into_remainder().chunks_exact_mut(width).enumerate() {
-                    line[first..first + SIDE].copy_from_slice(&rest.map(|column| column[k]));
+                    line[place..place + SIDE].copy_from_slice(&rest.map(|column| column[k]));
                 }
             }
         }
@@ -256,10 +265,10 @@ impl Source<'_> {
     /// Where neither are.
     fn gather(&self, rows: &[usize], panel: &mut [f32], width: usize) {
         for (packed, rows) in panel.chunks_mut(BLOCK * width).zip(rows.chunks(BLOCK)) {
-            for j in 0..self.columns {
+            for (j, place) in self.place.clone().enumerate() {
                 let column = &self.data[(j * self.step).min(self.data.len())..];
                 for (packed, row) in packed.chunks_exact_mut(width).zip(rows) {
-                    packed[j] = column[*row];
+                    packed[place] = column[*row];
                 }
             }
         }

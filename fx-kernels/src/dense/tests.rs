@@ -543,3 +543,26 @@ fn weights_that_are_read() {
         assert!(both[0] == both[1], "{format:?} {} by {len}", shape.outputs);
     }
 }
+
+/// Rows so long that few are read at a time, in numbers that fill panels or do not.
+#[test]
+fn long_rows_are_read_in_parts() {
+    for (outputs, inputs) in [(70, 20_000), (32, 9001), (5, 140_000)] {
+        let (x, w) = (numbers(inputs, 1), numbers(outputs * inputs, 2));
+        let most = std::sync::atomic::AtomicUsize::new(0);
+        let read = |rows: Range<usize>, to: &mut [f32]| {
+            most.fetch_max(rows.len(), std::sync::atomic::Ordering::Relaxed);
+            to.copy_from_slice(&w[rows.start * inputs..rows.end * inputs]);
+        };
+        for format in [Format::F32, Format::Bf16] {
+            let both = [Weight::Numbers(&w), Weight::Rows(&read)].map(|weight| {
+                let layer = PackedLinear::with(weight, outputs, inputs, Algorithm::Direct, format);
+                let mut out = vec![0.0; outputs];
+                layer.run(&mut out, outputs, &x, inputs, 1, &Epilogue::default());
+                out
+            });
+            assert!(both[0] == both[1], "{format:?} {outputs} by {inputs}");
+        }
+        assert!(most.into_inner() < 24, "{outputs} by {inputs}");
+    }
+}

@@ -40,12 +40,21 @@ impl Weight<'_> {
         }
     }
 
+    /// Parts of some rows of so many numbers each that take little memory at a time.
+    pub(crate) fn few(&self, rows: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        /// The numbers of a part, and its fewest rows: as many fill half a line of a panel.
+        const NUMBERS: usize = 128 * 1024;
+        const FEWEST: usize = 8;
+        let most = match self {
+            Self::Numbers(_) => rows.len(),
+            Self::Rows(_) => (NUMBERS / len.max(1) + 1).next_multiple_of(FEWEST),
+        };
+        rows.clone().step_by(most.max(1)).map(move |first| first..rows.end.min(first + most))
+    }
+
     /// Whether all numbers of so many rows are such.
     pub(crate) fn all(&self, rows: usize, len: usize, is_such: impl Fn(f32) -> bool) -> bool {
-        const ROWS: usize = 32;
-        (0..rows).step_by(ROWS).all(|first| {
-            self.with_rows(first..rows.min(first + ROWS), len, |numbers| numbers.iter().all(|x| is_such(*x)))
-        })
+        self.few(0..rows, len).all(|rows| self.with_rows(rows, len, |numbers| numbers.iter().all(|x| is_such(*x))))
     }
 }
 

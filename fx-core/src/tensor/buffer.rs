@@ -88,16 +88,21 @@ pub(super) const LINE: usize = 64;
 const LEAST: usize = 4096;
 
 impl<T: Clone + 'static> Buffer<T> {
-    /// `len` elements that `write` writes, all of them, and where they begin: many do with a line of the cache, for vectors
+    /// `len` elements that are to be written, all of them, and where they begin: many do with a line of the cache, for vectors
     /// that straddle two lines take twice as long. What they are before is `zero`, or what others left there.
-    pub(crate) fn written(len: usize, zero: T, write: impl FnOnce(&mut [T])) -> (Self, usize) {
+    #[inline(never)]
+    pub(crate) fn unwritten(len: usize, zero: T) -> (Self, usize) {
         let lent = len >= LEAST;
         let room = if lent { len + LINE / size_of::<T>() } else { len };
         let used = if lent { FREE.with_borrow_mut(|free| take(free, room, &zero)) } else { None };
-        let mut elements = used.unwrap_or_else(|| vec![zero; room]);
+        let elements = used.unwrap_or_else(|| vec![zero; room]);
         let first = if lent { elements.as_ptr().align_offset(LINE).min(room - len) } else { 0 };
-        write(&mut elements[first..first + len]);
         (Self { elements, form: Mutex::default(), lent }, first)
+    }
+
+    /// The elements for writing.
+    pub(crate) fn elements_mut(&mut self) -> &mut [T] {
+        &mut self.elements
     }
 }
 
@@ -137,7 +142,8 @@ mod tests {
     #[test]
     fn the_memory_of_results_is_used_again() {
         let make = |len: usize, number: f32| {
-            let (buffer, first) = Buffer::written(len, 0.0, |out| out.fill(number));
+            let (mut buffer, first) = Buffer::unwritten(len, 0.0);
+            buffer.elements_mut()[first..first + len].fill(number);
             assert!(len < LEAST || buffer[first..].as_ptr().addr().is_multiple_of(LINE));
             assert_eq!(buffer[first..first + len], vec![number; len]);
             buffer

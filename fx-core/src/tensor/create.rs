@@ -30,7 +30,15 @@ impl Tensor {
 
     /// A tensor of `shape` whose elements `write` writes, all of them; what they are before is of no meaning.
     pub(crate) fn written<T: Element>(shape: &[usize], write: impl FnOnce(&mut [T])) -> Self {
-        let (buffer, offset) = Buffer::written(shape.iter().product(), T::from_i64(0), write);
+        let len = shape.iter().product();
+        let (mut buffer, first) = Buffer::unwritten(len, T::from_i64(0));
+        write(&mut buffer.elements_mut()[first..first + len]);
+        Self::of_buffer(shape, buffer, first)
+    }
+
+    /// Compiled once for all that write.
+    #[inline(never)]
+    fn of_buffer<T: Element>(shape: &[usize], buffer: Buffer<T>, offset: usize) -> Self {
         Self { storage: T::wrap(Arc::new(buffer)), shape: Dims::from_slice(shape), strides: row_major(shape), offset }
     }
 

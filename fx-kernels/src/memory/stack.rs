@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{LINE, Lines};
+use super::{LARGE, LINE, Lines};
 
 thread_local! {
     static STACK: RefCell<Stack> = RefCell::default();
@@ -133,7 +133,8 @@ impl Stack {
             self.kept = None;
             // The one before goes first, so that there are never both.
             self.block = Lines::default();
-            self.block = Lines::mapped(self.most).unwrap_or_else(|| Lines::zeroed(self.most));
+            let len = block_len(self.most);
+            self.block = Lines::mapped(len).unwrap_or_else(|| Lines::zeroed(len));
         }
         self.lent += 1;
         let (start, place) = if self.block.len() - self.taken < room {
@@ -177,6 +178,13 @@ impl Stack {
             self.taken = 0;
         }
     }
+}
+
+/// The numbers of a block with room for so many: whole large pages, if it nearly fills them.
+fn block_len(most: usize) -> usize {
+    let page = LARGE / size_of::<f32>();
+    let len = most.next_multiple_of(page);
+    if most >= len / 4 * 3 { len } else { most }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub fn set_num_threads(threads: usize) {
 
 /// How many threads a kernel may use at most.
 pub fn num_threads() -> usize {
-    let pool = rayon::current_num_threads();
+    let pool = rayon_core::current_num_threads();
     match LIMIT.load(Ordering::Relaxed) {
         0 => pool,
         limit => limit.min(pool),

@@ -113,7 +113,8 @@ impl Contents {
         if place as u64 != data {
             return Err(invalid(format!("{data} bytes of data, of which the header knows {place}")));
         }
-        Ok(Self { entries, metadata: metadata.metadata().clone().unwrap_or_default() })
+        let metadata = metadata.metadata().iter().flatten().map(|(key, text)| (key.clone(), text.clone())).collect();
+        Ok(Self { entries, metadata })
     }
 }
 
@@ -151,6 +152,7 @@ pub fn save_safetensors<'a>(
             return Err(Error::argument(format!("{}: two tensors are named `{name}`", path.display())));
         }
     }
+    let metadata = metadata.map(|texts| texts.into_iter().collect());
     let bytes = safetensors::serialize(named, metadata)
         .map_err(|error| Error::new(ErrorKind::Format, format!("{}: {error}", path.display())))?;
     crate::error::write_file(path, &bytes)

@@ -29,7 +29,7 @@ pub(super) fn together(threads: usize, work: Work<'_>) {
     if caller.alone {
         TEAM.lead(threads, work);
     } else {
-        rayon::scope(|scope| {
+        rayon_core::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|_| work());
             }
@@ -114,7 +114,7 @@ impl Team {
     fn recruit(&'static self, count: usize) {
         let one_more = |helpers: usize| (helpers < count).then_some(helpers + 1);
         while self.helpers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok() {
-            rayon::spawn(|| self.help());
+            rayon_core::spawn(|| self.help());
         }
     }
 

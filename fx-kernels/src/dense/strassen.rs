@@ -25,7 +25,8 @@ use super::left::Left;
 use super::panels::{Panels, tile_size};
 use super::product::{DEPTH, Product, far};
 use super::tile::{Aside, MOST_ROWS, Tile, tiles};
-use crate::elementwise::run_rows;
+use crate::elementwise::{Unary, run_rows};
+use crate::math;
 use crate::memory::{new_key, scratch};
 use crate::simd::{Kernel, Vector, dispatch};
 use crate::threads::{Shared, for_each, num_threads};
@@ -150,7 +151,7 @@ impl Strassen<'_> {
                 if !dispatch(level, leave) {
                     // SAFETY: the operands hold all rows and columns, of which these are no other task's.
                     unsafe { self.direct(rows.clone(), 2 * pair..2 * pair + 2, target) };
-                } else if let Some(function) = epilogue.function() {
+                } else if let Some(function) = epilogue.function().filter(|function| !Leave::applies(*function)) {
                     let to = target.out.at(rows.start * target.stride + column);
                     // SAFETY: the rows and columns are in the result, and no other task has them.
                     unsafe { run_rows(level, function, to, rows.len(), target.stride, 2 * width) };
@@ -232,6 +233,12 @@ struct Leave<'a> {
 }
 
 impl Leave<'_> {
+    /// Whether a function is applied before numbers are written: those that transformers have after large products. Others go
+    /// over the numbers once more.
+    fn applies(function: Unary) -> bool {
+        matches!(function, Unary::Gelu | Unary::GeluTanh)
+    }
+
     /// A vector of the upper row in each of the two panels, and of the lower row.
     #[inline(always)]
     fn numbers<V: Vector<Elem = f32>>(&self, place: usize, [above, below, inverse]: [V; 3]) -> [[V; 2]; 2] {
@@ -242,28 +249,13 @@ impl Leave<'_> {
         let lower = common + at(5);
         [[first + at(1), (common + fourth + at(6)) * above], [lower.mul_add(below, -at(2)), (lower + fourth) * below]]
     }
-}
 
-impl Kernel for Leave<'_> {
-    type Elem = f32;
-    type Output = bool;
-
+    /// Writes the numbers of all rows; what it gives is 0 in all lanes if they were finite.
     #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) -> bool {
+    fn write<V: Vector<Elem = f32>>(&self, function: impl Fn(V) -> V) -> V {
         let pairs = self.left.pairs();
         let width = self.products.len() / PRODUCTS / pairs;
         let mut all = V::zero();
-        if self.epilogue.accumulate {
-            for pair in 0..pairs {
-                let scales = self.left.scales(pair);
-                for column in (0..width).step_by(V::LANES) {
-                    all = doubt(all, &self.numbers(pair * width + column, scales));
-                }
-            }
-            if all.sum() != 0.0 {
-                return false;
-            }
-        }
         for pair in 0..pairs {
             let scales = self.left.scales(pair);
             for column in (0..width).step_by(V::LANES) {
@@ -281,11 +273,40 @@ impl Kernel for Leave<'_> {
                         // whose places for this task are the caller's.
                         let x = self.epilogue.finish(x, row, to, |from| unsafe { V::load_at(from.add(column)) });
                         // SAFETY: as above.
-                        unsafe { x.store_at(to.add(column)) };
+                        unsafe { function(x).store_at(to.add(column)) };
                     }
                 }
             }
         }
+        all
+    }
+}
+
+impl Kernel for Leave<'_> {
+    type Elem = f32;
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) -> bool {
+        let pairs = self.left.pairs();
+        let width = self.products.len() / PRODUCTS / pairs;
+        if self.epilogue.accumulate {
+            let mut all = V::zero();
+            for pair in 0..pairs {
+                let scales = self.left.scales(pair);
+                for column in (0..width).step_by(V::LANES) {
+                    all = doubt(all, &self.numbers(pair * width + column, scales));
+                }
+            }
+            if all.sum() != 0.0 {
+                return false;
+            }
+        }
+        let all = match self.epilogue.function() {
+            Some(Unary::Gelu) => self.write::<V>(math::gelu),
+            Some(Unary::GeluTanh) => self.write::<V>(math::gelu_tanh),
+            _ => self.write::<V>(|x| x),
+        };
         all.sum() == 0.0
     }
 }

@@ -38,12 +38,11 @@ pub enum ErrorKind {
 }
 
 /// What went wrong, where, and what to do about it.
-#[derive(Clone, thiserror::Error)]
-#[error(transparent)]
+#[derive(Clone)]
 pub struct Error(Box<Report>);
 
 /// The content of an [`Error`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Report {
     kind: ErrorKind,
     message: String,
@@ -180,28 +179,29 @@ impl From<std::io::Error> for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(self, f)
     }
 }
 
-impl std::error::Error for Report {}
+impl std::error::Error for Error {}
 
-impl fmt::Display for Report {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.op {
-            Some(op) => write!(f, "{op}({}): {}", self.operands.join(", "), self.message)?,
-            None => f.write_str(&self.message)?,
+        let Report { message, op, operands, node, module, location, help, .. } = &*self.0;
+        match op {
+            Some(op) => write!(f, "{op}({}): {message}", operands.join(", "))?,
+            None => f.write_str(message)?,
         }
-        if let Some(node) = &self.node {
+        if let Some(node) = node {
             write!(f, "\n  while executing {node}")?;
         }
-        if let Some(module) = &self.module {
+        if let Some(module) = module {
             write!(f, "\n  in module {module}")?;
         }
-        if let Some(location) = &self.location {
+        if let Some(location) = location {
             write!(f, "\n  at {location}")?;
         }
-        if let Some(help) = &self.help {
+        if let Some(help) = help {
             write!(f, "\n  help: {help}")?;
         }
         Ok(())

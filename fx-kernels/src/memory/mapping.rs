@@ -2,7 +2,7 @@
 //! the tables that say where each 4096 bytes are, and loading does not wait for each page.
 //!
 //! A system may have to look for a large page, or a host for the memory of its guest. Where that takes longer than as
-//! many bytes in small pages would, small ones are used for a while.
+//! many bytes in small pages would, some small ones are used before another large one is tried.
 
 use std::ptr::NonNull;
 
@@ -10,9 +10,6 @@ use std::ptr::NonNull;
 pub(super) struct Mapping {
     start: NonNull<u8>,
     len: usize,
-    /// Whether large pages are asked for.
-    #[cfg(all(target_os = "linux", not(miri)))]
-    large: bool,
 }
 
 // SAFETY: it owns its bytes as a vector does.
@@ -49,16 +46,37 @@ mod system {
 
     /// What as many bytes in small pages take.
     const SLOW: Duration = Duration::from_micros(1500);
-    /// How long small pages are used then.
-    const PAUSE: Duration = Duration::from_secs(1);
 
-    /// When a large page was slow.
-    static SLOW_AT: Mutex<Option<Instant>> = Mutex::new(None);
-
-    /// Whether large pages were slow a short time ago.
-    fn paused() -> bool {
-        SLOW_AT.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|slow| slow.elapsed() < PAUSE)
+    /// How many pages are small before a large one is tried.
+    struct Small {
+        now: usize,
+        /// After the next slow one.
+        next: usize,
     }
+
+    impl Small {
+        /// After a slow page that comes after a fast one, and the most after many slow ones.
+        const FEWEST: usize = 4;
+        const MOST: usize = 64;
+
+        /// Whether the next page is small.
+        fn is_next(&mut self) -> bool {
+            let is_small = self.now > 0;
+            self.now = self.now.saturating_sub(1);
+            is_small
+        }
+
+        /// Notes how long a large page took.
+        fn note(&mut self, elapsed: Duration) {
+            if elapsed <= SLOW {
+                self.next = Self::FEWEST;
+            } else {
+                (self.now, self.next) = (self.next, Self::MOST.min(2 * self.next));
+            }
+        }
+    }
+
+    static SMALL: Mutex<Small> = Mutex::new(Small { now: 0, next: Small::FEWEST });
 
     impl Mapping {
         /// So many bytes, or None where the system does not give them.
@@ -72,7 +90,6 @@ mod system {
             }
             let before = base.addr().next_multiple_of(LARGE) - base.addr();
             let (start, end) = (base.wrapping_byte_add(before), base.wrapping_byte_add(before + len));
-            let large = !paused();
             // SAFETY: what is given back is no part of the mapping that is kept; the advice changes no numbers, wherever
             // it holds.
             unsafe {
@@ -82,11 +99,9 @@ mod system {
                 if LARGE > before {
                     munmap(end, LARGE - before);
                 }
-                if large {
-                    madvise(start, len, MADV_HUGEPAGE);
-                }
+                madvise(start, len, MADV_HUGEPAGE);
             }
-            Some(Self { start: NonNull::new(start.cast())?, len, large })
+            Some(Self { start: NonNull::new(start.cast())?, len })
         }
 
         /// Takes the large pages of a part that nobody wrote to, unless that takes too long.
@@ -94,23 +109,18 @@ mod system {
             // Of the pages that begin in the part, those that the mapping has whole.
             let end = part.end.next_multiple_of(LARGE).min(self.len / LARGE * LARGE);
             for page in (part.start.next_multiple_of(LARGE)..end).step_by(LARGE) {
-                if !self.large {
-                    break;
-                }
-                let mut rest = page;
-                if !paused() {
-                    let start = Instant::now();
-                    // SAFETY: the page is the mapping's, and still zeros.
-                    unsafe { self.start.add(page).write_volatile(0) };
-                    if start.elapsed() <= SLOW {
-                        continue;
+                let mut small = SMALL.lock().unwrap_or_else(PoisonError::into_inner);
+                // SAFETY: the page is the mapping's, and still zeros, which no advice changes.
+                unsafe {
+                    let page = self.start.add(page);
+                    if small.is_next() {
+                        madvise(page.as_ptr().cast(), LARGE, MADV_NOHUGEPAGE);
+                    } else {
+                        let start = Instant::now();
+                        page.write_volatile(0);
+                        small.note(start.elapsed());
                     }
-                    *SLOW_AT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-                    rest += LARGE;
                 }
-                // SAFETY: the advice changes no numbers.
-                unsafe { madvise(self.start.as_ptr().wrapping_add(rest).cast(), self.len - rest, MADV_NOHUGEPAGE) };
-                break;
             }
         }
     }
@@ -132,4 +142,24 @@ impl Mapping {
 
     /// Nothing.
     pub(super) fn take(&self, _: std::ops::Range<usize>) {}
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+
+    /// Parts that begin and end within large pages, all of which are zeros that can be written.
+    #[test]
+    fn parts_are_taken_once() {
+        let large = super::super::LARGE;
+        let mapping = Mapping::new(5 * large + 12_345).expect("the system gives memory");
+        assert!(mapping.start().as_ptr().addr().is_multiple_of(large) && mapping.len() > 5 * large);
+        for part in [0..100, 100..large + 7, large + 7..4 * large, 4 * large..mapping.len()] {
+            mapping.take(part.clone());
+            // SAFETY: the bytes are the mapping's, and nobody else has them.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(mapping.start().as_ptr().add(part.start), part.len()) };
+            assert!(bytes.iter().all(|byte| *byte == 0));
+            bytes.fill(1);
+        }
+    }
 }

@@ -170,7 +170,8 @@ impl Stack {
         let room = lent.len.next_multiple_of(LINE);
         self.lent -= 1;
         match lent.place {
-            Place::Block(first) if self.lent == 0 || first + room == self.taken => self.taken = first,
+            Place::Block(first) if first + room == self.taken => self.taken = first,
+            // What is given back before what was lent later is free when all is.
             Place::Block(_) => {}
             Place::Aside { .. } => self.aside -= room,
         }

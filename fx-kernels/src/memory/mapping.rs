@@ -109,16 +109,18 @@ mod system {
             // Of the pages that begin in the part, those that the mapping has whole.
             let end = part.end.next_multiple_of(LARGE).min(self.len / LARGE * LARGE);
             for page in (part.start.next_multiple_of(LARGE)..end).step_by(LARGE) {
-                let mut small = SMALL.lock().unwrap_or_else(PoisonError::into_inner);
+                // Not locked while the system looks for a page: other threads take theirs.
+                let small = || SMALL.lock().unwrap_or_else(PoisonError::into_inner);
+                let is_small = small().is_next();
                 // SAFETY: the page is the mapping's, and still zeros, which no advice changes.
                 unsafe {
                     let page = self.start.add(page);
-                    if small.is_next() {
+                    if is_small {
                         madvise(page.as_ptr().cast(), LARGE, MADV_NOHUGEPAGE);
                     } else {
                         let start = Instant::now();
                         page.write_volatile(0);
-                        small.note(start.elapsed());
+                        small().note(start.elapsed());
                     }
                 }
             }
@@ -130,6 +132,19 @@ mod system {
             // SAFETY: the bytes were mapped, and whoever uses them keeps the mapping.
             unsafe { munmap(self.start.as_ptr().cast(), self.len) };
         }
+    }
+
+    #[cfg(test)]
+    #[test]
+    fn small_pages_follow_slow_ones() {
+        let mut small = Small { now: 0, next: Small::FEWEST };
+        let mut after = |elapsed| {
+            small.note(elapsed);
+            std::iter::from_fn(|| small.is_next().then_some(())).count()
+        };
+        assert_eq!(after(Duration::ZERO), 0);
+        assert_eq!([(); 6].map(|()| after(2 * SLOW)), [4, 8, 16, 32, 64, 64]);
+        assert_eq!([Duration::ZERO, 2 * SLOW].map(&mut after), [0, 4]);
     }
 }
 

@@ -80,6 +80,32 @@ fn rows_of_any_size() {
     }
 }
 
+/// A function gives what it gives of the numbers without it, whether they are written before or not, also of some that are not
+/// finite.
+#[test]
+fn functions_are_applied_once() {
+    let (m, n, k) = (41, 140, 64);
+    let (mut x, w, bias) = (numbers(m * k, 1), numbers(n * k, 2), numbers(n, 3));
+    x[3 * k + 5] = f32::INFINITY;
+    for level in Level::available() {
+        let panels = packed(level, &w, [n, k]);
+        let product = |activation| {
+            let epilogue = Epilogue { bias: Some(&bias), activation, ..Epilogue::default() };
+            let (left, mut out) = (Left::Rows { data: &x, stride: k }, vec![0.25; m * n]);
+            run(&mut out, n, &x, k, &Product { left, rows: m, panels: &panels, epilogue: &epilogue });
+            out
+        };
+        for function in [Unary::Gelu, Unary::GeluTanh, Unary::Silu, Unary::Sigmoid] {
+            let mut want = product(None);
+            // SAFETY: the rows are this test's.
+            unsafe { run_rows(level, function, want.as_mut_ptr(), m, n, n) };
+            let got = product(Some(function));
+            let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            assert!(got.iter().zip(&want).all(same), "{level:?} {function:?}");
+        }
+    }
+}
+
 /// What is not finite, or overflows on the way, is as by the definition, and stays in its row and column.
 #[test]
 fn what_is_not_finite() {

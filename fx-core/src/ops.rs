@@ -8,6 +8,7 @@ pub mod fallible;
 mod fast;
 pub mod function;
 pub mod kind;
+mod rank;
 mod read;
 mod shape;
 pub mod table;

@@ -234,10 +234,12 @@ impl Builder<'_> {
         let Lowered { kernel, operands, output, parts } =
             lower(&Site { function, args, kwargs, results: &results, packs: self.packs })?;
         self.work.1 = self.work.1.saturating_sub(kernel.bytes_saved());
-        let (kernel, operands) = self.chained(&kernel, &operands).unwrap_or((kernel, operands));
+        let (mut kernel, mut operands) = (kernel, operands);
+        while let Some(chained) = self.chained(&kernel, &operands) {
+            (kernel, operands) = chained;
+        }
         let registers = operands.iter().map(|wanted| self.laid(id, wanted)).collect();
-        let in_place = operands.iter().position(|wanted| wanted.in_place);
-        let action = Action::Kernel { kernel, operands: registers, in_place, buffer: usize::MAX };
+        let action = Action::Kernel { kernel, operands: registers, in_place: None, buffer: usize::MAX };
         let register = self.step(id, action, Some(output.clone()));
         if parts.is_empty() {
             return Some(Arg::Value(Known::Value(output, register)));
@@ -251,19 +253,22 @@ impl Builder<'_> {
         Some(Arg::Tuple(parts.collect()))
     }
 
-    /// A kernel for a call and for the last step, whose result it reads first and nobody else does. That step is gone then.
+    /// A kernel for a call and for the last step, whose result it reads once and nobody else does. That step is gone then.
     fn chained(&mut self, kernel: &Arc<dyn Kernel>, operands: &[Wanted]) -> Option<(Arc<dyn Kernel>, Operands)> {
-        let (last, [first, rest @ ..]) = (self.steps.last()?, operands) else { return None };
-        let Action::Kernel { kernel: before, operands: read, in_place: None, .. } = &last.action else { return None };
+        let last = self.steps.last()?;
+        let Action::Kernel { kernel: before, operands: read, .. } = &last.action else { return None };
         let layout = last.layout.as_ref()?;
         let alone = self.module.graph().get(last.node)?.users().len() == 1;
-        let reads = |wanted: &Wanted| wanted.register == last.into;
-        if !alone || !reads(first) || rest.iter().any(reads) || !layout.is(&first.layout) {
+        let mut readers = (0..operands.len()).filter(|index| operands[*index].register == last.into);
+        let (index, None) = (readers.next()?, readers.next()) else { return None };
+        if !alone || !layout.is(&operands[index].layout) {
             return None;
         }
-        let kernel = kernel.after(&**before)?;
+        let kernel = kernel.after(&**before, index)?;
         let lies = |register: &usize| Some(Wanted::new(*register, self.steps[*register].layout.clone()?));
-        let operands = read.iter().map(lies).chain(rest.iter().cloned().map(Some)).collect::<Option<_>>()?;
+        let first = operands[..index].iter().cloned().map(Some);
+        let rest = operands[index + 1..].iter().cloned().map(Some);
+        let operands = first.chain(read.iter().map(lies)).chain(rest).collect::<Option<_>>()?;
         // What lies between is neither written to memory nor read.
         let between = layout.bytes();
         self.work = (self.work.0 + last.flops, (self.work.1 + last.bytes).saturating_sub(2 * between));

@@ -3,6 +3,7 @@
 //! A kernel is chosen when shapes are known. What has none runs as the op itself.
 
 mod attention;
+mod concat;
 mod conv;
 mod copy;
 mod norm;
@@ -15,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fx_kernels::dense::{Algorithm, Format};
+use fx_kernels::elementwise::Unary;
 use smallvec::SmallVec;
 
 use super::known::Known;
@@ -28,6 +30,7 @@ use crate::value::Meta;
 
 use conv::Convs;
 pub(super) use copy::Copy;
+use pointwise::Pointwise;
 
 /// The operands of a kernel that are not known before a run; None is what the output already holds.
 pub(super) type Operands<'a> = [Option<&'a [f32]>];
@@ -61,10 +64,25 @@ pub(super) trait Kernel: Send + Sync {
         None
     }
 
-    /// A kernel for this one, whose first operand is what another gives that nobody else reads, and that other one, if
-    /// that is faster. Its operands are the other's and then this one's but the first.
-    fn after(&self, _before: &dyn Kernel) -> Option<Arc<dyn Kernel>> {
+    /// The same with a function of each number of the result, if that is for it to compute.
+    fn followed(&self, _function: Unary) -> Option<Arc<dyn Kernel>> {
         None
+    }
+
+    /// The elementwise ops that it is.
+    fn pointwise(&self) -> Option<&Pointwise> {
+        None
+    }
+
+    /// A kernel for this one and for another that gives one of its operands, which nobody else reads, if that is faster.
+    /// The other's operands take that one's place.
+    fn after(&self, _before: &dyn Kernel, _operand: usize) -> Option<Arc<dyn Kernel>> {
+        None
+    }
+
+    /// Whether the result may be written over an operand, which lies as the result does.
+    fn overwrites(&self, _operand: usize) -> bool {
+        false
     }
 }
 
@@ -100,17 +118,11 @@ impl Lowered {
 pub(super) struct Wanted {
     pub(super) register: usize,
     pub(super) layout: Layout,
-    /// Whether the result may be written over it.
-    pub(super) in_place: bool,
 }
 
 impl Wanted {
     pub(super) fn new(register: usize, layout: Layout) -> Self {
-        Self { register, layout, in_place: false }
-    }
-
-    pub(super) fn in_place(self) -> Self {
-        Self { in_place: true, ..self }
+        Self { register, layout }
     }
 }
 
@@ -121,8 +133,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     }
     let function = site.function;
     let is = |others: &[Function]| others.contains(&function);
-    if is(&[ops::conv2d, ops::conv2d_pointwise]) {
-        conv::conv2d(site)
+    if is(&[ops::conv1d, ops::conv2d, ops::conv2d_pointwise]) {
+        conv::conv(site)
     } else if is(&[ops::linear, ops::linear_pointwise]) {
         product::linear(site)
     } else if function == ops::addmm {
@@ -141,6 +153,10 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         attention::attention(site)
     } else if is(&[ops::lstm, ops::gru, ops::rnn]) {
         recurrent::recurrent(site)
+    } else if function == ops::cat {
+        concat::cat(site)
+    } else if function == ops::batch_norm {
+        pointwise::batch_norm(site)
     } else {
         pointwise::pointwise(site)
     }

@@ -1,8 +1,9 @@
 //! How a value of a plan lies in memory.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::tensor::{DType, Dims, Element, Tensor, dispatch, row_major};
 
@@ -20,10 +21,35 @@ impl Layout {
         Self { dtype, shape: Dims::from_slice(shape), strides: row_major(shape) }
     }
 
-    /// Images `[N, C, H, W]` whose channels are neighbours in memory.
+    /// Without gaps: these dimensions, all that are larger than 1, from the slowest to the fastest in memory.
+    pub(super) fn in_order(dtype: DType, shape: &[usize], dims: &[usize]) -> Self {
+        let mut strides: Dims = smallvec![1; shape.len()];
+        let mut stride = 1;
+        for &dim in dims.iter().rev() {
+            strides[dim] = stride;
+            stride *= shape[dim];
+        }
+        Self { dtype, shape: Dims::from_slice(shape), strides }
+    }
+
+    /// Images `[N, C, H, W]`, or others of any dimensions, whose channels are neighbours in memory.
     pub(super) fn channels_last(dtype: DType, shape: &[usize]) -> Self {
-        let [_, c, h, w] = [shape[0], shape[1], shape[2], shape[3]];
-        Self { dtype, shape: Dims::from_slice(shape), strides: Dims::from_slice(&[h * w * c, 1, w * c, c]) }
+        let dims: SmallVec<[usize; 6]> = [0].into_iter().chain(2..shape.len()).chain([1]).collect();
+        Self::in_order(dtype, shape, &dims)
+    }
+
+    /// The same elements without gaps, in the same order as far as they have one.
+    pub(super) fn dense(&self) -> Self {
+        if self.order().is_some() {
+            return self.clone();
+        }
+        let mut dims: SmallVec<[usize; 6]> = (0..self.shape.len()).collect();
+        dims.sort_by_key(|dim| Reverse(self.strides[*dim]));
+        if self.strides.contains(&0) {
+            Self::row_major(self.dtype, &self.shape)
+        } else {
+            Self::in_order(self.dtype, &self.shape, &dims)
+        }
     }
 
     pub(super) fn of(tensor: &Tensor) -> Self {
@@ -46,13 +72,13 @@ impl Layout {
     }
 
     pub(super) fn is_channels_last(&self) -> bool {
-        self.shape.len() == 4 && self.is(&Self::channels_last(self.dtype, &self.shape))
+        self.shape.len() > 2 && self.is(&Self::channels_last(self.dtype, &self.shape))
     }
 
     /// The dimensions larger than 1 from the slowest to the fastest in memory, if the elements have no gaps.
     pub(super) fn order(&self) -> Option<SmallVec<[usize; 6]>> {
         let mut order: SmallVec<[usize; 6]> = (0..self.shape.len()).filter(|dim| self.shape[*dim] != 1).collect();
-        order.sort_by_key(|dim| std::cmp::Reverse(self.strides[*dim]));
+        order.sort_by_key(|dim| Reverse(self.strides[*dim]));
         let mut expected = 1;
         for &dim in order.iter().rev() {
             if self.strides[dim] != expected {

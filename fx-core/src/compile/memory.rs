@@ -70,7 +70,7 @@ impl Lifetimes {
         Self { last, owner, owner_last }
     }
 
-    /// The operand of a kernel that nobody else and nothing later looks at.
+    /// Whether nobody else and nothing later looks at an operand of a kernel.
     fn over(&self, operand: usize, operands: &[usize], index: usize) -> bool {
         let register = operands[operand];
         self.owner[register] == register
@@ -125,9 +125,10 @@ pub(super) fn assign(steps: &mut [Step], parts: &mut [Parts], output: &Arg<Sourc
         }
         let step = &mut steps[index];
         step.frees = std::mem::take(&mut dying[index]);
-        if let Action::Kernel { operands, in_place, buffer, .. } = &mut step.action {
+        if let Action::Kernel { kernel, operands, in_place, buffer } = &mut step.action {
             // The buffer of an operand goes over to the result, if it is one and the kernel can work in place.
-            let over = in_place.filter(|operand| lifetimes.over(*operand, operands, index));
+            let may = |operand: &usize| kernel.overwrites(*operand) && lifetimes.over(*operand, operands, index);
+            let over = (0..operands.len()).find(may).filter(|_| held[index].is_none());
             let taken = held[index].or_else(|| over.and_then(|operand| held[operands[operand]].take()));
             *in_place = over.filter(|_| taken.is_some());
             *buffer = taken.unwrap_or_else(|| buffers.acquire(step.layout.as_ref().map_or(0, Layout::numel)));

@@ -50,6 +50,17 @@ impl Left<'_> {
         }
     }
 
+    /// Of the runs of a tile, whose rows begin at these places, those from the first to the last in which any row has more
+    /// than padding; one at least.
+    pub(crate) fn inside(&self, table: &[*const f32], rows: usize) -> Range<usize> {
+        let runs = self.runs();
+        let Left::Windows(windows) = self else { return 0..runs };
+        let zeros = windows.zeros.as_ptr();
+        let is_inside = |run: &usize| table[run * MOST_ROWS..][..rows].iter().any(|place| *place != zeros);
+        let first = (0..runs).find(is_inside).unwrap_or(0);
+        first..(first + 1..runs).rfind(is_inside).unwrap_or(first) + 1
+    }
+
     /// Whether the first `len` numbers of every run of the first `rows` rows can be read.
     pub(crate) fn covers(&self, rows: usize, len: usize) -> bool {
         match self {

@@ -223,12 +223,20 @@ impl Product<'_> {
         let first = runs.start * split.run + start;
         let steps = &panel.data[first * panel.width..(first + runs.len() * depth) * panel.width];
         let offset = group * split.run + start;
-        Slice { panel, panels: 1, runs, offset, depth, steps, first: step == 0, last: step + 1 == split.steps.count }
+        let (starts, ends) = (start == 0, start + depth == split.run);
+        Slice { panel, panels: 1, runs, offset, depth, steps, starts, ends }
     }
 
-    /// One step of one tile.
+    /// One step of one tile, unless all that it would multiply with is padding.
     fn tile(&self, slice: &Slice<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
-        let Slice { panel, panels: side_by_side, ref runs, offset, depth, steps, first, last } = *slice;
+        let Slice { panel, panels: side_by_side, ref runs, offset, depth, steps, starts, ends } = *slice;
+        let inside = self.left.inside(table, place.rows.len());
+        let runs = runs.start.max(inside.start)..runs.end.min(inside.end);
+        if runs.is_empty() {
+            return;
+        }
+        let steps = &steps[(runs.start - slice.runs.start) * depth * panel.width..];
+        let (first, last) = (starts && runs.start == inside.start, ends && runs.end == inside.end);
         let panels = self.panels;
         let column = place.group * panels.columns() + panel.first;
         let (rows, stride) = (place.rows.clone(), place.stride);
@@ -306,9 +314,9 @@ struct Slice<'a> {
     depth: usize,
     /// Its part of the first panel's words.
     steps: &'a [f32],
-    /// Whether it is the panel's first step, or the last.
-    first: bool,
-    last: bool,
+    /// Whether it has its runs from their start, and to their end.
+    starts: bool,
+    ends: bool,
 }
 
 /// Where a tile is.

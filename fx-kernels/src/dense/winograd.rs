@@ -178,11 +178,13 @@ impl Leave<'_> {
             dispatch(level, Pixels::<M, N, true> { leave: self, panel, first, size, sums: &direct() });
         }
         if let Some(function) = self.epilogue.function() {
-            for pixel in (0..size[0]).flat_map(|i| (0..size[1]).map(move |j| first + i * self.output[1] + j)) {
+            for line in 0..size[0] {
+                let pixel = first + line * self.output[1];
                 // SAFETY: the tile's pixels are within the result and no other task's.
                 unsafe {
-                    run_rows(level, function, self.out.at(pixel * self.stride + panel.first), 1, 0, panel.columns)
-                };
+                    let to = self.out.at(pixel * self.stride + panel.first);
+                    run_rows(level, function, to, size[1], self.stride, panel.columns);
+                }
             }
         }
     }

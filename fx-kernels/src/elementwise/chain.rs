@@ -88,6 +88,11 @@ impl Step {
         Self { op: Op::Ternary(op), args: [x, y, z] }
     }
 
+    /// What it computes.
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
     fn args(&self) -> &[Place] {
         &self.args[..self.op.operands()]
     }
@@ -159,6 +164,30 @@ impl Chain {
             coded.push(Coded { step, register: registers[index], from });
         }
         (inputs <= INPUTS).then_some(Self { inputs, steps: coded })
+    }
+
+    /// This chain with one of its operands computed by another, whose operands take that one's place; none if that is more
+    /// than fits a tile's registers.
+    ///
+    /// # Panics
+    /// If there is no such operand.
+    pub fn after(&self, before: &Chain, input: usize) -> Option<Self> {
+        assert!(input < self.inputs, "there are {} operands, not {}", self.inputs, input + 1);
+        let result = Place::Step(before.steps.len() - 1);
+        let place = |place| match place {
+            Place::Input(other) if other == input => result,
+            Place::Input(other) if other < input => Place::Input(other),
+            Place::Input(other) => Place::Input(other + before.inputs - 1),
+            Place::Step(step) => Place::Step(step + before.steps.len()),
+        };
+        // The other chain's operands begin where the one is that it computes.
+        let moved = |place| match place {
+            Place::Input(other) => Place::Input(other + input),
+            step => step,
+        };
+        let first = before.steps().map(|step| Step { args: step.args.map(moved), ..*step });
+        let then = self.steps().map(|step| Step { args: step.args.map(place), ..*step });
+        Self::new(self.inputs + before.inputs - 1, &first.chain(then).collect::<Vec<_>>())
     }
 
     /// How many operands it has.

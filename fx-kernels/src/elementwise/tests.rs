@@ -112,6 +112,26 @@ fn too_much_for_the_registers() {
 }
 
 #[test]
+fn chains_follow_each_other() {
+    let chain = |inputs, steps: &[Step]| Chain::new(inputs, steps).expect("a short chain");
+    let sub = chain(2, &[Step::binary(Binary::Sub, Place::Input(0), Place::Input(1))]);
+    let exp = chain(1, &[Step::unary(Unary::Exp, Place::Input(0))]);
+    let both = |after: &Chain, before: &Chain, input| after.after(before, input).map(|chain| chain.to_string());
+    assert_eq!(both(&exp, &sub, 0).as_deref(), Some("exp(sub(x0, x1))"));
+    assert_eq!(both(&sub, &exp, 1).as_deref(), Some("sub(x0, exp(x1))"));
+    assert_eq!(both(&sub, &sub, 0).as_deref(), Some("sub(sub(x0, x1), x2)"));
+    let nested = sub.after(&sub, 1).expect("a short chain");
+    assert_eq!(nested.to_string(), "sub(x0, sub(x1, x2))");
+    assert_eq!(both(&nested, &sub, 1).as_deref(), Some("sub(x0, sub(sub(x1, x2), x3))"));
+    assert_eq!(both(&exp, &nested, 0).as_deref(), Some("exp(sub(x0, sub(x1, x2)))"));
+    let many = chain(INPUTS, &[Step::binary(Binary::Add, Place::Input(0), Place::Input(INPUTS - 1))]);
+    assert_eq!(many.after(&sub, 0), None);
+    let mut out = [0.0; 2];
+    nested.run(&mut out, &[Operand::Cycle(&[5.0, 7.0]), Operand::Number(3.0), Operand::Cycle(&[1.0, 2.0])]);
+    assert_eq!(out, [3.0, 6.0]);
+}
+
+#[test]
 fn nan_and_comparisons() {
     let (nan, one) = (f32::NAN, 1.0);
     for level in Level::available() {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use fx_kernels::dense::{Algorithm, ConvShape, Images, Link, PackedConv, run_chain};
+use fx_kernels::elementwise::Unary;
 use smallvec::{SmallVec, smallvec};
 
 use super::product::{Follow, other};
@@ -29,17 +30,19 @@ pub(in crate::compile) struct Convs {
     input: [usize; 2],
 }
 
-pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
+/// A convolution over two dimensions, or over one, which is that of lines.
+pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let (weight, weight_shape) = site.weight(1)?;
-    let [batch, inputs, height, width] = *input.shape.as_array()?;
-    let [outputs, _, kernel @ ..] = *weight_shape.as_array::<4>()?;
-    let stride = site.attribute::<kind::pair>("stride", [1; 2])?;
-    let dilation = site.attribute::<kind::pair>("dilation", [1; 2])?;
-    let around: [usize; 2] = match site.attribute::<kind::margin2>("padding", Padding::Explicit([0; 2]))? {
-        Padding::Explicit(amounts) => amounts.map(|amount| 2 * amount),
-        Padding::Same => std::array::from_fn(|i| dilation[i] * (kernel[i] - 1)),
-        Padding::Valid => [0; 2],
+    let [batch, inputs, ref size @ ..] = *input.shape else { return None };
+    let [outputs, _, ref kernel @ ..] = *weight_shape else { return None };
+    if size.len() != kernel.len() {
+        return None;
+    }
+    let ([height, width], kernel) = (plane(size)?, plane(kernel)?);
+    let [stride, dilation, around] = match size {
+        [_] => window::<1>(site, kernel)?,
+        _ => window::<2>(site, kernel)?,
     };
     let groups = usize::try_from(site.attribute::<kind::int>("groups", 1)?).ok()?;
     let before = around.map(|amount| amount / 2);
@@ -58,11 +61,41 @@ pub(super) fn conv2d(site: &Site<'_>) -> Option<Lowered> {
     Some(Lowered::new(kernel, operands, output))
 }
 
+/// Sizes of a plane, or of a line as one.
+fn plane(sizes: &[usize]) -> Option<[usize; 2]> {
+    match *sizes {
+        [width] => Some([1, width]),
+        [height, width] => Some([height, width]),
+        _ => None,
+    }
+}
+
+/// Steps, distances of taps and paddings of both sides together, over so many dimensions, of a window on a plane.
+fn window<const N: usize>(site: &Site<'_>, kernel: [usize; 2]) -> Option<[[usize; 2]; 3]> {
+    let on_plane = |amounts: [usize; N], line: usize| {
+        let mut all = [line; 2];
+        all[2 - N..].copy_from_slice(&amounts);
+        all
+    };
+    let stride = on_plane(site.attribute::<kind::window<N>>("stride", [1; N])?, 1);
+    let dilation = on_plane(site.attribute::<kind::window<N>>("dilation", [1; N])?, 1);
+    let around = match site.attribute::<kind::margin<N>>("padding", Padding::Explicit([0; N]))? {
+        Padding::Explicit(amounts) => on_plane(amounts.map(|amount| 2 * amount), 0),
+        Padding::Same => std::array::from_fn(|i| dilation[i] * (kernel[i] - 1)),
+        Padding::Valid => [0; 2],
+    };
+    Some([stride, dilation, around])
+}
+
 impl Conv {
     /// What it is, for so many pixels of the output.
     fn describe(&self, pixels: usize) -> String {
         let ConvShape { kernel: [h, w], stride, groups, .. } = *self.packed.shape();
-        let stride = if stride == [1; 2] { String::new() } else { format!("/{}", stride[0]) };
+        let stride = match stride {
+            [1, 1] => String::new(),
+            [down, across] if down == across => format!("/{down}"),
+            [down, across] => format!("/{down}x{across}"),
+        };
         let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
         let (by, kept) = (by(self.packed.algorithm(pixels)), kept(self.packed.format()));
         format!("conv {h}x{w}{stride}{groups}{by}{kept}{}", self.follow.describe(self.residual))
@@ -125,7 +158,14 @@ impl Kernel for Convs {
         Some(self)
     }
 
-    fn after(&self, before: &dyn Kernel) -> Option<Arc<dyn Kernel>> {
+    fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
+        let mut convs = self.convs.clone();
+        let last = convs.last_mut()?;
+        last.follow = last.follow.then(function)?;
+        Some(Arc::new(Self { convs, ..*self }))
+    }
+
+    fn after(&self, before: &dyn Kernel, operand: usize) -> Option<Arc<dyn Kernel>> {
         /// An image of so many numbers stays in the cache from one convolution to the next.
         const SMALL: usize = 64 * 1024;
         /// Bytes of weights that stay in it beside the images: they are read again for each band.
@@ -137,6 +177,10 @@ impl Kernel for Convs {
         let weights = self.weights() + before.weights();
         let chained =
             between > SMALL && weights < LIGHT && convs.iter().all(Conv::may_be_chained) && !previous.residual;
-        chained.then(|| Arc::new(Convs { convs, ..*before }) as Arc<dyn Kernel>)
+        (chained && operand == 0).then(|| Arc::new(Convs { convs, ..*before }) as Arc<dyn Kernel>)
+    }
+
+    fn overwrites(&self, operand: usize) -> bool {
+        operand == 1
     }
 }

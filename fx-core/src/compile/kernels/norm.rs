@@ -14,7 +14,7 @@ use crate::tensor::{DType, Tensor};
 /// A value in row-major order, over which a result of its shape may be written.
 fn lowered(kernel: impl Kernel + 'static, input: &Layout, register: usize) -> Lowered {
     let layout = Layout::row_major(DType::F32, &input.shape);
-    let operands = smallvec![Wanted::new(register, layout.clone()).in_place()];
+    let operands = smallvec![Wanted::new(register, layout.clone())];
     Lowered::new(kernel, operands, layout)
 }
 
@@ -44,6 +44,10 @@ impl Kernel for SoftmaxRows {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let input = input(operands, out.len());
         rows::softmax(self.kind, out, input, self.len, self.inner);
+    }
+
+    fn overwrites(&self, operand: usize) -> bool {
+        operand == 0
     }
 
     fn describe(&self) -> String {
@@ -92,6 +96,10 @@ impl Kernel for Norm {
         } else {
             rows::layer_norm(out, input, self.len, affine);
         }
+    }
+
+    fn overwrites(&self, operand: usize) -> bool {
+        operand == 0
     }
 
     fn describe(&self) -> String {

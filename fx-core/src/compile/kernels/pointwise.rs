@@ -1,54 +1,146 @@
-//! Elementwise calls on values that lie alike, numbers, and known tensors that repeat.
+//! Elementwise calls, one or several in one pass over memory.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 
-use fx_kernels::elementwise::{Binary, Operand, Unary, binary, unary};
-use smallvec::SmallVec;
+use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step};
+use smallvec::{SmallVec, smallvec};
 
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
-use crate::ops::{Attr, Function, functions as ops};
+use crate::ops::{Attr, Function, functions as ops, kind};
 use crate::tensor::{DType, Tensor};
 
-/// An operand of an elementwise kernel.
+/// Elementwise ops, each of operands and of what the ones before give.
 #[derive(Clone)]
-enum Side {
-    /// The next value.
-    Value,
-    Number(f32),
-    /// A known tensor whose elements repeat, each `usize` times in a row.
-    Repeat(Tensor, usize),
-}
-
-#[derive(Clone, Copy)]
-enum Op {
-    Unary(Unary),
-    Binary(Binary),
-}
-
-#[derive(Clone)]
-struct Pointwise {
-    op: Op,
+pub(in crate::compile) struct Pointwise {
+    chain: Chain,
     /// The elements of the result.
     len: usize,
+    /// The chain's operands.
     sides: SmallVec<[Side; 2]>,
 }
 
+/// An operand.
+#[derive(Clone)]
+enum Side {
+    Number(f32),
+    /// The next value.
+    Value(Spread),
+    /// A known tensor, in the order in which the result meets its elements.
+    Known(Tensor, Spread),
+}
+
+/// How an operand meets a result: in each of some equal parts of it, the elements of as many equal parts of the operand
+/// each meet some of the result in a row, again and again.
+#[derive(Clone, Copy, PartialEq)]
+struct Spread {
+    parts: usize,
+    /// The operand's elements, of all parts.
+    count: usize,
+    /// How many of the result an element meets in a row.
+    run: usize,
+}
+
+impl Spread {
+    /// An operand of `len` elements, for as many of the result.
+    fn full(len: usize) -> Self {
+        Self { parts: 1, count: len, run: 1 }
+    }
+
+    /// How an operand of a shape meets a result that lies so, and how it has to lie for that.
+    fn of(shape: &[usize], result: &Layout) -> Option<(Self, Layout)> {
+        let lead = result.shape.len().checked_sub(shape.len())?;
+        let has = |dim: &usize| *dim >= lead && shape[*dim - lead] != 1;
+        let order = result.order()?;
+        // From the slowest: dimensions that the operand has, others, those that it has again, and others.
+        let mut rest = order.iter().copied().peekable();
+        let mut numel = |has: &dyn Fn(&usize) -> bool| {
+            let mut numel = 1;
+            while let Some(dim) = rest.next_if(has) {
+                numel *= result.shape[dim];
+            }
+            numel
+        };
+        let [parts, between, count, run] = [numel(&has), numel(&|dim| !has(dim)), numel(&has), numel(&|dim| !has(dim))];
+        if rest.next().is_some() {
+            return None;
+        }
+        let spread = match count {
+            1 => Self { parts: 1, count: parts, run: between },
+            _ => Self { parts, count: parts * count, run },
+        };
+        let dims: SmallVec<[usize; 6]> = order.into_iter().filter(has).map(|dim| dim - lead).collect();
+        Some((spread, Layout::in_order(result.dtype, shape, &dims)))
+    }
+
+    /// Whether each part of a result has elements of its own, not all the same.
+    fn is_split(self, len: usize) -> bool {
+        self.parts > 1 || self.count * self.run == len
+    }
+
+    /// Whether it can be met in so many equal parts of a result, one after the other.
+    fn fits(self, parts: usize, len: usize) -> bool {
+        if self.is_split(len) {
+            self.count.is_multiple_of(parts) && (self.parts == 1 || self.parts == parts)
+        } else {
+            (len / parts).is_multiple_of(self.count * self.run)
+        }
+    }
+}
+
 pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
-    let op = match binary_of(site.function) {
-        Some(op) => site.kwargs.is_empty().then_some(Op::Binary(op))?,
-        None => Op::Unary(Attr::of(site.function, site.kwargs)?.0),
+    let operands = |count: usize| (site.args.len() == count).then_some(());
+    let (step, count) = if let Some(op) = binary_of(site.function) {
+        (Step::binary(op, Place::Input(0), Place::Input(1)), 2)
+    } else {
+        (Step::unary(Attr::of(site.function, site.kwargs)?.0, Place::Input(0)), 1)
     };
-    let count = if let Op::Binary(_) = op { 2 } else { 1 };
-    if site.args.len() != count {
+    operands(count).filter(|()| count == 1 || site.kwargs.is_empty())?;
+    // Values of the result's shape say how it lies, those without gaps first.
+    let full = (0..count).filter_map(|index| site.value(index)).filter(|(layout, _)| *layout.shape == *site.shape());
+    let main = full.min_by_key(|(layout, _)| layout.order().is_none())?.0.dense();
+    lowered(site, count, Chain::new(count, &[step])?, main)
+}
+
+/// A batch norm whose statistics are known: a product and a sum for each channel.
+pub(super) fn batch_norm(site: &Site<'_>) -> Option<Lowered> {
+    let (main, register) = site.value(0)?;
+    let (mean, var) = (site.constant(1)?, site.constant(2)?);
+    let (weight, bias) = (site.optional(3)?, site.optional(4)?);
+    let (training, eps) =
+        (site.attribute::<kind::flag>("training", false)?, site.attribute::<kind::float>("eps", 1e-5)?);
+    if training {
         return None;
     }
-    // The first value of the result's shape says how the result lies.
-    let full = |index: usize| site.value(index).filter(|(layout, _)| *layout.shape == *site.shape());
-    let (main, _) = (0..count).find_map(full)?;
-    main.order()?;
-    let output = main.clone();
+    let numbers = |tensor: &Tensor| tensor.to_dtype(DType::F64).to_vec::<f64>();
+    let given = |tensor: Option<Tensor>, default: f64| {
+        tensor.map_or_else(|| repeat_n(default, mean.numel()).collect(), |tensor| numbers(&tensor))
+    };
+    let (weight, bias) = (given(weight, 1.0), given(bias, 0.0));
+    let scale: Vec<f64> = weight.iter().zip(numbers(&var)).map(|(weight, var)| weight / (var + eps).sqrt()).collect();
+    let shift = bias.iter().zip(numbers(&mean)).zip(&scale).map(|((bias, mean), scale)| bias - mean * scale);
+    let main = main.dense();
+    let mut shape: SmallVec<[usize; 6]> = smallvec![1; main.shape.len() - 1];
+    shape[0] = mean.numel();
+    let side = |numbers: Vec<f32>| known(&Tensor::from_vec(&*shape, numbers), &main);
+    let shift = side(shift.map(|x| x as f32).collect())?;
+    let scale = side(scale.iter().map(|x| *x as f32).collect())?;
+    let chain = Chain::new(
+        3,
+        &[
+            Step::binary(Binary::Mul, Place::Input(0), Place::Input(1)),
+            Step::binary(Binary::Add, Place::Step(0), Place::Input(2)),
+        ],
+    )?;
+    let sides = smallvec![Side::Value(Spread::full(main.numel())), scale, shift];
+    let kernel = Pointwise { chain, len: main.numel(), sides }.checked()?;
+    Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
+}
+
+/// A chain of as many arguments, with a result that lies so.
+fn lowered(site: &Site<'_>, count: usize, chain: Chain, output: Layout) -> Option<Lowered> {
     let mut operands: SmallVec<[Wanted; 4]> = SmallVec::new();
     let mut sides = SmallVec::new();
     for index in 0..count {
@@ -56,19 +148,17 @@ pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
             Arg::Int(x) => Side::Number(*x as f32),
             Arg::Float(x) => Side::Number(*x as f32),
             Arg::Value(Known::Value(..)) => {
-                let (_, register) = full(index)?;
-                operands.push(Wanted::new(register, output.clone()));
-                Side::Value
+                let (layout, register) = site.value(index)?;
+                let (spread, layout) = Spread::of(&layout.shape, &output)?;
+                operands.push(Wanted::new(register, layout));
+                Side::Value(spread)
             }
-            Arg::Value(known) => repeat(&known.constant()?, &output)?,
+            Arg::Value(other) => known(&other.constant()?, &output)?,
             _ => return None,
         });
     }
-    // A value that is there twice cannot be written over.
-    let twice = operands.len() == 2 && operands[0].register == operands[1].register;
-    let operands = operands.into_iter().enumerate();
-    let operands = operands.map(|(i, wanted)| if i == 0 && !twice { wanted.in_place() } else { wanted }).collect();
-    Some(Lowered::new(Pointwise { op, len: output.numel(), sides }, operands, output))
+    let kernel = Pointwise { chain, len: output.numel(), sides }.checked()?;
+    Some(Lowered::new(kernel, operands, output))
 }
 
 fn binary_of(function: Function) -> Option<Binary> {
@@ -83,76 +173,122 @@ fn binary_of(function: Function) -> Option<Binary> {
     rows.into_iter().find(|(known, _)| *known == function).map(|(_, op)| op)
 }
 
-/// How a known tensor repeats over a layout: its dimensions larger than 1 must be neighbours in memory, in its order.
-fn repeat(tensor: &Tensor, layout: &Layout) -> Option<Side> {
-    if tensor.dtype() != DType::F32 || tensor.ndim() > layout.shape.len() {
+/// A known tensor as an operand for a result that lies so.
+fn known(tensor: &Tensor, result: &Layout) -> Option<Side> {
+    if tensor.dtype() != DType::F32 {
         return None;
     }
     if tensor.numel() == 1 {
         return Some(Side::Number(tensor.to_vec::<f32>()[0]));
     }
-    let lead = layout.shape.len() - tensor.ndim();
-    let size = |dim: usize| if dim < lead { 1 } else { tensor.shape()[dim - lead] };
-    let order = layout.order()?;
-    // From the fastest: dimensions that the tensor does not have, those that it has, and others.
-    let mut rest = order.iter().rev().copied().peekable();
-    let mut run = 1;
-    while let Some(dim) = rest.next_if(|dim| size(*dim) == 1) {
-        run *= layout.shape[dim];
-    }
-    let mut dims = Vec::new();
-    while let Some(dim) = rest.next_if(|dim| size(*dim) != 1) {
-        dims.push(dim - lead);
-    }
-    if rest.any(|dim| size(dim) != 1) {
-        return None;
-    }
+    let (spread, layout) = Spread::of(tensor.shape(), result)?;
     // The elements in the order in which they are met.
-    let mut permutation: Vec<usize> = (0..tensor.ndim()).filter(|dim| !dims.contains(dim)).collect();
-    permutation.extend(dims.iter().rev());
-    let elements = crate::tensor::view::permute(tensor, &permutation).contiguous();
-    Some(Side::Repeat(elements, run))
+    let order = layout.order()?;
+    let mut dims: Vec<usize> = (0..tensor.ndim()).filter(|dim| !order.contains(dim)).collect();
+    dims.extend(order);
+    Some(Side::Known(crate::tensor::view::permute(tensor, &dims).contiguous(), spread))
+}
+
+impl Pointwise {
+    /// Itself, if all operands can be met at once.
+    fn checked(self) -> Option<Self> {
+        let (parts, len) = (self.parts(), self.len);
+        let fits = |side: &Side| side.spread().is_none_or(|spread| spread.fits(parts, len));
+        (len.is_multiple_of(parts) && self.sides.iter().all(fits)).then_some(self)
+    }
+
+    /// The parts that the result is computed in.
+    fn parts(&self) -> usize {
+        self.sides.iter().filter_map(Side::spread).map(|spread| spread.parts).max().unwrap_or(1)
+    }
+
+    /// Where each value is among the sides.
+    fn values(&self) -> impl Iterator<Item = (usize, Spread)> {
+        self.sides.iter().enumerate().filter_map(|(index, side)| match side {
+            Side::Value(spread) => Some((index, *spread)),
+            _ => None,
+        })
+    }
+}
+
+impl Side {
+    fn spread(&self) -> Option<Spread> {
+        match self {
+            Side::Number(_) => None,
+            Side::Value(spread) | Side::Known(_, spread) => Some(*spread),
+        }
+    }
 }
 
 impl Kernel for Pointwise {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let mut values = operands.iter();
-        let mut operand = |side| match side {
-            &Side::Number(x) => Operand::Number(x),
-            Side::Repeat(tensor, 1) => Operand::Cycle(tensor.as_slice().unwrap_or(&[])),
-            Side::Repeat(tensor, run) => Operand::Repeat(tensor.as_slice().unwrap_or(&[]), *run),
-            Side::Value => match values.next() {
-                Some(Some(x)) => Operand::Cycle(&x[..out.len()]),
-                _ => Operand::Output,
-            },
-        };
-        match (&self.op, self.sides.as_slice()) {
-            (Op::Unary(op), [x]) => {
-                let x = operand(x);
-                unary(*op, out, x);
-            }
-            (Op::Binary(op), [x, y]) => {
-                let (x, y) = (operand(x), operand(y));
-                binary(*op, out, x, y);
-            }
-            _ => unreachable!("an op has as many sides as operands"),
+        let parts = self.parts();
+        let len = out.len() / parts;
+        for (part, out) in out.chunks_exact_mut(len).enumerate() {
+            let elements = |spread: Spread| {
+                let own = spread.count / parts;
+                if spread.is_split(self.len) { part * own..(part + 1) * own } else { 0..spread.count }
+            };
+            let operand = |x, run| if run == 1 { Operand::Cycle(x) } else { Operand::Repeat(x, run) };
+            let mut values = operands.iter();
+            let mut side = |side| match side {
+                &Side::Number(x) => Operand::Number(x),
+                Side::Known(tensor, spread) => {
+                    let x: &[f32] = tensor.as_slice().unwrap_or(&[]);
+                    operand(&x[elements(*spread)], spread.run)
+                }
+                Side::Value(spread) => match values.next() {
+                    Some(Some(x)) => operand(&x[elements(*spread)], spread.run),
+                    _ => Operand::Output,
+                },
+            };
+            let inputs: SmallVec<[Operand<'_>; 4]> = self.sides.iter().map(&mut side).collect();
+            self.chain.run(out, &inputs);
         }
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
-        let len = self.len / count;
-        let repeats = |side: &Side| match side {
-            Side::Repeat(tensor, run) => len.is_multiple_of(tensor.numel() * run),
-            Side::Value | Side::Number(_) => true,
+        let part = |side: &Side| match *side {
+            Side::Value(spread) if spread.is_split(self.len) && spread.count.is_multiple_of(count) => {
+                let parts = spread.parts.is_multiple_of(count).then(|| spread.parts / count);
+                let parts = parts.or((spread.parts == 1).then_some(1))?;
+                Some(Side::Value(Spread { parts, count: spread.count / count, ..spread }))
+            }
+            Side::Known(_, spread) if !spread.is_split(self.len) => Some(side.clone()),
+            Side::Number(_) => Some(side.clone()),
+            Side::Value(_) | Side::Known(..) => None,
         };
-        let even = self.len.is_multiple_of(count) && self.sides.iter().all(repeats);
-        even.then(|| Arc::new(Self { len, ..self.clone() }) as Arc<dyn Kernel>)
+        let sides = self.sides.iter().map(part).collect::<Option<_>>()?;
+        let part = Self { len: self.len / count, sides, chain: self.chain.clone() };
+        let even = self.len.is_multiple_of(count);
+        Some(Arc::new(part.checked().filter(|_| even)?))
+    }
+
+    fn pointwise(&self) -> Option<&Pointwise> {
+        Some(self)
+    }
+
+    fn after(&self, before: &dyn Kernel, operand: usize) -> Option<Arc<dyn Kernel>> {
+        let (index, _) = self.values().nth(operand).filter(|(_, spread)| *spread == Spread::full(self.len))?;
+        let Some(before) = before.pointwise() else {
+            let mut steps = self.chain.steps().map(Step::op);
+            return match (steps.next()?, steps.next()) {
+                (Op::Unary(function), None) => before.followed(function),
+                _ => None,
+            };
+        };
+        let chain = self.chain.after(&before.chain, index)?;
+        let mut sides = self.sides.clone();
+        sides.remove(index);
+        sides.insert_many(index, before.sides.iter().cloned());
+        Some(Arc::new(Self { chain, sides, len: self.len }.checked()?))
+    }
+
+    fn overwrites(&self, operand: usize) -> bool {
+        self.values().nth(operand).is_some_and(|(_, spread)| spread == Spread::full(self.len))
     }
 
     fn describe(&self) -> String {
-        match &self.op {
-            Op::Unary(op) => op.to_string(),
-            Op::Binary(op) => op.to_string(),
-        }
+        self.chain.steps().map(|step| step.op().to_string()).collect::<Vec<_>>().join(" + ")
     }
 }

@@ -29,6 +29,11 @@ impl Follow {
         Some(Self { bias: site.optional(2)?, activation })
     }
 
+    /// The same with a function after it, if there is none.
+    pub(super) fn then(&self, function: Unary) -> Option<Self> {
+        self.activation.is_none().then(|| Self { activation: Some(function), ..self.clone() })
+    }
+
     pub(super) fn epilogue<'a>(&'a self, residual: Option<Option<&'a [f32]>>, stride: usize) -> Epilogue<'a> {
         Epilogue {
             bias: self.bias.as_ref().and_then(Tensor::as_slice),
@@ -50,7 +55,7 @@ pub(super) fn other(site: &Site<'_>, layout: &Layout) -> Option<Option<Wanted>> 
         return Some(None);
     }
     let (other, register) = site.value(3)?;
-    (other.shape == layout.shape).then(|| Some(Wanted::new(register, layout.clone()).in_place()))
+    (other.shape == layout.shape).then(|| Some(Wanted::new(register, layout.clone())))
 }
 
 struct Linear {
@@ -102,6 +107,15 @@ impl Kernel for Linear {
         let (inputs, outputs) = (self.packed.inputs(), self.packed.outputs());
         let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
         self.packed.run(out, outputs, operands[0].unwrap_or(&[]), inputs, self.rows, &epilogue);
+    }
+
+    fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
+        let Self { ref packed, rows, ref follow, residual } = *self;
+        Some(Arc::new(Self { packed: Arc::clone(packed), rows, follow: follow.then(function)?, residual }))
+    }
+
+    fn overwrites(&self, operand: usize) -> bool {
+        operand == 1
     }
 
     fn describe(&self) -> String {

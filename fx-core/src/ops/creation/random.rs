@@ -2,6 +2,7 @@
 
 use super::eval::{Sizes, dims, require_room};
 use crate::error::{Error, Result};
+use crate::ops::rank::foremost_places;
 use crate::tensor::random::{Generator, with_default};
 use crate::tensor::{DType, Element, Tensor, dispatch, dispatch_float};
 
@@ -139,10 +140,7 @@ fn draw(row: &[f64], count: usize, generator: &mut Generator, places: &mut Vec<i
 
 /// Draws without replacement: each place finishes after an exponential time, the heavier the sooner.
 fn race(row: &[f64], count: usize, generator: &mut Generator, places: &mut Vec<i64>) {
-    let mut times: Vec<(f64, i64)> = (0_i64..)
-        .zip(row)
-        .map(|(place, weight)| (-(1.0 - generator.uniform()).ln().min(-f64::MIN_POSITIVE) / weight, place))
-        .collect();
-    times.sort_by(|a, b| a.0.total_cmp(&b.0));
-    places.extend(times[..count].iter().map(|(_, place)| place));
+    let times: Vec<f64> =
+        row.iter().map(|weight| -(1.0 - generator.uniform()).ln().min(-f64::MIN_POSITIVE) / weight).collect();
+    places.extend(foremost_places(&times, count, false).into_iter().map(|place| place as i64));
 }

@@ -1,17 +1,11 @@
-//! Ordering elements. NaN is above everything; equal elements keep their order.
-
-use std::cmp::Ordering;
+//! Ordering elements.
 
 use crate::error::Result;
 use crate::ops::kind::Num;
+use crate::ops::rank::foremost_places;
 use crate::ops::shape::{self, Rank, promote};
 use crate::ops::wide::in_ordered;
 use crate::tensor::{DType, Element, Scalar, Tensor, view};
-
-fn compare<T: Element>(a: &T, b: &T) -> Ordering {
-    let nan = |x: &T| x.partial_cmp(x).is_none();
-    a.partial_cmp(b).unwrap_or_else(|| nan(a).cmp(&nan(b)))
-}
 
 /// The first `count` elements of each row along a dimension in order, and where they were.
 fn foremost(x: &Tensor, dim: i64, count: Option<usize>, descending: bool) -> Result<(Tensor, Tensor)> {
@@ -31,32 +25,15 @@ fn foremost(x: &Tensor, dim: i64, count: Option<usize>, descending: bool) -> Res
         let (mut values, mut places) = (Vec::with_capacity(numel), Vec::with_capacity(numel));
         let elements = moved.as_slice::<T>().unwrap_or(&[]);
         for row in elements.chunks_exact(len.max(1)) {
-            for (x, place) in ordered(row, count, descending) {
-                values.push(x);
-                places.push(place);
+            for place in foremost_places(row, count, descending) {
+                values.push(row[place]);
+                places.push(place as i64);
             }
         }
         (Tensor::from_vec(&result_shape, values), Tensor::from_vec(&result_shape, places))
     });
     let values = values.to_dtype(x.dtype());
     Ok((view::transpose(&values, dim, last), view::transpose(&places, dim, last)))
-}
-
-fn ordered<T: Element>(row: &[T], count: usize, descending: bool) -> Vec<(T, i64)> {
-    let mut items: Vec<(T, i64)> = row.iter().copied().zip(0..).collect();
-    let order = |a: &(T, i64), b: &(T, i64)| {
-        let values = if descending { compare(&b.0, &a.0) } else { compare(&a.0, &b.0) };
-        values.then(a.1.cmp(&b.1))
-    };
-    if count == 0 {
-        return Vec::new();
-    }
-    if count < items.len() {
-        items.select_nth_unstable_by(count - 1, order);
-        items.truncate(count);
-    }
-    items.sort_unstable_by(order);
-    items
 }
 
 pub(super) fn topk(x: &Tensor, k: i64, dim: i64, largest: bool, _: bool) -> Result<(Tensor, Tensor)> {

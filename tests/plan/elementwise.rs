@@ -1,0 +1,206 @@
+//! Elementwise calls, concatenations and convolutions over one dimension in a plan: what is fused, and what stays in order.
+
+use fx::ops::CatOptions;
+use fx::prelude::*;
+use fx::{GraphModule, nn};
+
+use super::{check, traced};
+
+/// The plan's text, after it was seen to give what the interpreter gives.
+#[track_caller]
+fn planned(module: &GraphModule, x: &Tensor) -> String {
+    check(module, x);
+    module.plan(x).unwrap().to_string()
+}
+
+#[track_caller]
+fn only_kernels(module: &GraphModule, shape: &[usize]) -> String {
+    let text = planned(module, &Tensor::randn(shape));
+    assert!(!text.contains("  op "), "{text}");
+    text
+}
+
+#[traceable]
+struct Excited {
+    conv: nn::Conv2d,
+    gate: nn::Conv2d,
+    point: nn::Conv2d,
+    first: bool,
+}
+
+#[traceable]
+impl Excited {
+    fn new(first: bool) -> Self {
+        let point = || nn::Conv2d::new(20, 20, 1);
+        Self { conv: nn::Conv2d::new(3, 20, 3).padding(1), gate: point(), point: point(), first }
+    }
+
+    /// Squeeze and excitation: each channel of each image times a number.
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.conv.forward(x).silu();
+        let scale = self.gate.forward(x.adaptive_avg_pool2d(1)).sigmoid();
+        self.point.forward(if self.first { scale * x } else { x * scale })
+    }
+}
+
+#[test]
+fn a_number_for_each_channel_of_each_image() {
+    for first in [true, false] {
+        let module = traced(&Excited::new(first));
+        for batch in [1, 2, 6] {
+            let text = only_kernels(&module, &[batch, 3, 9, 8]);
+            let copies = text.matches("copy").count();
+            assert!(text.contains("in place") && copies == 1 && text.contains("copy channels last to rows"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn operands_that_repeat() {
+    let shape = [3, 4, 5, 6];
+    let known =
+        [&[4, 1, 6][..], &[4, 5, 1], &[3, 1, 1, 6], &[3, 1, 5, 1], &[1]].map(|shape: &[usize]| Tensor::randn(shape));
+    let module = fx::trace_fn!(|x| {
+        let [row, middle, outer, gaps, one] = known.each_ref().map(fx::Proxy::constant);
+        let y = &x * x.mean_keepdim([-1]) + row;
+        let y = (y - x.mean_keepdim([1, 2])) / (x.mean_keepdim([1, 2, 3]).exp() + 1.0);
+        (one - y * middle).maximum(outer) + gaps
+    });
+    let text = planned(&module.unwrap(), &Tensor::randn(shape));
+    // What has two gaps is left to the op itself.
+    let ops: Vec<&str> = text.lines().filter(|line| line.contains("  op ") && !line.contains("op mean")).collect();
+    assert!(matches!(*ops, [only] if only.contains("op add")), "{text}");
+}
+
+/// Each reads what the one before gives, which nobody else does.
+#[test]
+fn ops_in_one_pass() {
+    let chain = fx::trace_fn!(|x| (x.sigmoid() * &x - 1.0).tanh() / 3.0).unwrap();
+    let text = only_kernels(&chain, &[5, 700]);
+    assert!(text.contains("sigmoid + mul + sub + tanh + div"), "{text}");
+    let both = fx::trace_fn!(|x| x.exp() * x.sin()).unwrap();
+    assert!(only_kernels(&both, &[5, 700]).contains("exp + sin + mul"), "{}", both.graph());
+    // A value that is read twice is computed once.
+    let twice = fx::trace_fn!(|x| {
+        let y = x.exp();
+        &y * &y + y
+    });
+    let text = only_kernels(&twice.unwrap(), &[5, 700]);
+    assert!(text.contains("exp ") && text.contains("mul + add"), "{text}");
+    // More operands than a chain holds.
+    let long = fx::trace_fn!(|x| (0..20).fold(x.clone(), |sum, i| sum + x.roll(i + 1).contiguous() * 0.5));
+    check(&long.unwrap(), &Tensor::randn([7, 300]));
+}
+
+#[test]
+fn functions_after_products_go_into_them() {
+    let weight = Tensor::randn([8, 12]);
+    let module = fx::trace_fn!(|x| x.matmul(fx::Proxy::constant(&weight)).gelu()).unwrap();
+    let text = only_kernels(&module, &[6, 8]);
+    assert!(text.contains("linear 8 to 12 + gelu"), "{text}");
+}
+
+#[test]
+fn results_are_written_over_dead_operands() {
+    let module = fx::trace_fn!(|x| {
+        let y = x.softmax(-1);
+        let z = x.log_softmax(-1);
+        // `y` lives on.
+        (&y - z, y)
+    });
+    let module = module.unwrap();
+    let x = Tensor::randn([4, 256]);
+    let text = module.plan(&x).unwrap().to_string();
+    let sub = text.lines().find(|line| line.contains("  sub ")).unwrap();
+    assert!(sub.contains("in place"), "{text}");
+    let (y, z) = (x.softmax(-1), x.log_softmax(-1));
+    let outputs = module.run(vec![fx::Arg::Value(x)]).unwrap();
+    let [difference, kept] = outputs.as_items().unwrap() else { panic!("two results") };
+    assert!(difference.as_value().unwrap().all_close(&(&y - z), 1e-5, 1e-6));
+    assert!(kept.as_value().unwrap().all_close(&y, 1e-5, 1e-6));
+}
+
+#[traceable]
+struct Dense {
+    stem: nn::Conv2d,
+    norm: nn::BatchNorm2d,
+    conv: nn::Conv2d,
+    head: nn::Conv2d,
+}
+
+#[traceable]
+impl Dense {
+    fn new() -> Self {
+        let norm = nn::BatchNorm2d::new(12);
+        norm.running_mean.as_ref().unwrap().set(Tensor::randn([12])).unwrap();
+        norm.running_var.as_ref().unwrap().set(Tensor::rand([12]) + 0.5).unwrap();
+        let conv = |inputs, outputs| nn::Conv2d::new(inputs, outputs, 3).padding(1);
+        Self { stem: conv(3, 12), norm, conv: conv(12, 4), head: conv(16, 2) }
+    }
+
+    /// A norm before a convolution, whose result stands beside its input.
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.stem.forward(x);
+        let y = self.conv.forward(self.norm.forward(&x).relu());
+        self.head.forward(Tensor::cat_with([x, y], CatOptions::new().dim(1)))
+    }
+}
+
+#[test]
+fn norms_and_concatenations_keep_channels_last() {
+    let module = traced(&Dense::new());
+    for batch in [1, 3] {
+        let text = only_kernels(&module, &[batch, 3, 7, 9]);
+        assert!(text.contains("mul + add + relu") && text.contains("cat of 2"), "{text}");
+        assert_eq!(text.matches("copy").count(), 1, "{text}");
+    }
+}
+
+/// Of values that lie in all ways, one of them empty, and of what is known.
+#[test]
+fn concatenations() {
+    let known = Tensor::randn([2, 3, 6]);
+    for dim in [0, 1, 2, -1] {
+        let module = fx::trace_fn!(|x| {
+            let y = x.transpose(1, 2).contiguous().transpose(1, 2);
+            let [a, b] = x.chunk(-1);
+            let swapped = fx::Proxy::cat_with([b, a], CatOptions::new().dim(-1));
+            let all = [x.exp(), y, x.narrow(dim, 0, 0), swapped, fx::Proxy::constant(&known)];
+            fx::Proxy::cat_with(all, CatOptions::new().dim(dim))
+        });
+        let text = only_kernels(&module.unwrap(), &[2, 3, 6]);
+        assert!(text.contains("cat of 5") && text.contains("cat of 2"), "{text}");
+    }
+}
+
+#[traceable]
+struct Lines {
+    conv: nn::Conv1d,
+    strided: nn::Conv1d,
+    grouped: nn::Conv1d,
+}
+
+#[traceable]
+impl Lines {
+    fn new() -> Self {
+        Self {
+            conv: nn::Conv1d::new(3, 18, 3).padding(1),
+            strided: nn::Conv1d::new(18, 20, 5).stride(2).padding(4).dilation(2),
+            grouped: nn::Conv1d::new(20, 20, 3).groups(20),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.strided.forward(self.conv.forward(x).gelu()).relu();
+        self.grouped.forward(x)
+    }
+}
+
+#[test]
+fn convolutions_over_one_dimension() {
+    let module = traced(&Lines::new());
+    for batch in [1, 2] {
+        let text = only_kernels(&module, &[batch, 3, 40]);
+        assert!(text.contains("conv 1x3 + gelu") && text.contains("conv 1x5/1x2 + relu"), "{text}");
+    }
+}

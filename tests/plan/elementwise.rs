@@ -204,3 +204,40 @@ fn convolutions_over_one_dimension() {
         assert!(text.contains("conv 1x3 + gelu") && text.contains("conv 1x5/1x2 + relu"), "{text}");
     }
 }
+
+#[traceable]
+struct Up {
+    conv: nn::Conv2d,
+    plain: nn::ConvTranspose2d,
+    narrow: nn::ConvTranspose2d,
+    overlapping: nn::ConvTranspose2d,
+}
+
+#[traceable]
+impl Up {
+    fn new() -> Self {
+        Self {
+            conv: nn::Conv2d::new(3, 18, 3).padding(1),
+            plain: nn::ConvTranspose2d::new(18, 20, 2).stride(2),
+            narrow: nn::ConvTranspose2d::new(20, 5, [1, 3]).stride([1, 3]).bias(false),
+            overlapping: nn::ConvTranspose2d::new(5, 4, 3).stride(2),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.narrow.forward(self.plain.forward(self.conv.forward(x)).relu());
+        self.overlapping.forward(x)
+    }
+}
+
+#[test]
+fn transposed_convolutions_side_by_side() {
+    let module = traced(&Up::new());
+    for batch in [1, 3] {
+        let text = planned(&module, &Tensor::randn([batch, 3, 6, 7]));
+        assert!(text.contains("conv transpose 2x2 + relu") && text.contains("conv transpose 1x3 "), "{text}");
+        assert_eq!(text.matches("  op ").count(), 1, "{text}");
+    }
+    let lines = traced(&nn::ConvTranspose1d::new(6, 4, 4).stride(4));
+    assert!(only_kernels(&lines, &[2, 6, 5]).contains("conv transpose 1x4"));
+}

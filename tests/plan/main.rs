@@ -1,6 +1,7 @@
 //! The compiled plan: it gives what the interpreter gives, is made anew when it has to be, and shows what it does.
 
 mod algorithms;
+mod attention;
 mod elementwise;
 mod weights;
 

@@ -20,6 +20,8 @@ pub(super) struct Packs {
     /// Whether products may be computed by other algorithms than their definition.
     fast: bool,
     convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
+    /// For each line of the window.
+    conv_transposes: Cache<Place, Vec<PackedLinear>>,
     /// With whether the weight is transposed.
     linears: Cache<(Place, bool), PackedLinear>,
     cells: Cache<(Place, Cell), PackedCell>,
@@ -53,7 +55,14 @@ impl<K: Eq + Hash, P> Cache<K, P> {
 
 impl Packs {
     pub(super) fn new(format: Format, fast: bool) -> Self {
-        Self { format, fast, convs: Cache::default(), linears: Cache::default(), cells: Cache::default() }
+        Self {
+            format,
+            fast,
+            convs: Cache::default(),
+            conv_transposes: Cache::default(),
+            linears: Cache::default(),
+            cells: Cache::default(),
+        }
     }
 
     /// The weight of a convolution in f32, for so many images of a size; None if it is not known.
@@ -68,6 +77,28 @@ impl Packs {
         let by = if self.fast { fastest() } else { Algorithm::Direct };
         let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
         self.convs.get((weight.place()?, shape, by), weight, pack)
+    }
+
+    /// The weight of a transposed convolution in f32, `[inputs, outputs]` and the window: for each of its lines the outputs of
+    /// all pixels, one pixel after the other; None if it is not known.
+    pub(super) fn conv_transpose(&self, weight: &Known, [height, width]: [usize; 2]) -> Option<Arc<Vec<PackedLinear>>> {
+        let by = if self.fast { Algorithm::Strassen } else { Algorithm::Direct };
+        let pack = || {
+            let tensor = weight.peek()?.contiguous();
+            let (inputs, outputs) = (tensor.shape()[0], tensor.shape()[1]);
+            let window = tensor.aside(
+                &[height, inputs, width, outputs],
+                &[width, outputs * height * width, 1, height * width],
+                0,
+            );
+            let window = window.contiguous();
+            let lines = window.as_slice::<f32>().unwrap_or_default().chunks_exact((inputs * width * outputs).max(1));
+            let columns = width * outputs;
+            let line =
+                |line| PackedLinear::from_matrix(Matrix::new(line, inputs, columns, columns, 1), by, self.format);
+            Ok(lines.map(line).collect())
+        };
+        self.conv_transposes.get(weight.place()?, weight, pack)
     }
 
     /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
@@ -98,6 +129,7 @@ impl Packs {
     /// The bytes of all packed weights.
     pub(super) fn bytes(&self) -> usize {
         self.convs.bytes(PackedConv::bytes)
+            + self.conv_transposes.bytes(|lines| lines.iter().map(PackedLinear::bytes).sum())
             + self.linears.bytes(PackedLinear::bytes)
             + self.cells.bytes(PackedCell::bytes)
     }

@@ -7,7 +7,7 @@ use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::kind;
-use crate::tensor::{DType, Dims};
+use crate::tensor::{DType, Dims, Tensor};
 
 struct Attention {
     sizes: Sizes,
@@ -15,13 +15,24 @@ struct Attention {
     strides: [Strides; 4],
     scale: f32,
     causal: bool,
-    /// The mask's strides and the distance of neighbours in a row.
-    mask: Option<(Strides, usize)>,
+    mask: Option<Added>,
+}
+
+/// What is added to the scores.
+struct Added {
+    strides: Strides,
+    /// The distance of neighbours in a row.
+    step: usize,
+    /// The numbers, if they are known.
+    known: Option<Tensor>,
 }
 
 pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     let operands = [site.value(0)?, site.value(1)?, site.value(2)?];
-    let [q, k, v] = operands.map(|(layout, _)| layout);
+    // The result lies like the query, so that the heads can be joined without a copy.
+    let output = like(operands[0].0, site.shape());
+    let [q, k, v] = operands.map(|(layout, _)| heads_of(layout));
+    let (q, k, v) = (&q?, &k?, &v?);
     let grouped = site.attribute::<kind::flag>("enable_gqa", false)?;
     let dropout = site.attribute::<kind::float>("dropout_p", 0.0)?;
     let (batches, heads, queries, width) = dims(q)?;
@@ -31,9 +42,7 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     if !fits || dropout != 0.0 || width != key_width || (heads != key_heads && !grouped) {
         return None;
     }
-    // The result lies like the query, so that the heads can be joined without a copy.
-    let output = like(q, site.shape());
-    let strides = [rows(q)?, rows(k)?, rows(v)?, rows(&output)?];
+    let strides = [rows(q)?, rows(k)?, rows(v)?, rows(&heads_of(&output)?)?];
     let default = 1.0 / (width as f64).sqrt();
     let scale = site.attribute::<kind::opt_float>("scale", None)?.unwrap_or(default) as f32;
     let mut wanted: SmallVec<[Wanted; 4]> =
@@ -42,7 +51,11 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
         Arg::None => None,
         Arg::Value(Known::Value(mask, register)) if mask.dtype == DType::F32 => {
             wanted.push(Wanted::new(*register, mask.clone()));
-            Some(broadcast(mask, site.shape(), keys)?)
+            Some(Added::of(mask, site.shape(), keys, None)?)
+        }
+        Arg::Value(known) => {
+            let mask = numbers(&known.constant()?)?;
+            Some(Added::of(&Layout::of(&mask), site.shape(), keys, Some(mask))?)
         }
         _ => return None,
     };
@@ -53,6 +66,39 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     let sizes = Sizes { batches, heads, key_heads, queries, keys, width, values };
     let kernel = Attention { sizes, strides, scale, causal, mask };
     Some(Lowered::new(kernel, wanted, output))
+}
+
+/// The same values with all dimensions before the heads as one, if they are at equal distances.
+fn heads_of(layout: &Layout) -> Option<Layout> {
+    let n = layout.shape.len();
+    if n <= 4 {
+        return Some(layout.clone());
+    }
+    let mut batch = (1, 0);
+    for (&size, &stride) in layout.shape[..n - 3].iter().zip(&layout.strides).rev().filter(|(size, _)| **size != 1) {
+        batch = match batch {
+            (1, _) => (size, stride),
+            (count, first) if stride == count * first => (count * size, first),
+            _ => return None,
+        };
+    }
+    let (mut shape, mut strides) =
+        (Dims::from_slice(&layout.shape[n - 4..]), Dims::from_slice(&layout.strides[n - 4..]));
+    (shape[0], strides[0]) = batch;
+    Some(Layout { dtype: layout.dtype, shape, strides })
+}
+
+/// A mask as what is added to scores.
+fn numbers(mask: &Tensor) -> Option<Tensor> {
+    match mask.dtype() {
+        DType::F32 => Some(mask.contiguous()),
+        DType::Bool => {
+            let number = |takes_part: bool| if takes_part { 0.0 } else { f32::NEG_INFINITY };
+            let numbers: Vec<f32> = mask.to_vec::<bool>().into_iter().map(number).collect();
+            Some(Tensor::from_vec(mask.shape(), numbers))
+        }
+        _ => None,
+    }
 }
 
 /// Batches, heads, rows and columns.
@@ -92,24 +138,31 @@ fn like(layout: &Layout, shape: &[usize]) -> Layout {
     Layout { dtype: DType::F32, shape: Dims::from_slice(shape), strides }
 }
 
-/// A mask's strides over the scores, 0 where it repeats.
-fn broadcast(mask: &Layout, result: &[usize], keys: usize) -> Option<(Strides, usize)> {
-    let mut scores: SmallVec<[usize; 6]> = result.into();
-    *scores.last_mut()? = keys;
-    let lead = scores.len().checked_sub(mask.shape.len())?;
-    let stride = |from_end: usize| {
-        let dim = scores.len().checked_sub(from_end)?.checked_sub(lead)?;
-        (mask.shape[dim] != 1).then_some(mask.strides[dim])
-    };
-    let strides = Strides { batch: stride(4).unwrap_or(0), head: stride(3).unwrap_or(0), row: stride(2).unwrap_or(0) };
-    Some((strides, stride(1).unwrap_or(0)))
+impl Added {
+    /// A mask that lies so, over the scores; its strides are 0 where it repeats.
+    fn of(mask: &Layout, result: &[usize], keys: usize, known: Option<Tensor>) -> Option<Self> {
+        let mut shape = Dims::from_slice(result);
+        *shape.last_mut()? = keys;
+        let lead = shape.len().checked_sub(mask.shape.len())?;
+        let mut strides = Dims::from_elem(0, shape.len());
+        for (to, (size, stride)) in strides[lead..].iter_mut().zip(mask.shape.iter().zip(&mask.strides)) {
+            *to = if *size == 1 { 0 } else { *stride };
+        }
+        let Layout { strides, .. } = heads_of(&Layout { dtype: mask.dtype, shape, strides })?;
+        let mut from_end = strides.iter().rev().copied().chain(std::iter::repeat(0));
+        let [step, row, head, batch] = std::array::from_fn(|_| from_end.next().unwrap_or(0));
+        Some(Self { strides: Strides { batch, head, row }, step, known })
+    }
 }
 
 impl Kernel for Attention {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let operand = |index: usize| (operands[index].unwrap_or(&[]), self.strides[index]);
-        let mask = match (self.mask, self.causal) {
-            (Some((strides, step)), _) => Mask::Add(operands[3].unwrap_or(&[]), strides, step),
+        let mask = match (&self.mask, self.causal) {
+            (Some(Added { strides, step, known }), _) => {
+                let numbers = known.as_ref().map_or_else(|| operands[3], Tensor::as_slice);
+                Mask::Add(numbers.unwrap_or(&[]), *strides, *step)
+            }
             (None, true) => Mask::Causal,
             (None, false) => Mask::None,
         };
@@ -117,7 +170,13 @@ impl Kernel for Attention {
     }
 
     fn describe(&self) -> String {
-        let Sizes { heads, queries, keys, .. } = self.sizes;
-        format!("attention of {heads} heads, {queries} x {keys}")
+        let Sizes { heads, key_heads, queries, keys, .. } = self.sizes;
+        let shared = if heads == key_heads { String::new() } else { format!(" on {key_heads}") };
+        let masked = match (&self.mask, self.causal) {
+            (Some(_), _) => ", masked",
+            (None, true) => ", causal",
+            (None, false) => "",
+        };
+        format!("attention of {heads} heads{shared}, {queries} x {keys}{masked}")
     }
 }

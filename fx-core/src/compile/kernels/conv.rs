@@ -62,7 +62,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
 }
 
 /// Sizes of a plane, or of a line as one.
-fn plane(sizes: &[usize]) -> Option<[usize; 2]> {
+pub(super) fn plane(sizes: &[usize]) -> Option<[usize; 2]> {
     match *sizes {
         [width] => Some([1, width]),
         [height, width] => Some([height, width]),
@@ -70,13 +70,15 @@ fn plane(sizes: &[usize]) -> Option<[usize; 2]> {
     }
 }
 
+/// Amounts for each dimension of a plane, or for a line as one, which are some number across it.
+pub(super) fn on_plane<const N: usize>(amounts: [usize; N], across: usize) -> [usize; 2] {
+    let mut all = [across; 2];
+    all[2 - N..].copy_from_slice(&amounts);
+    all
+}
+
 /// Steps, distances of taps and paddings of both sides together, over so many dimensions, of a window on a plane.
 fn window<const N: usize>(site: &Site<'_>, kernel: [usize; 2]) -> Option<[[usize; 2]; 3]> {
-    let on_plane = |amounts: [usize; N], line: usize| {
-        let mut all = [line; 2];
-        all[2 - N..].copy_from_slice(&amounts);
-        all
-    };
     let stride = on_plane(site.attribute::<kind::window<N>>("stride", [1; N])?, 1);
     let dilation = on_plane(site.attribute::<kind::window<N>>("dilation", [1; N])?, 1);
     let around = match site.attribute::<kind::margin<N>>("padding", Padding::Explicit([0; N]))? {

@@ -3,7 +3,7 @@
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step};
+use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step, Unary};
 use smallvec::{SmallVec, smallvec};
 
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
@@ -91,13 +91,16 @@ impl Spread {
 }
 
 pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
-    let operands = |count: usize| (site.args.len() == count).then_some(());
-    let (step, count) = if let Some(op) = binary_of(site.function) {
-        (Step::binary(op, Place::Input(0), Place::Input(1)), 2)
-    } else {
-        (Step::unary(Attr::of(site.function, site.kwargs)?.0, Place::Input(0)), 1)
+    let binary = binary_of(site.function);
+    let operands = if binary.is_some() || site.function == ops::pow { 2 } else { 1 };
+    if site.args.len() != operands || operands == 2 && !site.kwargs.is_empty() {
+        return None;
+    }
+    let (step, count) = match binary {
+        Some(op) => (Step::binary(op, Place::Input(0), Place::Input(1)), 2),
+        None if site.function == ops::pow => (Step::unary(power(site.arg(1).as_float()?)?, Place::Input(0)), 1),
+        None => (Step::unary(Attr::of(site.function, site.kwargs)?.0, Place::Input(0)), 1),
     };
-    operands(count).filter(|()| count == 1 || site.kwargs.is_empty())?;
     // Values of the result's shape say how it lies, those without gaps first.
     let full = (0..count).filter_map(|index| site.value(index)).filter(|(layout, _)| *layout.shape == *site.shape());
     let main = full.min_by_key(|(layout, _)| layout.order().is_none())?.0.dense();
@@ -159,6 +162,12 @@ fn lowered(site: &Site<'_>, count: usize, chain: Chain, output: Layout) -> Optio
     }
     let kernel = Pointwise { chain, len: output.numel(), sides }.checked()?;
     Some(Lowered::new(kernel, operands, output))
+}
+
+/// The powers that are something simpler.
+fn power(exponent: f64) -> Option<Unary> {
+    let rows = [(2.0, Unary::Square), (0.5, Unary::Sqrt)];
+    rows.into_iter().find(|(known, _)| *known == exponent).map(|(_, op)| op)
 }
 
 fn binary_of(function: Function) -> Option<Binary> {

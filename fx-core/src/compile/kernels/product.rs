@@ -21,6 +21,11 @@ pub(super) struct Follow {
 }
 
 impl Follow {
+    /// A bias, if any, and nothing more.
+    pub(super) fn new(bias: Option<Tensor>) -> Self {
+        Self { bias, activation: None }
+    }
+
     /// Of a call whose operands are `input, weight, bias` and, if it is fused, `other`, which must have the result's
     /// shape.
     pub(super) fn of(site: &Site<'_>) -> Option<Self> {
@@ -79,7 +84,7 @@ pub(super) fn addmm(site: &Site<'_>) -> Option<Lowered> {
     if !plain {
         return None;
     }
-    packed(site, 1, 2, false, Follow { bias: Some(bias), activation: None }, None)
+    packed(site, 1, 2, false, Follow::new(Some(bias)), None)
 }
 
 /// A product of an argument with a known matrix, which may be transposed.
@@ -129,56 +134,60 @@ impl Kernel for Linear {
     }
 }
 
-/// Products of stacks of matrices of equal length.
+/// Products of stacks of matrices.
 struct Batched {
-    count: usize,
     /// Rows, inner length, columns.
     sizes: [usize; 3],
-    /// For both operands the distance of matrices, rows and columns.
-    steps: [[usize; 3]; 2],
+    /// For both operands the distances of rows and columns.
+    steps: [[usize; 2]; 2],
+    /// Where each pair of matrices begins.
+    starts: Vec<[usize; 2]>,
 }
 
 pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
     if site.weight(1).is_some_and(|(_, shape)| shape.len() == 2) {
-        return packed(site, 0, 1, false, Follow { bias: None, activation: None }, None);
+        return packed(site, 0, 1, false, Follow::new(None), None);
     }
     let ((a, left), (b, right)) = (site.value(0)?, site.value(1)?);
     let (n, m) = (a.shape.len(), b.shape.len());
-    if n < 2 || m < 2 || a.shape[..n - 2] != b.shape[..m - 2] {
+    if n < 2 || m < 2 {
         return None;
     }
-    let steps = [matrices(a)?, matrices(b)?];
-    let sizes = [a.shape[n - 2], a.shape[n - 1], b.shape[m - 1]];
-    let kernel = Batched { count: a.shape[..n - 2].iter().product(), sizes, steps };
+    let lead = &site.shape()[..site.shape().len() - 2];
+    let starts = matrices(a, lead)?.into_iter().zip(matrices(b, lead)?).map(|(a, b)| [a, b]).collect();
+    let steps = [a, b].map(|layout| [2, 1].map(|from_end| layout.strides[layout.shape.len() - from_end]));
+    let kernel = Batched { sizes: [a.shape[n - 2], a.shape[n - 1], b.shape[m - 1]], steps, starts };
     let operands = smallvec![Wanted::new(left, a.clone()), Wanted::new(right, b.clone())];
     let output = Layout::row_major(DType::F32, site.shape());
     debug_assert!(site.function != ops::mm || n == 2);
     Some(Lowered::new(kernel, operands, output))
 }
 
-/// The distances of matrices, rows and columns, if the matrices are at equal distances.
-fn matrices(layout: &Layout) -> Option<[usize; 3]> {
-    let lead = layout.shape.len() - 2;
-    let mut step = None;
-    let mut count = 1;
-    for dim in (0..lead).rev().filter(|dim| layout.shape[*dim] != 1) {
-        match step {
-            None => step = Some(layout.strides[dim]),
-            Some(step) if layout.strides[dim] == step * count => {}
-            Some(_) => return None,
-        }
-        count *= layout.shape[dim];
+/// Where the matrices of a stack of some shape begin, along which those that lie so repeat; none if they are very many.
+fn matrices(layout: &Layout, lead: &[usize]) -> Option<Vec<usize>> {
+    const MOST: usize = 1 << 16;
+    if lead.iter().product::<usize>() > MOST {
+        return None;
     }
-    Some([step.unwrap_or(0), layout.strides[lead], layout.strides[lead + 1]])
+    let own = layout.shape.len() - 2;
+    let mut starts = vec![0];
+    for (dim, &size) in lead.iter().enumerate() {
+        let stride = match (dim + own).checked_sub(lead.len()) {
+            Some(dim) if layout.shape[dim] != 1 => layout.strides[dim],
+            _ => 0,
+        };
+        starts = starts.iter().flat_map(|start| (0..size).map(move |index| start + index * stride)).collect();
+    }
+    Some(starts)
 }
 
 impl Kernel for Batched {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let [rows, inner, columns] = self.sizes;
-        for (index, out) in out.chunks_exact_mut((rows * columns).max(1)).take(self.count).enumerate() {
+        for (out, starts) in out.chunks_exact_mut((rows * columns).max(1)).zip(&self.starts) {
             let matrix = |side: usize, rows: usize, columns: usize| {
-                let [step, row, column] = self.steps[side];
-                Matrix::new(&operands[side].unwrap_or(&[])[index * step..], rows, columns, row, column)
+                let [row, column] = self.steps[side];
+                Matrix::new(&operands[side].unwrap_or(&[])[starts[side]..], rows, columns, row, column)
             };
             gemm(out, columns, false, matrix(0, rows, inner), matrix(1, inner, columns));
         }
@@ -186,6 +195,6 @@ impl Kernel for Batched {
 
     fn describe(&self) -> String {
         let [rows, inner, columns] = self.sizes;
-        format!("{} products {rows} x {inner} x {columns}", self.count)
+        format!("{} products {rows} x {inner} x {columns}", self.starts.len())
     }
 }

@@ -1,0 +1,64 @@
+//! Attention and stacks of products in a plan: masks that are known, values with many dimensions, stacks that repeat.
+
+use fx::prelude::*;
+
+use super::check;
+
+/// Sees that a function of a tensor gives what the interpreter gives, by kernels alone, and what they are.
+macro_rules! planned {
+    ($shape:expr, $text:literal, |$x:ident| $body:expr) => {{
+        let module = fx::trace_fn!(|$x| $body).unwrap();
+        let x = Tensor::randn($shape);
+        check(&module, &x);
+        let text = module.plan(&x).unwrap().to_string();
+        assert!(!text.contains("  op ") && text.contains($text), "{text}");
+    }};
+}
+
+#[test]
+fn masks_may_be_known() {
+    let added = Tensor::randn([5, 7]);
+    let bools = Tensor::rand([1, 4, 5, 7]).gt(0.3);
+    let of_heads = Tensor::randn([4, 1, 7]);
+    for mask in [added, bools, of_heads] {
+        planned!([2, 4, 12, 6], "attention of 4 heads, 5 x 7, masked", |x| {
+            let (q, k) = (x.narrow(2, 0, 5), x.narrow(2, 5, 7));
+            q.scaled_dot_product_attention(&k, &k, Some(&fx::Proxy::constant(&mask)))
+        });
+    }
+}
+
+#[test]
+fn attention_of_more_dimensions() {
+    let mask = Tensor::randn([1, 3, 1, 5, 5]);
+    planned!([1, 3, 2, 5, 6], "attention of 2 heads, 5 x 5, masked", |x| {
+        x.scaled_dot_product_attention(x.exp(), x.sin(), Some(&fx::Proxy::constant(&mask)))
+    });
+    planned!([2, 3, 2, 5, 6], "attention of 2 heads, 5 x 5", |x| {
+        x.scaled_dot_product_attention(x.exp(), x.sin(), None)
+    });
+    // Windows of a product for queries, keys and values.
+    planned!([2, 3, 5, 3, 4, 6], "attention of 4 heads, 5 x 5", |x| {
+        let [q, k, v] = [0, 1, 2].map(|i| x.select(3, i).transpose(2, 3));
+        q.scaled_dot_product_attention(k, v, None)
+    });
+}
+
+#[test]
+fn stacks_of_products() {
+    // Heads of windows, at two distances.
+    planned!([3, 5, 2, 4, 6], "12 products 5 x 6 x 5", |x| {
+        let heads = x.select(2, 0).transpose(1, 2);
+        heads.matmul(x.select(2, 1).transpose(1, 2).transpose(-1, -2))
+    });
+    // One stack for several, and one matrix for a stack.
+    planned!([3, 4, 5, 6], "12 products 5 x 6 x 5", |x| x.matmul(x.select(0, 1).transpose(-1, -2)));
+    planned!([3, 4, 5, 6], "12 products 5 x 6 x 5", |x| {
+        x.narrow(1, 0, 1).matmul(x.narrow(0, 2, 1).transpose(-1, -2))
+    });
+}
+
+#[test]
+fn simple_powers() {
+    planned!([4, 9], "square + add", |x| x.pow(2.0) + 1.0);
+}

@@ -1,6 +1,6 @@
 //! Elementwise calls, concatenations and convolutions over one dimension in a plan: what is fused, and what stays in order.
 
-use fx::ops::CatOptions;
+use fx::ops::{CatOptions, InterpolateOptions};
 use fx::prelude::*;
 use fx::{GraphModule, nn};
 
@@ -240,4 +240,26 @@ fn transposed_convolutions_side_by_side() {
     }
     let lines = traced(&nn::ConvTranspose1d::new(6, 4, 4).stride(4));
     assert!(only_kernels(&lines, &[2, 6, 5]).contains("conv transpose 1x4"));
+}
+
+#[traceable]
+struct Larger {
+    conv: nn::Conv2d,
+}
+
+#[traceable]
+impl Larger {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.conv.forward(x.interpolate_with(InterpolateOptions::new().scale_factor(vec![2.0, 3.0])));
+        x.interpolate_with(InterpolateOptions::new().size([30, 21]))
+    }
+}
+
+#[test]
+fn images_made_larger_by_whole_factors() {
+    let module = traced(&Larger { conv: nn::Conv2d::new(3, 18, 3).padding(1) });
+    let text = only_kernels(&module, &[2, 3, 5, 7]);
+    assert!(text.contains("nearest, 2x3 times as large") && text.contains("nearest, 3x1 times as large"), "{text}");
+    let lines = fx::trace_fn!(|x| x.interpolate_with(InterpolateOptions::new().scale_factor(2.5))).unwrap();
+    assert!(planned(&lines, &Tensor::randn([2, 3, 8])).contains("op interpolate"));
 }

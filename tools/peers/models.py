@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools/torch_ref"))
 
 import digits as digits_model
+from architectures import Llama, UNet, Whisper, Yolo
 from paper_models import MLP, AutoEncoder
 
 
@@ -78,8 +79,16 @@ def digits():
     return model
 
 
-def image(batch):
-    return torch.rand(batch, 3, 224, 224)
+def convnext():
+    model = torchvision.models.convnext_tiny()
+    for name, parameter in model.named_parameters():
+        if name.endswith("layer_scale"):
+            nn.init.uniform_(parameter, 0.1, 0.5)  # a millionth otherwise, and nothing would be seen of the blocks
+    return model
+
+
+def image(batch, size=224):
+    return torch.rand(batch, 3, size, size)
 
 
 def tokens(vocabulary):
@@ -98,6 +107,14 @@ MODELS = {
     "lstm": (Lstm, lambda batch: torch.randn(100, batch, 512)),
     "digits": (digits, lambda batch: torch.rand(batch, 1, 8, 8)),
     "mlp": (lambda: MLP([32, 32, 10]), lambda batch: torch.rand(batch, 32)),
+    "efficientnet_b0": (torchvision.models.efficientnet_b0, image),
+    "densenet121": (torchvision.models.densenet121, image),
+    "convnext_tiny": (convnext, image),
+    "swin_t": (torchvision.models.swin_t, image),
+    "unet": (UNet, lambda batch: image(batch, 256)),
+    "yolo": (Yolo, lambda batch: image(batch, 320)),
+    "whisper": (Whisper, lambda batch: torch.randn(batch, 80, 3000)),
+    "llama": (Llama, tokens(32000)),
 }
 
 

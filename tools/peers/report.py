@@ -26,6 +26,14 @@ NAMES = {
     "lstm": "LSTM, 2 layers of 512, 100 steps",
     "digits": "digits CNN",
     "mlp": "MLP 32-32-10",
+    "efficientnet_b0": "EfficientNet-B0",
+    "densenet121": "DenseNet-121",
+    "convnext_tiny": "ConvNeXt-T",
+    "swin_t": "Swin-T",
+    "unet": "U-Net, 256 x 256",
+    "yolo": "YOLOv8n backbone, 320 x 320",
+    "whisper": "Whisper tiny encoder, 30 s",
+    "llama": "Llama 135M, 128 tokens",
 }
 
 

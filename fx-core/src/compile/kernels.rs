@@ -12,6 +12,7 @@ mod pointwise;
 mod pool;
 mod product;
 mod recurrent;
+mod resize;
 
 use std::fmt;
 use std::sync::Arc;
@@ -156,6 +157,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         attention::attention(site)
     } else if is(&[ops::lstm, ops::gru, ops::rnn]) {
         recurrent::recurrent(site)
+    } else if function == ops::interpolate {
+        resize::nearest(site)
     } else if function == ops::cat {
         concat::cat(site)
     } else if function == ops::batch_norm {

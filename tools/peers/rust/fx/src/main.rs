@@ -1,5 +1,7 @@
 //! fx: the compiled plan, or with `FX_EAGER` set the model's `forward`.
 
+mod models;
+
 use fx::nn;
 use fx::nn::models::{
     Bert, BertConfig, DeepRecommender, DeepRecommenderConfig, Gpt2Config, Gpt2LmHead, Mlp, MobileNetV2,
@@ -142,6 +144,14 @@ fn load(work: &Work, input: &Tensor) -> Result<Forward> {
         "lstm" => ready!(Lstm { lstm: nn::LSTM::new(512, 512).num_layers(2) }, work, input),
         "digits" => ready!(Digits::new(), work, input),
         "mlp" => ready!(Mlp::new(&[32, 32, 10]), work, input),
+        "efficientnet_b0" => ready!(models::efficientnet::efficientnet_b0(), work, input),
+        "densenet121" => ready!(models::densenet::densenet121(), work, input),
+        "unet" => ready!(models::unet::UNet::new(32), work, input),
+        "yolo" => ready!(models::yolo::Yolo::new(), work, input),
+        "convnext_tiny" => ready!(models::convnext::convnext_tiny(), work, input),
+        "swin_t" => ready!(models::swin::swin_t(), work, input),
+        "whisper" => ready!(models::whisper::Whisper::new(), work, input),
+        "llama" => ready!(models::llama::Llama::new(), work, input),
         other => return Err(format!("no model `{other}`").into()),
     })
 }

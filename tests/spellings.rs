@@ -1,0 +1,77 @@
+//! What users of PyTorch write otherwise here, one line each; eager and traced give the same.
+
+use fx::ops::{CatOptions, FlattenOptions, MaxPool2dOptions};
+use fx::prelude::*;
+use fx::{Arg, nn};
+
+/// What is computed outside, so it is neither recorded nor part of the state.
+fn frequencies(count: usize) -> Tensor {
+    Tensor::from_vec([count], (0..count).map(|i| 0.5_f32.powi(i as i32)).collect::<Vec<_>>())
+}
+
+#[traceable]
+#[derive(Clone)]
+struct Block {
+    conv: nn::Conv2d,
+}
+
+#[traceable]
+impl Block {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.conv.forward(x).relu()
+    }
+}
+
+#[traceable]
+struct Model {
+    blocks: Vec<Block>,
+    head: nn::Sequential<Vec<nn::AnyLayer>>,
+    table: Parameter,
+}
+
+#[traceable]
+impl Model {
+    fn new() -> Self {
+        let mut head = nn::Sequential::new(vec![nn::AnyLayer::new(nn::Linear::new(4, 4))]);
+        head.push(nn::GELU::new());
+        Self {
+            blocks: (0..2).map(|_| Block { conv: nn::Conv2d::new(4, 4, 3).padding(1) }).collect(),
+            head,
+            table: Parameter::new(Tensor::randn([3, 4])),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let mut x = x.clone();
+        for block in &self.blocks {
+            x = block.forward(x);
+        }
+        // Sizes, borrowed where they are used again.
+        let [n, c, h, w] = x.sizes();
+        let shuffled = x.view((&n, 2, &c / 2, &h, &w)).transpose(1, 2).reshape((&n, &c, &h, &w));
+        // Options of an op.
+        let [a, b] = shuffled.chunk(1);
+        let x = Tensor::cat_with([b, a], CatOptions::new().dim(1));
+        let pooled = x.max_pool2d_with(2, MaxPool2dOptions::new().stride(1));
+        let flat = pooled.flatten_with(FlattenOptions::new().start_dim(2));
+        // Some dimensions, gone or kept.
+        let means = flat.mean_dim([2]) * x.mean_keepdim([1, 2, 3]).reshape([-1, 1]);
+        // Slices: from a place, every second one.
+        let every_second = x.index((.., Arg::Slice(Box::new([Arg::Int(0), Arg::None, Arg::Int(2)]))));
+        // A parameter as a tensor, and a tensor that is no state.
+        let rows = self.table.value::<Tensor>().index(Tensor::arange(n) % 3);
+        let scaled = rows * Tensor::constant(&frequencies(4));
+        self.head.forward(means + scaled + every_second.mean_keepdim([1, 2, 3]).reshape([-1, 1]))
+    }
+}
+
+#[test]
+fn spellings_of_pytorch() {
+    let model = Model::new();
+    let traced = fx::trace(&model).unwrap();
+    for batch in [1, 2, 5] {
+        let x = Tensor::randn([batch, 4, 5, 6]);
+        let (eager, planned) = (model.forward(&x), traced.forward(&x).unwrap());
+        assert!(eager.all_close(&planned, 1e-4, 1e-5), "off by {}", eager.max_abs_diff(&planned));
+    }
+}

@@ -1,0 +1,118 @@
+"""Models of architectures that users bring: each takes one tensor and gives one."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def conv_norm(i, o):
+    return nn.Sequential(nn.Conv2d(i, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU())
+
+
+class Double(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        self.conv1, self.conv2 = conv_norm(i, o), conv_norm(o, o)
+
+    def forward(self, x):
+        return self.conv2(self.conv1(x))
+
+
+class UNet(nn.Module):
+    """The usual U-Net with 32 channels at the top: input [N, 3, 256, 256], output [N, 2, 256, 256]."""
+
+    def __init__(self, width=32):
+        super().__init__()
+        w = [width * 2**i for i in range(5)]
+        self.inc = Double(3, w[0])
+        self.down = nn.ModuleList(Double(w[i], w[i + 1]) for i in range(4))
+        self.up = nn.ModuleList(nn.ConvTranspose2d(w[i + 1], w[i], 2, stride=2) for i in reversed(range(4)))
+        self.fuse = nn.ModuleList(Double(w[i + 1], w[i]) for i in reversed(range(4)))
+        self.out = nn.Conv2d(w[0], 2, 1)
+
+    def forward(self, x):
+        skips = [self.inc(x)]
+        for down in self.down:
+            skips.append(down(F.max_pool2d(skips[-1], 2)))
+        x = skips.pop()
+        for up, fuse in zip(self.up, self.fuse):
+            x = fuse(torch.cat([skips.pop(), up(x)], 1))
+        return self.out(x)
+
+
+class Llama(nn.Module):
+    """A decoder with grouped heads, rotary positions, RMS norms and gated SiLU: logits of 128 tokens."""
+
+    def __init__(self):
+        super().__init__()
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        self.lm = LlamaForCausalLM(LlamaConfig(
+            vocab_size=32000, hidden_size=768, intermediate_size=2048, num_hidden_layers=12,
+            num_attention_heads=12, num_key_value_heads=4, tie_word_embeddings=False,
+        ))
+
+    def forward(self, ids):
+        return self.lm(ids, use_cache=False).logits
+
+
+class Whisper(nn.Module):
+    """The encoder of Whisper tiny: log-mel spectrogram [N, 80, 3000] to [N, 1500, 384]."""
+
+    def __init__(self):
+        super().__init__()
+        from transformers import WhisperConfig
+        from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+        config = WhisperConfig(d_model=384, encoder_layers=4, encoder_attention_heads=6, encoder_ffn_dim=1536)
+        self.encoder = WhisperEncoder(config)
+
+    def forward(self, x):
+        return self.encoder(x).last_hidden_state
+
+
+class SiLUBottleneck(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.cv1, self.cv2 = self.conv(c, c), self.conv(c, c)
+
+    @staticmethod
+    def conv(i, o, k=3, s=1):
+        return nn.Sequential(nn.Conv2d(i, o, k, s, k // 2, bias=False), nn.BatchNorm2d(o), nn.SiLU())
+
+    def forward(self, x):
+        return x + self.cv2(self.cv1(x))
+
+
+class C2f(nn.Module):
+    def __init__(self, i, o, n):
+        super().__init__()
+        conv = SiLUBottleneck.conv
+        self.c = o // 2
+        self.cv1, self.cv2 = conv(i, o, 1), conv((2 + n) * self.c, o, 1)
+        self.m = nn.ModuleList(SiLUBottleneck(self.c) for _ in range(n))
+
+    def forward(self, x):
+        y = list(self.cv1(x).chunk(2, 1))
+        for m in self.m:
+            y.append(m(y[-1]))
+        return self.cv2(torch.cat(y, 1))
+
+
+class Yolo(nn.Module):
+    """The backbone of YOLOv8n with SPPF: [N, 3, 320, 320] to [N, 256, 10, 10]."""
+
+    def __init__(self):
+        super().__init__()
+        conv = SiLUBottleneck.conv
+        self.layers = nn.Sequential(conv(3, 16, 3, 2), conv(16, 32, 3, 2), C2f(32, 32, 1), conv(32, 64, 3, 2), C2f(64, 64, 2),
+            conv(64, 128, 3, 2), C2f(128, 128, 2), conv(128, 256, 3, 2), C2f(256, 256, 1),
+       )
+        self.cv1, self.cv2 = conv(256, 128, 1), conv(512, 256, 1)
+
+    def forward(self, x):
+        x = self.cv1(self.layers(x))
+        y1 = F.max_pool2d(x, 5, 1, 2)
+        y2 = F.max_pool2d(y1, 5, 1, 2)
+        y3 = F.max_pool2d(y2, 5, 1, 2)
+        return self.cv2(torch.cat([x, y1, y2, y3], 1))

@@ -34,6 +34,10 @@ ENGINES = {
 }
 
 
+# The models for which the engine of fx has a program of its own, so that none is in the others' memory.
+ARCHITECTURES = {"efficientnet_b0", "densenet121", "convnext_tiny", "swin_t", "unet", "yolo", "whisper", "llama"}
+
+
 def cargo(*args, **environment):
     command = ["cargo", *args, "--manifest-path", RUST / "Cargo.toml", "--message-format", "json"]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | environment)
@@ -69,7 +73,8 @@ class Engine:
         if package is None:
             command = [sys.executable, HERE / "engines.py", name]
         elif package in self.programs:
-            command = [self.programs[package]]
+            more = "-architectures" if package == "engine-fx" and model in ARCHITECTURES else ""
+            command = [self.programs[package + more]]
         else:
             raise Failed(f"{package} does not build")
         count = str(threads)

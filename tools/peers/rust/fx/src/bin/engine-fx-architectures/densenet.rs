@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct DenseLayer {
+struct DenseLayer {
     norm1: nn::BatchNorm2d,
     conv1: nn::Conv2d,
     norm2: nn::BatchNorm2d,
@@ -25,7 +25,7 @@ impl DenseLayer {
         }
     }
 
-    fn forward(&self, features: &[Tensor]) -> Tensor {
+    pub(crate) fn forward(&self, features: &[Tensor]) -> Tensor {
         let x = Tensor::cat_with(features, CatOptions::new().dim(1));
         let x = self.conv1.forward(self.norm1.forward(x).relu());
         self.conv2.forward(self.norm2.forward(x).relu())
@@ -50,7 +50,7 @@ fn block_forward(block: &DenseBlock, x: &Tensor) -> Tensor {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Transition {
+struct Transition {
     norm: nn::BatchNorm2d,
     conv: nn::Conv2d,
     pool: nn::AvgPool2d,
@@ -66,14 +66,14 @@ impl Transition {
         }
     }
 
-    fn forward(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         self.pool.forward(self.conv.forward(self.norm.forward(x).relu()))
     }
 }
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Features {
+struct Features {
     conv0: nn::Conv2d,
     norm0: nn::BatchNorm2d,
     pool0: nn::MaxPool2d,
@@ -111,7 +111,7 @@ impl Features {
         }
     }
 
-    fn forward(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         let x = self.pool0.forward(self.norm0.forward(self.conv0.forward(x)).relu());
         let x = self.transition1.forward(block_forward(&self.denseblock1, x));
         let x = self.transition2.forward(block_forward(&self.denseblock2, x));
@@ -129,7 +129,7 @@ pub(crate) struct DenseNet {
 
 #[traceable]
 impl DenseNet {
-    pub(crate) fn new(growth: usize, blocks: [usize; 4], initial: usize, size: usize, classes: usize) -> Self {
+    fn new(growth: usize, blocks: [usize; 4], initial: usize, size: usize, classes: usize) -> Self {
         let width = (0..4).fold(initial, |w, i| (w + blocks[i] * growth) / if i < 3 { 2 } else { 1 });
         Self { features: Features::new(growth, blocks, initial, size), classifier: nn::Linear::new(width, classes) }
     }

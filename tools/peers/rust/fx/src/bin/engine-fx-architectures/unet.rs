@@ -12,7 +12,7 @@ fn conv_bn(i: usize, o: usize) -> ConvBn {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Double {
+struct Double {
     conv1: ConvBn,
     conv2: ConvBn,
 }
@@ -23,7 +23,7 @@ impl Double {
         Self { conv1: conv_bn(i, o), conv2: conv_bn(o, o) }
     }
 
-    fn forward(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         self.conv2.forward(self.conv1.forward(x))
     }
 }

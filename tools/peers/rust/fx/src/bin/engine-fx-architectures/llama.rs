@@ -37,7 +37,7 @@ fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Attention {
+struct Attention {
     q_proj: nn::Linear,
     k_proj: nn::Linear,
     v_proj: nn::Linear,
@@ -46,7 +46,7 @@ pub(crate) struct Attention {
 
 #[traceable]
 impl Attention {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let linear = |i, o| nn::Linear::new(i, o).bias(false);
         Self {
             q_proj: linear(HIDDEN, HEADS * HEAD_DIM),
@@ -56,7 +56,7 @@ impl Attention {
         }
     }
 
-    fn forward(&self, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
         let [n, l, _] = x.sizes();
         let heads = |y: Tensor| y.view((&n, &l, -1, HEAD_DIM)).transpose(1, 2);
         let q = rotate(heads(self.q_proj.forward(x)), cos, sin);
@@ -74,7 +74,7 @@ impl Attention {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Mlp {
+struct Mlp {
     gate_proj: nn::Linear,
     up_proj: nn::Linear,
     down_proj: nn::Linear,
@@ -82,19 +82,19 @@ pub(crate) struct Mlp {
 
 #[traceable]
 impl Mlp {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let linear = |i, o| nn::Linear::new(i, o).bias(false);
         Self { gate_proj: linear(HIDDEN, 2048), up_proj: linear(HIDDEN, 2048), down_proj: linear(2048, HIDDEN) }
     }
 
-    fn forward(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         self.down_proj.forward(self.gate_proj.forward(x).silu() * self.up_proj.forward(x))
     }
 }
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Layer {
+struct Layer {
     self_attn: Attention,
     mlp: Mlp,
     input_layernorm: nn::RMSNorm,
@@ -103,12 +103,12 @@ pub(crate) struct Layer {
 
 #[traceable]
 impl Layer {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let norm = || nn::RMSNorm::new(HIDDEN).eps(1e-6);
         Self { self_attn: Attention::new(), mlp: Mlp::new(), input_layernorm: norm(), post_attention_layernorm: norm() }
     }
 
-    fn forward(&self, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
         let x = x + self.self_attn.forward(self.input_layernorm.forward(x), cos, sin);
         &x + self.mlp.forward(self.post_attention_layernorm.forward(&x))
     }
@@ -116,7 +116,7 @@ impl Layer {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Model {
+struct Model {
     embed_tokens: nn::Embedding,
     layers: Vec<Layer>,
     norm: nn::RMSNorm,
@@ -124,7 +124,7 @@ pub(crate) struct Model {
 
 #[traceable]
 impl Model {
-    fn forward(&self, ids: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, ids: &Tensor) -> Tensor {
         let mut x = self.embed_tokens.forward(ids);
         let (cos, sin) = rotary(ids);
         for layer in &self.layers {
@@ -136,14 +136,14 @@ impl Model {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct LlamaForCausalLM {
+struct LlamaForCausalLM {
     model: Model,
     lm_head: nn::Linear,
 }
 
 #[traceable]
 impl LlamaForCausalLM {
-    fn forward(&self, ids: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, ids: &Tensor) -> Tensor {
         self.lm_head.forward(self.model.forward(ids))
     }
 }

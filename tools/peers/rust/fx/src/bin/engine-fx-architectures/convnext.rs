@@ -23,7 +23,7 @@ impl Permute {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct LayerNorm2d {
+struct LayerNorm2d {
     weight: Parameter,
     bias: Parameter,
     eps: f64,
@@ -31,7 +31,7 @@ pub(crate) struct LayerNorm2d {
 
 #[traceable]
 impl LayerNorm2d {
-    pub(crate) fn new(dim: usize) -> Self {
+    fn new(dim: usize) -> Self {
         Self { weight: Parameter::new(Tensor::ones([dim])), bias: Parameter::new(Tensor::zeros([dim])), eps: 1e-6 }
     }
 
@@ -45,14 +45,14 @@ impl LayerNorm2d {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct CNBlock {
+struct CNBlock {
     block: nn::Sequential<(nn::Conv2d, Permute, nn::LayerNorm, nn::Linear, nn::GELU, nn::Linear, Permute)>,
     layer_scale: Parameter,
 }
 
 #[traceable]
 impl CNBlock {
-    pub(crate) fn new(dim: usize) -> Self {
+    fn new(dim: usize) -> Self {
         Self {
             block: nn::Sequential::new((
                 nn::Conv2d::new(dim, dim, 7).padding(3).groups(dim),
@@ -82,7 +82,7 @@ pub(crate) struct ConvNeXt {
 
 #[traceable]
 impl ConvNeXt {
-    pub(crate) fn new(dims: &[usize], depths: &[usize]) -> Self {
+    fn new(dims: &[usize], depths: &[usize]) -> Self {
         let mut features = nn::Sequential::new(Vec::<nn::AnyLayer>::new());
         features.push(nn::Sequential::new((nn::Conv2d::new(3, dims[0], 4).stride(4), LayerNorm2d::new(dims[0]))));
         for (i, (&dim, &depth)) in dims.iter().zip(depths).enumerate() {

@@ -16,7 +16,7 @@ fn conv(i: usize, o: usize, k: usize, s: usize) -> Conv {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Bottleneck {
+struct Bottleneck {
     cv1: Conv,
     cv2: Conv,
 }
@@ -27,14 +27,14 @@ impl Bottleneck {
         Self { cv1: conv(c, c, 3, 1), cv2: conv(c, c, 3, 1) }
     }
 
-    fn forward(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         x + self.cv2.forward(self.cv1.forward(x))
     }
 }
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct C2f {
+struct C2f {
     cv1: Conv,
     cv2: Conv,
     m: Vec<Bottleneck>,
@@ -47,7 +47,7 @@ impl C2f {
         Self { cv1: conv(i, o, 1, 1), cv2: conv((2 + n) * c, o, 1, 1), m: (0..n).map(|_| Bottleneck::new(c)).collect() }
     }
 
-    fn forward(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         let mut y = self.cv1.forward(x).chunk::<2>(1).to_vec();
         for m in &self.m {
             y.push(m.forward(y.last().unwrap()));

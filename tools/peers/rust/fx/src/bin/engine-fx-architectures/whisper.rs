@@ -9,7 +9,7 @@ const HEAD_DIM: usize = WIDTH / HEADS;
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Attention {
+struct Attention {
     k_proj: nn::Linear,
     v_proj: nn::Linear,
     q_proj: nn::Linear,
@@ -18,12 +18,12 @@ pub(crate) struct Attention {
 
 #[traceable]
 impl Attention {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let linear = || nn::Linear::new(WIDTH, WIDTH);
         Self { k_proj: linear().bias(false), v_proj: linear(), q_proj: linear(), out_proj: linear() }
     }
 
-    fn forward(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         let [n, l, _] = x.sizes();
         let heads = |y: Tensor| y.view((&n, &l, -1, HEAD_DIM)).transpose(1, 2).contiguous();
         let q = heads(self.q_proj.forward(x) * (HEAD_DIM as f64).powf(-0.5));
@@ -36,7 +36,7 @@ impl Attention {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Layer {
+struct Layer {
     self_attn: Attention,
     self_attn_layer_norm: nn::LayerNorm,
     fc1: nn::Linear,
@@ -46,7 +46,7 @@ pub(crate) struct Layer {
 
 #[traceable]
 impl Layer {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             self_attn: Attention::new(),
             self_attn_layer_norm: nn::LayerNorm::new(WIDTH),
@@ -56,7 +56,7 @@ impl Layer {
         }
     }
 
-    fn forward(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         let x = x + self.self_attn.forward(self.self_attn_layer_norm.forward(x));
         let y = self.fc1.forward(self.final_layer_norm.forward(&x)).gelu();
         x + self.fc2.forward(y)
@@ -65,7 +65,7 @@ impl Layer {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct Encoder {
+struct Encoder {
     conv1: nn::Conv1d,
     conv2: nn::Conv1d,
     embed_positions: nn::Embedding,
@@ -75,7 +75,7 @@ pub(crate) struct Encoder {
 
 #[traceable]
 impl Encoder {
-    fn forward(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         let x = self.conv1.forward(x).gelu();
         let x = self.conv2.forward(x).gelu().permute([0, 2, 1]);
         let positions = self.embed_positions.forward(Tensor::arange(1500));

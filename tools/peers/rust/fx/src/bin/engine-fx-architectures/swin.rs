@@ -3,7 +3,7 @@
 use fx::nn;
 use fx::prelude::*;
 
-use super::convnext::Permute;
+use crate::convnext::Permute;
 
 const WINDOW: i64 = 7;
 
@@ -36,7 +36,7 @@ fn shift_mask(size: i64, shift: i64) -> Tensor {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct ShiftedWindowAttention {
+struct ShiftedWindowAttention {
     qkv: nn::Linear,
     proj: nn::Linear,
     relative_position_bias_table: Parameter,
@@ -49,7 +49,7 @@ pub(crate) struct ShiftedWindowAttention {
 
 #[traceable]
 impl ShiftedWindowAttention {
-    pub(crate) fn new(dim: usize, num_heads: usize, shift: i64, size: i64) -> Self {
+    fn new(dim: usize, num_heads: usize, shift: i64, size: i64) -> Self {
         let span = 2 * WINDOW - 1;
         let area = WINDOW * WINDOW;
         let mut index = Vec::new();
@@ -114,7 +114,7 @@ impl ShiftedWindowAttention {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct SwinTransformerBlock {
+struct SwinTransformerBlock {
     norm1: nn::LayerNorm,
     attn: ShiftedWindowAttention,
     norm2: nn::LayerNorm,
@@ -123,7 +123,7 @@ pub(crate) struct SwinTransformerBlock {
 
 #[traceable]
 impl SwinTransformerBlock {
-    pub(crate) fn new(dim: usize, num_heads: usize, shift: i64, size: i64) -> Self {
+    fn new(dim: usize, num_heads: usize, shift: i64, size: i64) -> Self {
         Self {
             norm1: nn::LayerNorm::new(dim),
             attn: ShiftedWindowAttention::new(dim, num_heads, shift, size),
@@ -151,14 +151,14 @@ fn every_second<V>(start: i64) -> fx::Arg<V> {
 
 #[traceable]
 #[derive(Clone)]
-pub(crate) struct PatchMerging {
+struct PatchMerging {
     reduction: nn::Linear,
     norm: nn::LayerNorm,
 }
 
 #[traceable]
 impl PatchMerging {
-    pub(crate) fn new(dim: usize) -> Self {
+    fn new(dim: usize) -> Self {
         Self { reduction: nn::Linear::new(4 * dim, 2 * dim).bias(false), norm: nn::LayerNorm::new(4 * dim) }
     }
 
@@ -185,7 +185,7 @@ pub(crate) struct SwinTransformer {
 
 #[traceable]
 impl SwinTransformer {
-    pub(crate) fn new(image: i64, dim: usize, depths: &[usize], heads: &[usize]) -> Self {
+    fn new(image: i64, dim: usize, depths: &[usize], heads: &[usize]) -> Self {
         let mut features = nn::Sequential::new(Vec::<nn::AnyLayer>::new());
         features.push(nn::Sequential::new((
             nn::Conv2d::new(3, dim, 4).stride(4),

@@ -58,6 +58,30 @@ fn stacks_of_products() {
     });
 }
 
+/// What repeats before the heads is left to the op itself.
+#[test]
+fn attention_that_repeats() {
+    for shapes in [[[3, 1, 2, 5, 6], [1, 3, 2, 5, 6]], [[1, 4, 1, 5, 6], [1, 4, 2, 5, 6]]] {
+        let [q, k] = shapes.map(Tensor::randn);
+        let module = fx::trace_fn!(|x| (&x * fx::Proxy::constant(&q)).scaled_dot_product_attention(
+            &x * fx::Proxy::constant(&k),
+            fx::Proxy::constant(&k) - x,
+            None
+        ));
+        check(&module.unwrap(), &Tensor::randn([1]));
+    }
+    let q = Tensor::randn([2, 5, 6]);
+    let module =
+        fx::trace_fn!(|x| (&x.select(0, 0) * fx::Proxy::constant(&q)).scaled_dot_product_attention(&x, &x, None));
+    check(&module.unwrap(), &Tensor::randn([1, 2, 5, 6]));
+}
+
+/// A matrix that is not known, for a stack of others: all rows at once.
+#[test]
+fn a_matrix_for_all() {
+    planned!([3, 4, 5], "1 products 12 x 5 x 4", |x| x.matmul(x.select(0, 1).transpose(0, 1)));
+}
+
 #[test]
 fn simple_powers() {
     planned!([4, 9], "square + add", |x| x.pow(2.0) + 1.0);

@@ -1,5 +1,7 @@
 //! Scaled dot-product attention on values with any strides.
 
+use std::cmp::Reverse;
+
 use fx_kernels::attention::{self, Mask, Sizes, Strides};
 use smallvec::SmallVec;
 
@@ -29,6 +31,14 @@ struct Added {
 
 pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     let operands = [site.value(0)?, site.value(1)?, site.value(2)?];
+    // Before the heads nothing repeats.
+    let before = |shape: &[usize]| Dims::from_slice(&shape[..shape.len().saturating_sub(3)]);
+    let is_like_result = |(layout, _): &(&Layout, usize)| {
+        layout.shape.len() == site.shape().len() && before(&layout.shape) == before(site.shape())
+    };
+    if !operands.iter().all(is_like_result) {
+        return None;
+    }
     // The result lies like the query, so that the heads can be joined without a copy.
     let output = like(operands[0].0, site.shape());
     let [q, k, v] = operands.map(|(layout, _)| heads_of(layout));
@@ -36,10 +46,14 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     let grouped = site.attribute::<kind::flag>("enable_gqa", false)?;
     let dropout = site.attribute::<kind::float>("dropout_p", 0.0)?;
     let (batches, heads, queries, width) = dims(q)?;
-    let (key_batches, key_heads, keys, key_width) = dims(k)?;
-    let (value_batches, value_heads, value_rows, values) = dims(v)?;
-    let fits = batches == key_batches && batches == value_batches && key_heads == value_heads && keys == value_rows;
-    if !fits || dropout != 0.0 || width != key_width || (heads != key_heads && !grouped) {
+    let (_, key_heads, keys, key_width) = dims(k)?;
+    let (_, value_heads, value_rows, values) = dims(v)?;
+    if key_heads != value_heads
+        || keys != value_rows
+        || dropout != 0.0
+        || width != key_width
+        || (heads != key_heads && !grouped)
+    {
         return None;
     }
     let strides = [rows(q)?, rows(k)?, rows(v)?, rows(&heads_of(&output)?)?];
@@ -124,18 +138,12 @@ fn rows(layout: &Layout) -> Option<Strides> {
 /// A layout without gaps with the dimensions in the order of another's.
 fn like(layout: &Layout, shape: &[usize]) -> Layout {
     let mut order: SmallVec<[usize; 6]> = (0..shape.len()).collect();
-    order.sort_by_key(|dim| std::cmp::Reverse(layout.strides[*dim]));
+    order.sort_by_key(|dim| Reverse(layout.strides[*dim]));
     // Where a row's numbers are not the fastest, nothing is gained.
     if order.last() != Some(&(shape.len() - 1)) {
         return Layout::row_major(DType::F32, shape);
     }
-    let mut strides = Dims::from_elem(1, shape.len());
-    let mut step = 1;
-    for &dim in order.iter().rev() {
-        strides[dim] = step;
-        step *= shape[dim];
-    }
-    Layout { dtype: DType::F32, shape: Dims::from_slice(shape), strides }
+    Layout::in_order(DType::F32, shape, &order)
 }
 
 impl Added {

@@ -153,6 +153,15 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
     if n < 2 || m < 2 {
         return None;
     }
+    if m == 2 && n > 2 {
+        // All rows at once.
+        let (rows, inner) = (a.shape[..n - 1].iter().product(), a.shape[n - 1]);
+        let steps = [[inner, 1], [b.strides[0], b.strides[1]]];
+        let kernel = Batched { sizes: [rows, inner, b.shape[1]], steps, starts: vec![[0; 2]] };
+        let all = Wanted::new(left, Layout::row_major(DType::F32, &a.shape));
+        let operands = smallvec![all, Wanted::new(right, b.clone())];
+        return Some(Lowered::new(kernel, operands, Layout::row_major(DType::F32, site.shape())));
+    }
     let lead = &site.shape()[..site.shape().len() - 2];
     let starts = matrices(a, lead)?.into_iter().zip(matrices(b, lead)?).map(|(a, b)| [a, b]).collect();
     let steps = [a, b].map(|layout| [2, 1].map(|from_end| layout.strides[layout.shape.len() - from_end]));

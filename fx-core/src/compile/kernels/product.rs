@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fx_kernels::dense::{Epilogue, PackedLinear, Residual};
 use fx_kernels::elementwise::Unary;
+use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, gemm};
 use smallvec::smallvec;
 
@@ -193,12 +194,18 @@ fn matrices(layout: &Layout, lead: &[usize]) -> Option<Vec<usize>> {
 impl Kernel for Batched {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let [rows, inner, columns] = self.sizes;
-        for (out, starts) in out.chunks_exact_mut((rows * columns).max(1)).zip(&self.starts) {
+        let product = |index: usize, out: &mut [f32]| {
             let matrix = |side: usize, rows: usize, columns: usize| {
                 let [row, column] = self.steps[side];
-                Matrix::new(&operands[side].unwrap_or(&[])[starts[side]..], rows, columns, row, column)
+                Matrix::new(&operands[side].unwrap_or(&[])[self.starts[index][side]..], rows, columns, row, column)
             };
             gemm(out, columns, false, matrix(0, rows, inner), matrix(1, inner, columns));
+        };
+        // Few products are shared out among threads one by one.
+        if self.starts.len() < num_threads() {
+            out.chunks_exact_mut(rows * columns).enumerate().for_each(|(index, out)| product(index, out));
+        } else {
+            for_each_piece(out, rows * columns, 2 * inner * out.len(), product);
         }
     }
 

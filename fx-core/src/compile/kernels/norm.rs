@@ -11,7 +11,7 @@ use crate::ops::functions as ops;
 use crate::ops::kind;
 use crate::tensor::{DType, Tensor};
 
-/// A value in row-major order, over which a result of its shape may be written.
+/// A kernel whose result lies in row-major order, like its operand.
 fn lowered(kernel: impl Kernel + 'static, input: &Layout, register: usize) -> Lowered {
     let layout = Layout::row_major(DType::F32, &input.shape);
     let operands = smallvec![Wanted::new(register, layout.clone())];

@@ -3,6 +3,7 @@
 use fx::ops::{CatOptions, FlattenOptions, MaxPool2dOptions};
 use fx::prelude::*;
 use fx::{Arg, nn};
+use indexmap::IndexMap;
 
 /// What is computed outside, so it is neither recorded nor part of the state.
 fn frequencies(count: usize) -> Tensor {
@@ -25,6 +26,8 @@ impl Block {
 #[traceable]
 struct Model {
     blocks: Vec<Block>,
+    named: IndexMap<String, nn::Linear>,
+    seen: Buffer,
     head: nn::Sequential<Vec<nn::AnyLayer>>,
     table: Parameter,
 }
@@ -36,6 +39,8 @@ impl Model {
         head.push(nn::GELU::new());
         Self {
             blocks: (0..2).map(|_| Block { conv: nn::Conv2d::new(4, 4, 3).padding(1) }).collect(),
+            named: ["first", "second"].map(|name| (name.to_owned(), nn::Linear::new(4, 4))).into_iter().collect(),
+            seen: Buffer::new(Tensor::randn([3, 4])),
             head,
             table: Parameter::new(Tensor::randn([3, 4])),
         }
@@ -59,7 +64,14 @@ impl Model {
         // Slices: from a place, every second one.
         let every_second = x.index((.., Arg::Slice(Box::new([Arg::Int(0), Arg::None, Arg::Int(2)]))));
         // A parameter as a tensor, and a tensor that is no state.
-        let rows = self.table.value::<Tensor>().index(Tensor::arange(n) % 3);
+        let places = Tensor::arange(n) % 3;
+        let rows = self.table.value::<Tensor>().index(&places) + self.seen.value::<Tensor>().index(&places);
+        let mut halves = rows.chunk::<2>(-1).to_vec();
+        halves.reverse();
+        let mut rows = Tensor::cat_with(halves, CatOptions::new().dim(-1)) + x.index((Arg::Ellipsis, 0)).mean_dim([-1]);
+        for linear in self.named.values() {
+            rows = linear.forward(rows);
+        }
         let scaled = rows * Tensor::constant(&frequencies(4));
         self.head.forward(means + scaled + every_second.mean_keepdim([1, 2, 3]).reshape([-1, 1]))
     }

@@ -38,17 +38,31 @@ impl Layout {
         Self::in_order(dtype, shape, &dims)
     }
 
+    /// Images, or others of any dimensions, with the channels last or in row-major order.
+    pub(super) fn images(dtype: DType, shape: &[usize], channels_last: bool) -> Self {
+        if channels_last { Self::channels_last(dtype, shape) } else { Self::row_major(dtype, shape) }
+    }
+
+    /// Whether channels are neighbours in memory, be there gaps between pixels or not.
+    pub(super) fn has_channels_last(&self) -> bool {
+        self.shape.len() > 2 && self.strides[1] == 1 && !self.is_row_major()
+    }
+
+    /// All dimensions from the slowest to the fastest in memory.
+    pub(super) fn slowest_first(&self) -> SmallVec<[usize; 6]> {
+        let mut dims: SmallVec<[usize; 6]> = (0..self.shape.len()).collect();
+        dims.sort_by_key(|dim| Reverse(self.strides[*dim]));
+        dims
+    }
+
     /// The same elements without gaps, in the same order as far as they have one.
     pub(super) fn dense(&self) -> Self {
         if self.order().is_some() {
-            return self.clone();
-        }
-        let mut dims: SmallVec<[usize; 6]> = (0..self.shape.len()).collect();
-        dims.sort_by_key(|dim| Reverse(self.strides[*dim]));
-        if self.strides.contains(&0) {
+            self.clone()
+        } else if self.strides.contains(&0) {
             Self::row_major(self.dtype, &self.shape)
         } else {
-            Self::in_order(self.dtype, &self.shape, &dims)
+            Self::in_order(self.dtype, &self.shape, &self.slowest_first())
         }
     }
 
@@ -77,8 +91,8 @@ impl Layout {
 
     /// The dimensions larger than 1 from the slowest to the fastest in memory, if the elements have no gaps.
     pub(super) fn order(&self) -> Option<SmallVec<[usize; 6]>> {
-        let mut order: SmallVec<[usize; 6]> = (0..self.shape.len()).filter(|dim| self.shape[*dim] != 1).collect();
-        order.sort_by_key(|dim| Reverse(self.strides[*dim]));
+        let mut order = self.slowest_first();
+        order.retain(|dim| self.shape[*dim] != 1);
         let mut expected = 1;
         for &dim in order.iter().rev() {
             if self.strides[dim] != expected {

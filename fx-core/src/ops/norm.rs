@@ -9,6 +9,8 @@ use super::kind::{self, Encode};
 use super::table::{ops, out};
 use crate::value::Call;
 
+pub(crate) use eval::channel_factors;
+
 ops! {
     /// Normalisations.
     pub trait Normalization;

@@ -1,7 +1,5 @@
 //! Scaled dot-product attention on values with any strides.
 
-use std::cmp::Reverse;
-
 use fx_kernels::attention::{self, Mask, Sizes, Strides};
 use smallvec::SmallVec;
 
@@ -137,8 +135,7 @@ fn rows(layout: &Layout) -> Option<Strides> {
 
 /// A layout without gaps with the dimensions in the order of another's.
 fn like(layout: &Layout, shape: &[usize]) -> Layout {
-    let mut order: SmallVec<[usize; 6]> = (0..shape.len()).collect();
-    order.sort_by_key(|dim| Reverse(layout.strides[*dim]));
+    let order = layout.slowest_first();
     // Where a row's numbers are not the fastest, nothing is gained.
     if order.last() != Some(&(shape.len() - 1)) {
         return Layout::row_major(DType::F32, shape);

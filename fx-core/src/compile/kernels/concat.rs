@@ -31,16 +31,10 @@ pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
     let ndim = Some(site.shape().len()).filter(|ndim| *ndim <= MOST_DIMS)?;
     let dim = site.attribute::<kind::int>("dim", 0)?;
     let dim = usize::try_from(if dim < 0 { dim + ndim as i64 } else { dim }).ok().filter(|dim| *dim < ndim)?;
-    let values = items.iter().filter_map(|item| match item {
-        Arg::Value(Known::Value(layout, _)) => Some(layout),
-        _ => None,
-    });
     // Images stay as convolutions want them.
-    let channels_last = ndim > 2 && values.clone().any(|layout| layout.strides[1] == 1 && !layout.is_row_major());
-    let output = match channels_last {
-        true => Layout::channels_last(DType::F32, site.shape()),
-        false => Layout::row_major(DType::F32, site.shape()),
-    };
+    let has_channels_last =
+        |item: &Arg<Known>| matches!(item, Arg::Value(Known::Value(layout, _)) if layout.has_channels_last());
+    let output = Layout::images(DType::F32, site.shape(), items.iter().any(has_channels_last));
     let (mut pieces, mut operands, mut place) = (SmallVec::new(), SmallVec::new(), 0);
     for item in items {
         let (layout, known) = match item.as_value()? {

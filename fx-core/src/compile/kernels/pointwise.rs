@@ -1,6 +1,5 @@
 //! Elementwise calls, one or several in one pass over memory.
 
-use std::iter::repeat_n;
 use std::sync::Arc;
 
 use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step, Unary};
@@ -9,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
-use crate::ops::{Attr, Function, functions as ops, kind};
+use crate::ops::{Attr, Function, channel_factors, functions as ops, kind};
 use crate::tensor::{DType, Tensor};
 
 /// Elementwise ops, each of operands and of what the ones before give.
@@ -117,19 +116,15 @@ pub(super) fn batch_norm(site: &Site<'_>) -> Option<Lowered> {
     if training {
         return None;
     }
-    let numbers = |tensor: &Tensor| tensor.to_dtype(DType::F64).to_vec::<f64>();
-    let given = |tensor: Option<Tensor>, default: f64| {
-        tensor.map_or_else(|| repeat_n(default, mean.numel()).collect(), |tensor| numbers(&tensor))
-    };
-    let (weight, bias) = (given(weight, 1.0), given(bias, 0.0));
-    let scale: Vec<f64> = weight.iter().zip(numbers(&var)).map(|(weight, var)| weight / (var + eps).sqrt()).collect();
-    let shift = bias.iter().zip(numbers(&mean)).zip(&scale).map(|((bias, mean), scale)| bias - mean * scale);
+    let factors = channel_factors(&mean, &var, weight.as_ref(), bias.as_ref(), eps);
     let main = main.dense();
     let mut shape: SmallVec<[usize; 6]> = smallvec![1; main.shape.len() - 1];
     shape[0] = mean.numel();
-    let side = |numbers: Vec<f32>| known(&Tensor::from_vec(&*shape, numbers), &main);
-    let shift = side(shift.map(|x| x as f32).collect())?;
-    let scale = side(scale.iter().map(|x| *x as f32).collect())?;
+    let side = |factor: fn(&(f64, f64)) -> f64| {
+        let numbers: Vec<f32> = factors.iter().map(|factors| factor(factors) as f32).collect();
+        known(&Tensor::from_vec(&*shape, numbers), &main)
+    };
+    let (scale, shift) = (side(|(scale, _)| *scale)?, side(|(_, shift)| *shift)?);
     let chain = Chain::new(
         3,
         &[

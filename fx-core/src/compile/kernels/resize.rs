@@ -25,11 +25,7 @@ pub(super) fn nearest(site: &Site<'_>) -> Option<Lowered> {
     if mode != "nearest" || input.shape.len() < 3 {
         return None;
     }
-    let channels_last = input.strides[1] == 1 && !input.is_row_major();
-    let output = match channels_last {
-        true => Layout::channels_last(DType::F32, site.shape()),
-        false => Layout::row_major(DType::F32, site.shape()),
-    };
+    let output = Layout::images(DType::F32, site.shape(), input.has_channels_last());
     let mut kernel = Nearest {
         shape: Dims::from_slice(&input.shape[..2]),
         from: Dims::from_slice(&input.strides[..2]),

@@ -53,6 +53,22 @@ fn affine<T: Number>(mean: T, var: T, eps: f64, weight: T, bias: T) -> (T, T) {
     (scale, bias - mean * scale)
 }
 
+/// The same for each channel of a batch norm whose statistics are known.
+pub(crate) fn channel_factors(
+    mean: &Tensor,
+    var: &Tensor,
+    weight: Opt<'_>,
+    bias: Opt<'_>,
+    eps: f64,
+) -> Vec<(f64, f64)> {
+    let channels = mean.numel();
+    let of = |x: Opt<'_>, default: f64| operand::<f64>(x, channels, default);
+    let (weight, bias) = (of(weight, 1.0), of(bias, 0.0));
+    let statistics = of(Some(mean), 0.0).into_iter().zip(of(Some(var), 1.0));
+    let factors = |((mean, var), (weight, bias))| affine(mean, var, eps, weight, bias);
+    statistics.zip(weight.into_iter().zip(bias)).map(factors).collect()
+}
+
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
 pub(super) fn batch_norm(
     x: &Tensor,

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-pub use fx::prelude::*;
+use fx::prelude::*;
 use protocol::{Elements, Engine, Input};
 pub use protocol::{Result, Work};
 

@@ -2,9 +2,11 @@
 
 mod lines;
 mod mapping;
+mod prefetch;
 mod stack;
 
 pub(crate) use lines::Lines;
+pub(crate) use prefetch::{ahead_in_cache, prefetch};
 pub use stack::scratch;
 pub(crate) use stack::{Lent, kept, new_key};
 

@@ -42,11 +42,8 @@ impl PackedCell {
     /// # Panics
     /// If the weight has another length.
     pub fn new(cell: Cell, weight: Weight<'_>, hidden: usize, format: Format) -> Self {
-        Self {
-            cell,
-            weight: PackedLinear::with(weight, cell.gates() * hidden, hidden, Algorithm::Direct, format),
-            hidden,
-        }
+        let weight = PackedLinear::with(weight, cell.gates() * hidden, hidden, Algorithm::Direct, format);
+        Self { cell, weight: weight.cached(), hidden }
     }
 
     /// The type in which the weights are kept.

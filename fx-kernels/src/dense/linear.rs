@@ -107,6 +107,11 @@ impl PackedLinear {
         Self { panels: pack((level, packing), &matrix), algorithm: Algorithm::Direct }
     }
 
+    /// The same, for use in a loop: the weights stay in the last-level cache.
+    pub(crate) fn cached(self) -> Self {
+        Self { panels: self.panels.cached(), ..self }
+    }
+
     /// The numbers in a row of the input.
     pub fn inputs(&self) -> usize {
         self.panels.inner()

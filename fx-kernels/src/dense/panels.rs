@@ -22,6 +22,8 @@ pub(crate) struct Panels {
     /// The rows of a panel.
     steps: usize,
     columns: usize,
+    /// Whether they are read so often that they stay in the last-level cache.
+    cached: bool,
 }
 
 /// Matrices of a weight: element `(k, j)` of matrix `g` is number `g * distance + rows[k] + j * step`. Where the weight is
@@ -70,7 +72,7 @@ impl Panels {
         let Matrices { groups, rows, columns, step, .. } = *matrices;
         let (_, lanes) = tile_size(level);
         let steps = rows.len() / packing.rows();
-        let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps, columns };
+        let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps, columns, cached: false };
         let (group, len) = (panels.group(), groups * panels.group());
         let mut lines = memory(len);
         let packed = &mut lines.numbers_mut()[..len];
@@ -120,7 +122,8 @@ impl Panels {
     ) -> Self {
         let (_, lanes) = tile_size(level);
         let packing = Packing::Single;
-        let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps: inner, columns };
+        let mut panels =
+            Self { lines: Lines::default(), level, lanes, packing, groups, steps: inner, columns, cached: false };
         let (group, len) = (panels.group(), groups * panels.group());
         let mut lines = Lines::together(len);
         let packed = Shared(lines.numbers_mut().as_mut_ptr());
@@ -134,6 +137,16 @@ impl Panels {
         });
         panels.lines = lines;
         panels
+    }
+
+    /// The same, where they are read so often that they stay in the last-level cache.
+    pub(crate) fn cached(self) -> Self {
+        Self { cached: true, ..self }
+    }
+
+    /// Whether they are expected in the last-level cache.
+    pub(crate) fn are_cached(&self) -> bool {
+        self.cached
     }
 
     /// The level whose vectors set the width.

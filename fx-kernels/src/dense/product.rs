@@ -19,7 +19,7 @@ use super::panels::{Panel, Panels, tile_size};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile};
 use crate::elementwise::run_rows;
-use crate::memory::{LINE, new_key};
+use crate::memory::{LINE, ahead_in_cache, new_key};
 use crate::threads::{Shared, for_each};
 
 /// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
@@ -255,6 +255,7 @@ impl Product<'_> {
             packing: panels.packing(),
             far,
             farther,
+            each: if panels.are_cached() { ahead_in_cache() } else { 0 },
             narrow: panel.width == panels.lanes(),
             accumulate: !first || self.epilogue.accumulate,
             bias,

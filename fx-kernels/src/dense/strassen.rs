@@ -202,6 +202,7 @@ impl Strassen<'_> {
                     packing: Packing::Single,
                     far,
                     farther,
+                    each: 0,
                     narrow: false,
                     accumulate: step > 0,
                     bias: null(),

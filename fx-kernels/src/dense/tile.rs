@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::ptr::{null, null_mut};
 
 use super::format::Packing;
+use crate::memory::prefetch;
 use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
 
 /// The most rows of a tile at any level.
@@ -47,11 +48,13 @@ pub(crate) struct Tile {
     pub(crate) panels: usize,
     /// What its words are.
     pub(crate) packing: Packing,
-    /// From where, seen from the place in the panel, lines are brought into the second-level cache, one for every few steps:
-    /// the tiles that use the same steps bring in the next ones together.
+    /// From where, seen from the place in the panel, lines are brought into the cache, one for every few steps: the tiles that
+    /// use the same steps bring in the next ones together.
     pub(crate) far: usize,
     /// From where the other lines are brought in.
     pub(crate) farther: usize,
+    /// From where every line is brought in instead, for a single row, or 0.
+    pub(crate) each: usize,
     /// Whether the panel is one vector wide, not two; only panels of numbers are.
     pub(crate) narrow: bool,
     /// Whether the product is added to what is at `out`.
@@ -401,27 +404,12 @@ pub(crate) const UNROLL: usize = 4;
 /// How far ahead in the panel words are brought into the first-level cache.
 const AHEAD: usize = 512;
 
-/// Asks for a line of memory to be brought into the first-level cache or, if not `NEAR`, the second.
-#[inline(always)]
-fn prefetch<const NEAR: bool>(place: *const f32) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-        // SAFETY: every address may be asked for, and every processor of the architecture has the instruction.
-        unsafe {
-            if NEAR { _mm_prefetch::<_MM_HINT_T0>(place.cast()) } else { _mm_prefetch::<_MM_HINT_T1>(place.cast()) }
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
-}
-
 /// A few steps from the `k`-th on; gives the place in the panel after them.
 ///
 /// # Safety
 /// As for [`Step::multiply`].
 #[inline(always)]
-unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize>(
+unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize, const EACH: bool>(
     job: &Tile,
     sums: &mut [[V; VECTORS]; ROWS],
     rows: &[*const f32; ROWS],
@@ -430,11 +418,17 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
 ) -> *const f32 {
     // A single row waits for memory: asking for a line once more takes the place of another that is asked for ahead.
     let near = if ROWS == 1 { 0 } else { VECTORS };
-    prefetch::<false>(panel.wrapping_add(job.far));
-    prefetch::<false>(panel.wrapping_add(job.farther));
+    if EACH {
+        for line in 0..UNROLL * VECTORS {
+            prefetch(panel.wrapping_add(job.each + line * V::LANES));
+        }
+    } else {
+        prefetch(panel.wrapping_add(job.far));
+        prefetch(panel.wrapping_add(job.farther));
+    }
     for step in 0..UNROLL {
         for v in 0..near {
-            prefetch::<true>(panel.wrapping_add(AHEAD + v * V::LANES));
+            prefetch(panel.wrapping_add(AHEAD + v * V::LANES));
         }
         // SAFETY: the caller's promise.
         unsafe { S::multiply(sums, rows, k + step, panel) };
@@ -466,6 +460,13 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
                 }
             }
         }
+        if !job.residual.is_null() {
+            for i in 0..ROWS {
+                for v in 0..VECTORS {
+                    prefetch(job.residual.wrapping_add(i * job.residual_stride + column + v * V::LANES));
+                }
+            }
+        }
         let mut table = job.left;
         let mut aside = 0;
         for _ in 0..job.segments {
@@ -481,14 +482,21 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
                 unsafe {
                     job.aside.subtract::<V>(aside);
                     job.aside.subtract::<V>(aside + V::LANES);
-                    panel = steps::<V, S, ROWS, VECTORS>(job, &mut sums, &rows, k, panel);
+                    panel = steps::<V, S, ROWS, VECTORS, false>(job, &mut sums, &rows, k, panel);
                 }
                 aside += 2 * V::LANES;
                 k += UNROLL;
             }
+            if ROWS == 1 && job.each > 0 {
+                while k + UNROLL <= job.depth {
+                    // SAFETY: as below.
+                    panel = unsafe { steps::<V, S, ROWS, VECTORS, true>(job, &mut sums, &rows, k, panel) };
+                    k += UNROLL;
+                }
+            }
             while k + UNROLL <= job.depth {
                 // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.
-                panel = unsafe { steps::<V, S, ROWS, VECTORS>(job, &mut sums, &rows, k, panel) };
+                panel = unsafe { steps::<V, S, ROWS, VECTORS, false>(job, &mut sums, &rows, k, panel) };
                 k += UNROLL;
             }
             while k < job.depth {

@@ -213,6 +213,7 @@ impl Winograd {
                             accumulate: start > 0,
                             far,
                             farther,
+                            each: 0,
                             ..self.tile(group, &matrix[..depth * width], width, to.as_mut_ptr())
                         };
                         // SAFETY: as in `stack`.
@@ -237,6 +238,7 @@ impl Winograd {
             packing: Packing::Single,
             far: 0,
             farther: 0,
+            each: 0,
             narrow: width == self.taps.lanes(),
             accumulate: false,
             bias: null(),

@@ -1,4 +1,5 @@
 //! What the programs of this engine have in common: models are traced and planned, or with `FX_EAGER` set run as they are.
+//! With `FX_PROFILE` set, the plan and where its time goes are printed first.
 
 use std::marker::PhantomData;
 
@@ -41,7 +42,10 @@ macro_rules! ready {
         } else {
             let mut traced = fx::trace(&model)?;
             traced.set_inference_precision($crate::precision($work)?)?;
-            traced.plan($input)?;
+            let plan = traced.plan($input)?;
+            if std::env::var_os("FX_PROFILE").is_some() {
+                eprintln!("{plan}\n{}", traced.profile($input, 20)?);
+            }
             Box::new(move |x| traced.forward(x))
         }
     }};

@@ -1,0 +1,38 @@
+//! Lines of memory that are asked for before they are used.
+
+use std::sync::OnceLock;
+
+/// Asks for a line to be brought into the first-level cache.
+#[inline(always)]
+pub(crate) fn prefetch(place: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: every address may be asked for, and every processor of the architecture has the instruction.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+/// How far ahead every line is to be asked for that is read in order, once, from the last-level cache, in numbers; 0 where
+/// the processor is faster if left to itself. Measured: AMD's family 1Ah (Zen 5) takes 0.85 of the time then, 19h (Zen 4) longer.
+pub(crate) fn ahead_in_cache() -> usize {
+    static AHEAD: OnceLock<usize> = OnceLock::new();
+    *AHEAD.get_or_init(|| if amd_family() >= 0x1a { 2048 } else { 0 })
+}
+
+/// The family of a processor of AMD's, or 0.
+fn amd_family() -> u32 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::__cpuid;
+        let vendor = __cpuid(0);
+        let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+        let version = __cpuid(1).eax;
+        // The base family, and what is added to it where it is the largest.
+        if name.as_flattened() == b"AuthenticAMD" { (version >> 8 & 0xf) + (version >> 20 & 0xff) } else { 0 }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    0
+}

@@ -23,7 +23,7 @@ use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panels, tile_size};
-use super::product::{DEPTH, Product, far};
+use super::product::{Product, far};
 use super::tile::{Aside, MOST_ROWS, Tile, tiles};
 use crate::elementwise::{Unary, run_rows};
 use crate::math;
@@ -39,6 +39,8 @@ const LONGEST: usize = 4096;
 const SUMS: [usize; 2] = [6, 8];
 /// The tasks that make a fair share for each of a few threads likely.
 const TASKS: usize = 8;
+/// The steps of the inner dimension that are made at a time, of half of it: their sums of weights are to stay in the cache.
+const STEPS: usize = 384;
 /// The products of a pair of rows with a pair of panels.
 const PRODUCTS: usize = 7;
 
@@ -117,34 +119,44 @@ impl Strassen<'_> {
         let Product { panels, epilogue, .. } = *self.product;
         let (width, level) = (2 * panels.lanes(), panels.level());
         let (quarter, each) = (left.half() * width, left.pairs() * width);
-        scratch(PRODUCTS * each + 3 * quarter, |memory| {
+        let steps = left.half().div_ceil(STEPS);
+        let start = |step: usize| step * left.half() / steps;
+        let most = left.half().div_ceil(steps) * width;
+        scratch(PRODUCTS * each + 3 * most, |memory| {
             let (products, sums) = memory.split_at_mut(PRODUCTS * each);
-            let [first, second, third] = [0, 1, 2].map(|index| sums.as_mut_ptr().wrapping_add(index * quarter));
+            let [first, second, third] = [0, 1, 2].map(|index| sums.as_mut_ptr().wrapping_add(index * most));
             let end = pairs.end;
-            for pair in pairs {
-                // The upper and lower quarters of two panels: a and b, c and d.
-                let [[a, c], [b, d]] = [2 * pair, 2 * pair + 1].map(|index| {
-                    let panel = panels.panel(0, index).data.as_ptr();
-                    [panel, panel.wrapping_add(quarter)]
-                });
-                // The next two, which lie one after the other, are brought in a quarter at a time.
-                let next = if pair + 1 < end { pair + 1 } else { after };
-                let next = panels.panel(0, 2 * next).data.as_ptr();
-                let next = |index: usize| next.wrapping_add(index * quarter);
-                let aside = |to, minuend, subtrahend| Aside { to, minuend, subtrahend, numbers: quarter };
-                let steps = [
+            for (pair, step) in pairs.flat_map(|pair| (0..steps).map(move |step| (pair, step))) {
+                // From some step on, the upper and lower quarters of two panels, which lie one after the other: a and b, c and d.
+                let quarters = |pair: usize, step: usize| {
+                    let panel = panels.panel(0, 2 * pair).data[start(step) * width..].as_ptr();
+                    [0, 1, 2, 3].map(|index| panel.wrapping_add(index * quarter))
+                };
+                let [a, c, b, d] = quarters(pair, step);
+                let next = match step + 1 {
+                    step if step < steps => quarters(pair, step),
+                    _ if pair + 1 < end => quarters(pair + 1, 0),
+                    _ => quarters(after, 0),
+                };
+                let range = start(step)..start(step + 1);
+                let aside = |to, minuend, subtrahend| Aside { to, minuend, subtrahend, numbers: range.len() * width };
+                let parts = [
                     (0, a, null(), aside(first, b, a)),
                     (1, c, null(), aside(second, d, first)),
                     (3, first, null(), aside(third, d, b)),
-                    (4, second, next(0), aside(first, second, c)),
-                    (2, first, next(1), Aside::NONE),
-                    (5, third, next(2), Aside::NONE),
-                    (6, d, next(3), Aside::NONE),
+                    (4, second, next[0], aside(first, second, c)),
+                    (2, first, next[1], Aside::NONE),
+                    (5, third, next[2], Aside::NONE),
+                    (6, d, next[3], Aside::NONE),
                 ];
-                for (part, weights, next, aside) in steps {
+                for (part, weights, next, aside) in parts {
+                    let products = &mut products[part * each..][..each];
                     // SAFETY: the panels have two quarters each, there is room for three sums, and the others' differences
                     // are made of what was written before.
-                    unsafe { self.multiply(left, part, weights, &mut products[part * each..][..each], next, aside) };
+                    unsafe { self.multiply(left, (part, range.clone()), weights, products, next, aside) };
+                }
+                if step + 1 < steps {
+                    continue;
                 }
                 let column = 2 * pair * width;
                 let leave = Leave { rows: rows.clone(), left, epilogue, column, products, target };
@@ -160,63 +172,57 @@ impl Strassen<'_> {
         });
     }
 
-    /// The products of a part of all pairs of rows with a quarter of a pair of panels.
+    /// The products of some steps of a part of all pairs of rows with those of a quarter of a pair of panels, added to those of
+    /// the steps before.
     ///
     /// # Safety
-    /// There must be as many rows of weights as the part is long, and what is done aside must be possible.
+    /// There must be as many rows of weights as there are steps, and what is done aside must be possible.
     unsafe fn multiply(
         &self,
         left: &Rows<'_>,
-        part: usize,
+        (part, steps): (usize, Range<usize>),
         weights: *const f32,
         products: &mut [f32],
         next: *const f32,
         aside: Aside,
     ) {
         let panels = self.product.panels;
-        let (width, level, half) = (2 * panels.lanes(), panels.level(), left.half());
+        let (width, level, depth) = (2 * panels.lanes(), panels.level(), steps.len());
         let (first, distance, rows) = left.part(part);
         assert!(products.len() >= rows * width);
-        let (most, steps) = (tile_size(level).0, half.div_ceil(DEPTH));
-        for step in 0..steps {
-            let (start, end) = (step * half / steps, (step + 1) * half / steps);
-            let panel = weights.wrapping_add(start * width);
-            let next = if next.is_null() { next } else { next.wrapping_add(start * width) };
-            let (len, all) = ((end - start) * width, tiles(rows, most));
-            let of = all.len();
-            for (tile, (row, rows)) in all.enumerate() {
-                let mut table = [first; MOST_ROWS];
-                for (index, place) in table.iter_mut().enumerate() {
-                    *place = first.wrapping_add((row + index) * distance);
-                }
-                let (far, farther) = if next.is_null() { (0, 0) } else { far((tile, of), (panel, len), next) };
-                let [from, to] = [tile, tile + 1].map(|tile| (start + tile * (end - start) / of) * width);
-                let tile = Tile {
-                    rows,
-                    left: table.as_ptr(),
-                    offset: start,
-                    segments: 1,
-                    depth: end - start,
-                    panel,
-                    panels: 1,
-                    packing: Packing::Single,
-                    far,
-                    farther,
-                    each: 0,
-                    narrow: false,
-                    accumulate: step > 0,
-                    bias: null(),
-                    residual: null(),
-                    residual_stride: 0,
-                    bounds: None,
-                    out: products[row * width..].as_mut_ptr(),
-                    stride: width,
-                    aside: aside.part(from..to),
-                };
-                // SAFETY: the rows have the part, and the products the tile's place (seen above); the rest is the caller's
-                // promise.
-                unsafe { tile.run(level) };
+        let all = tiles(rows, tile_size(level).0);
+        let of = all.len();
+        for (tile, (row, rows)) in all.enumerate() {
+            let mut table = [first; MOST_ROWS];
+            for (index, place) in table.iter_mut().enumerate() {
+                *place = first.wrapping_add((row + index) * distance);
             }
+            let (far, farther) = if next.is_null() { (0, 0) } else { far((tile, of), (weights, depth * width), next) };
+            let [from, to] = [tile, tile + 1].map(|tile| tile * depth / of * width);
+            let tile = Tile {
+                rows,
+                left: table.as_ptr(),
+                offset: steps.start,
+                segments: 1,
+                depth,
+                panel: weights,
+                panels: 1,
+                packing: Packing::Single,
+                far,
+                farther,
+                each: 0,
+                narrow: false,
+                accumulate: steps.start > 0,
+                bias: null(),
+                residual: null(),
+                residual_stride: 0,
+                bounds: None,
+                out: products[row * width..].as_mut_ptr(),
+                stride: width,
+                aside: aside.part(from..to),
+            };
+            // SAFETY: the rows have the part, and the products the tile's place (seen above); the rest is the caller's promise.
+            unsafe { tile.run(level) };
         }
     }
 }

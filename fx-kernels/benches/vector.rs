@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::ops::{Deref, DerefMut, Range};
 use std::time::Instant;
 
-use fx_kernels::attention::{Mask, Sizes, Strides, attention};
+use fx_kernels::attention::{Mask, Scores, Sizes, Strides, attention};
 use fx_kernels::copy::{copy, gather};
 use fx_kernels::dense::{Format, Weight};
 use fx_kernels::elementwise::{Binary, Chain, Operand, Place, Step, Unary, binary, unary};
@@ -232,7 +232,14 @@ fn attentions(cases: &mut Vec<Case>) {
         case(cases, &name, q.len(), q.len() + k.len() + v.len(), move |out| {
             let mask = if causal { Mask::Causal } else { Mask::None };
             let (of_q, of_k) = (strides(queries), strides(keys));
-            attention(sizes, (out, of_q), (&q, of_q), (&k, of_k), (&v, of_k), 0.125, mask);
+            attention(
+                sizes,
+                (out, of_q),
+                (&q, of_q),
+                (&k, of_k),
+                (&v, of_k),
+                Scores { scale: 0.125, mask, empty: 0.0 },
+            );
         });
     }
 }

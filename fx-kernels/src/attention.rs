@@ -37,6 +37,17 @@ pub enum Mask<'a> {
     Keep(&'a [bool], Strides, usize),
 }
 
+/// What becomes of the scores, the products of queries and keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Scores<'a> {
+    /// What they are multiplied with.
+    pub scale: f32,
+    /// What is added to them then.
+    pub mask: Mask<'a>,
+    /// What a query gives that no key counts for: 0, or NaN as the softmax of nothing but minus infinity.
+    pub empty: f32,
+}
+
 /// The sizes of an attention.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
@@ -59,7 +70,7 @@ pub struct Sizes {
 /// An operand and how far apart its parts are.
 pub type Operand<'a> = (&'a [f32], Strides);
 
-/// Writes `softmax(scale * q kᵀ + mask) v`; a query that no key counts for gives zeros.
+/// Writes `softmax(scale * q kᵀ + mask) v`.
 ///
 /// # Panics
 /// If an operand does not hold the rows that sizes and strides ask for, or rows of the result overlap.
@@ -69,14 +80,12 @@ pub fn attention(
     q: Operand<'_>,
     k: Operand<'_>,
     v: Operand<'_>,
-    scale: f32,
-    mask: Mask<'_>,
+    scores: Scores<'_>,
 ) {
-    attention_at(Level::detect(), sizes, out, q, k, v, scale, mask);
+    attention_at(Level::detect(), sizes, out, q, k, v, scores);
 }
 
 /// As [`attention`], with instructions of the given level.
-#[allow(clippy::too_many_arguments, reason = "the operands of attention are that many")]
 pub(crate) fn attention_at(
     level: Level,
     sizes: Sizes,
@@ -84,8 +93,7 @@ pub(crate) fn attention_at(
     q: Operand<'_>,
     k: Operand<'_>,
     v: Operand<'_>,
-    scale: f32,
-    mask: Mask<'_>,
+    scores: Scores<'_>,
 ) {
     let Sizes { batches, heads, key_heads, queries, keys, width, values } = sizes;
     if batches * heads * queries * values == 0 {
@@ -97,7 +105,7 @@ pub(crate) fn attention_at(
     check("the value", v.0.len(), v.1, [batches, key_heads, keys], values);
     check("the result", out.0.len(), out.1, [batches, heads, queries], values);
     assert!(apart(out.1, [batches, heads, queries], values), "rows of the result overlap");
-    match mask {
+    match scores.mask {
         Mask::Add(data, strides, step) => {
             check("the mask", data.len(), strides, [batches, heads, queries], extent(keys, step));
         }
@@ -120,8 +128,7 @@ pub(crate) fn attention_at(
             level,
             Block {
                 sizes,
-                scale,
-                mask: at(mask, |strides| place(strides, head)),
+                scores: Scores { mask: at(scores.mask, |strides| place(strides, head)), ..scores },
                 out: to.at(place(out.1, head)),
                 out_row: out.1.row,
                 q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),

@@ -44,6 +44,82 @@ fn attention_of_more_dimensions() {
     });
 }
 
+/// Queries, keys and values of four heads, cut from one input `[batch, rows, 3, heads, width]`.
+macro_rules! heads {
+    ($x:ident) => {
+        [0, 1, 2].map(|i| $x.select(2, i).transpose(1, 2))
+    };
+}
+
+#[test]
+fn attention_is_found_where_it_is_written_out() {
+    planned!([2, 5, 3, 4, 6], "attention of 4 heads, 5 x 5  ", |x| {
+        let [q, k, v] = heads!(x);
+        (q.matmul(k.transpose(-2, -1)) / 6f64.sqrt()).softmax(-1).matmul(v)
+    });
+    // The heads as one dimension, and the number before the product.
+    planned!([8, 5, 6], "attention of 8 heads, 5 x 5  ", |x| (&x * 0.5).bmm(x.transpose(1, 2)).softmax(2).bmm(x));
+    // A bias for each head, as known as the mask of each window.
+    let (bias, windows) = (Tensor::randn([4, 5, 5]), Tensor::randn([3, 5, 5]));
+    planned!([3, 5, 3, 4, 6], "attention of 4 heads, 5 x 5, masked", |x| {
+        let [q, k, v] = heads!(x);
+        let scores = q.matmul(k.transpose(-2, -1)) * 0.25 + fx::Proxy::constant(&bias).unsqueeze(0);
+        let windows = fx::Proxy::constant(&windows).unsqueeze(1).unsqueeze(0);
+        (scores.view([1, 3, 4, 5, 5]) + windows).view([3, 4, 5, 5]).softmax(-1).matmul(v)
+    });
+    // A mask that is not known, for keys.
+    planned!([2, 5, 3, 4, 6], "attention of 4 heads, 5 x 5, masked", |x| {
+        let mask = x.select(2, 0).select(3, 0).select(2, 0).exp().view([2, 1, 1, 5]);
+        let [q, k, v] = heads!(x);
+        (q.matmul(k.transpose(-2, -1)) + mask).softmax(-1).matmul(v)
+    });
+}
+
+/// A softmax of minus infinity alone is NaN, which attention as one op does not give.
+#[test]
+fn written_out_rows_without_keys_are_nan() {
+    let mask = Tensor::from_vec(
+        [5, 5],
+        (0..25).map(|i| if i / 5 == 2 || i % 3 == 0 { f32::NEG_INFINITY } else { 0.0 }).collect::<Vec<_>>(),
+    );
+    let module = fx::trace_fn!(|x| {
+        let [q, k, v] = heads!(x);
+        (q.matmul(k.transpose(-2, -1)) + fx::Proxy::constant(&mask)).softmax(-1).matmul(v)
+    });
+    let (module, x) = (module.unwrap(), Tensor::randn([2, 5, 3, 4, 6]));
+    assert!(module.plan(&x).unwrap().to_string().contains("attention of 4 heads, 5 x 5, masked"));
+    let nan = |y: &Tensor| y.to_vec::<f32>().into_iter().map(f32::is_nan).collect::<Vec<_>>();
+    let interpreted = fx::Interpreter::new(&module).run(vec![fx::Arg::Value(x.clone())]).unwrap();
+    let (planned, interpreted) = (module.forward(&x).unwrap(), interpreted.as_value().unwrap().clone());
+    assert_eq!(nan(&planned), nan(&interpreted));
+    assert_eq!(nan(&planned).iter().filter(|is_nan| **is_nan).count(), 2 * 4 * 6);
+}
+
+/// What is like attention but for a part.
+#[test]
+fn other_softmaxes_are_left_alone() {
+    macro_rules! left_alone {
+        (|$q:ident, $k:ident, $v:ident| $body:expr) => {
+            let module = fx::trace_fn!(|x| {
+                let [$q, $k, $v] = heads!(x);
+                $body
+            });
+            let (module, x) = (module.unwrap(), Tensor::randn([2, 5, 3, 4, 6]));
+            check(&module, &x);
+            let text = module.plan(&x).unwrap().to_string();
+            assert!(text.contains("softmax") && !text.contains("attention"), "{text}");
+        };
+    }
+    left_alone!(|q, k, v| q.matmul(k.transpose(-2, -1)).softmax(-2).matmul(v));
+    left_alone!(|q, k, v| ((q.matmul(k.transpose(-2, -1)) + 1.0) * 2.0).softmax(-1).matmul(v));
+    left_alone!(|q, k, v| q.matmul(k.transpose(-2, -1)).tanh().softmax(-1).matmul(v));
+    left_alone!(|q, k, v| {
+        let weights = q.matmul(k.transpose(-2, -1)).softmax(-1);
+        weights.matmul(v) + weights.sum_dim(-1).unsqueeze(-1)
+    });
+    left_alone!(|q, k, v| v.transpose(-2, -1).matmul(q.matmul(k.transpose(-2, -1)).softmax(-1)));
+}
+
 #[test]
 fn stacks_of_products() {
     // Heads of windows, at two distances.

@@ -1,5 +1,7 @@
 //! Making a plan: shapes, kernels, layouts, then lifetimes and buffers.
 
+mod attention;
+
 use std::sync::{Arc, Mutex};
 
 use fx_kernels::dense::Format;
@@ -231,8 +233,8 @@ impl Builder<'_> {
         meta: &Arg<Meta>,
     ) -> Option<Arg<Known>> {
         let results = layouts(meta)?;
-        let Lowered { kernel, operands, output, parts } =
-            lower(&Site { function, args, kwargs, results: &results, packs: self.packs })?;
+        let lowered = lower(&Site { function, args, kwargs, results: &results, packs: self.packs })?;
+        let Lowered { kernel, operands, output, parts } = self.attended(&lowered).unwrap_or(lowered);
         self.work.1 = self.work.1.saturating_sub(kernel.bytes_saved());
         let (mut kernel, mut operands) = (kernel, operands);
         while let Some(chained) = self.chained(&kernel, &operands) {

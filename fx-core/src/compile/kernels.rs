@@ -30,8 +30,10 @@ use crate::ops::{Function, functions as ops};
 use crate::tensor::{DType, Dims, Tensor};
 use crate::value::Meta;
 
+pub(super) use attention::{Added, written_out};
 use conv::Convs;
 pub(super) use copy::Copy;
+pub(super) use pointwise::Addend;
 use pointwise::Pointwise;
 
 /// The operands of a kernel that are not known before a run; None is what the output already holds.
@@ -74,6 +76,16 @@ pub(super) trait Kernel: Send + Sync {
     /// The elementwise ops that it is.
     fn pointwise(&self) -> Option<&Pointwise> {
         None
+    }
+
+    /// Whether it is a product of two stacks of matrices.
+    fn is_product(&self) -> bool {
+        false
+    }
+
+    /// Whether it is a softmax of neighbours.
+    fn is_softmax(&self) -> bool {
+        false
     }
 
     /// A kernel for this one and for another that gives one of its operands, which nobody else reads, if that is faster.

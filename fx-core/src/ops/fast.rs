@@ -2,7 +2,7 @@
 //!
 //! Floats that are computed in f32 come here: a function returns none where it has no kernel for its operands.
 
-use fx_kernels::attention::{Mask, Sizes, Strides, attention};
+use fx_kernels::attention::{Mask, Scores, Sizes, Strides, attention};
 use fx_kernels::elementwise::{self, Binary, Operand, Ternary, Unary};
 use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
 
@@ -217,5 +217,6 @@ pub(super) fn attend([q, k, v]: [&Tensor; 3], mask: Option<&Tensor>, is_causal: 
     shape.push(sizes.values);
     let row = sizes.values;
     let to = Strides { batch: sizes.heads * sizes.queries * row, head: sizes.queries * row, row };
-    Some(written(&shape, DType::F32, |out| attention(sizes, (out, to), of_q, of_k, of_v, scale as f32, mask)))
+    let scores = Scores { scale: scale as f32, mask, empty: 0.0 };
+    Some(written(&shape, DType::F32, |out| attention(sizes, (out, to), of_q, of_k, of_v, scores)))
 }

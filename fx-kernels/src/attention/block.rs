@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Kernel, Mask, Sizes, Vector};
+use super::{Kernel, Mask, Scores, Sizes, Vector};
 use crate::math::{self, Single};
 use crate::memory::{LINE, Lent};
 use crate::rows::first as first_lanes;
@@ -17,9 +17,8 @@ const MOST_ROWS: usize = 14;
 /// A head and some of its queries; pointers are to the head's first row.
 pub(super) struct Block<'a> {
     pub(super) sizes: Sizes,
-    pub(super) scale: f32,
-    /// The mask of this head.
-    pub(super) mask: Mask<'a>,
+    /// With the mask of this head.
+    pub(super) scores: Scores<'a>,
     pub(super) out: *mut f32,
     pub(super) out_row: usize,
     pub(super) q: (*const f32, usize),
@@ -69,7 +68,7 @@ impl Kernel for Block<'_> {
             self.rows.len(),
         ];
         let (_memory, parts) = parts(lens);
-        let last_key = if matches!(self.mask, Mask::Causal) { keys.min(self.rows.end) } else { keys };
+        let last_key = if matches!(self.scores.mask, Mask::Causal) { keys.min(self.rows.end) } else { keys };
         // SAFETY: the operands were checked to hold all rows, and the scratch memory all parts.
         unsafe {
             let mut first = 0;
@@ -115,7 +114,7 @@ impl Block<'_> {
         let lens = [0, 0, wide, 0, keys, self.rows.len(), self.rows.len()];
         let (_memory, parts) = parts(lens);
         for row in self.rows.clone() {
-            let end = if matches!(self.mask, Mask::Causal) { keys.min(row + 1) } else { keys };
+            let end = if matches!(self.scores.mask, Mask::Causal) { keys.min(row + 1) } else { keys };
             let (q, out) = (self.q.0.wrapping_add(row * self.q.1), self.out.wrapping_add(row * self.out_row));
             // SAFETY: the caller's promise; the scores have room for all keys, in whole vectors.
             unsafe {
@@ -124,7 +123,7 @@ impl Block<'_> {
                 }
                 self.powers::<V>(&parts, parts.scores, row, 0, end);
                 let sum = *parts.sums.add(row - self.rows.start);
-                let factor = V::splat(if sum == 0.0 { 0.0 } else { 1.0 / sum });
+                let factor = V::splat(if sum == 0.0 { self.scores.empty } else { 1.0 / sum });
                 for first in (0..values).step_by(4 * V::LANES) {
                     let mut counts = [0; 4];
                     for (v, count) in counts.iter_mut().enumerate() {
@@ -217,7 +216,7 @@ impl Block<'_> {
         let Sizes { width, values, .. } = self.sizes;
         let panel = 2 * V::LANES;
         // No key after the last query's own place counts.
-        let end = if matches!(self.mask, Mask::Causal) { block.end.min(row + count) } else { block.end };
+        let end = if matches!(self.scores.mask, Mask::Causal) { block.end.min(row + count) } else { block.end };
         let keys = end.saturating_sub(block.start);
         let stride = KEYS;
         // SAFETY: the caller's promise; the scores have room for all rows and keys, padded to whole panels.
@@ -256,7 +255,7 @@ impl Block<'_> {
             if last {
                 for i in row..row + count {
                     let sum = *parts.sums.add(i - self.rows.start);
-                    let factor = if sum == 0.0 { 0.0 } else { 1.0 / sum };
+                    let factor = if sum == 0.0 { self.scores.empty } else { 1.0 / sum };
                     times::<V>(self.out.wrapping_add(i * self.out_row), values, factor);
                 }
             }
@@ -271,8 +270,9 @@ impl Block<'_> {
     #[inline(always)]
     unsafe fn powers<V: Single>(&self, parts: &Parts, scores: *mut f32, row: usize, first: usize, keys: usize) -> f32 {
         let index = row - self.rows.start;
-        let counting = if matches!(self.mask, Mask::Causal) { keys.min((row + 1).saturating_sub(first)) } else { keys };
-        let (scale, lowest) = (V::splat(self.scale), V::splat(f32::NEG_INFINITY));
+        let counting =
+            if matches!(self.scores.mask, Mask::Causal) { keys.min((row + 1).saturating_sub(first)) } else { keys };
+        let (scale, lowest) = (V::splat(self.scores.scale), V::splat(f32::NEG_INFINITY));
         // SAFETY: the caller's promise; the mask holds a row for each query.
         unsafe {
             let mask = self.mask_row(parts.mask, row, first, keys);
@@ -312,7 +312,7 @@ impl Block<'_> {
     /// # Safety
     /// `scratch` must hold `keys` numbers.
     unsafe fn mask_row(&self, scratch: *mut f32, row: usize, first: usize, keys: usize) -> Option<*const f32> {
-        match self.mask {
+        match self.scores.mask {
             Mask::None | Mask::Causal => None,
             Mask::Add(data, strides, 1) => Some(data[row * strides.row + first..].as_ptr()),
             Mask::Add(data, strides, step) => {

@@ -104,7 +104,7 @@ fn all_layouts_and_masks() {
                 let want = definition(sizes, q, k, v, 0.3, mask);
                 for level in Level::available() {
                     let mut out = vec![9.0; want.len()];
-                    attention_at(level, sizes, (&mut out, to), q, k, v, 0.3, mask);
+                    attention_at(level, sizes, (&mut out, to), q, k, v, Scores { scale: 0.3, mask, empty: 0.0 });
                     for (index, &want) in want.iter().enumerate() {
                         let (row, d) = (index / values, index % values);
                         let (b, h, i) = (row / queries / heads, row / queries % heads, row % queries);
@@ -120,6 +120,23 @@ fn all_layouts_and_masks() {
     }
 }
 
+const PLAIN: Scores<'_> = Scores { scale: 1.0, mask: Mask::None, empty: 0.0 };
+
+#[test]
+fn a_query_without_keys_may_give_nan() {
+    let strides = strides(false, 1, 6, 8);
+    let x = numbers(48, 1);
+    let keep: Vec<bool> = (0..36).map(|i| i / 6 != 2).collect();
+    let by_row = Strides { batch: 0, head: 0, row: 6 };
+    for (level, queries) in Level::available().flat_map(|level| [(level, 3), (level, 6)]) {
+        let sizes = Sizes { batches: 1, heads: 1, key_heads: 1, queries, keys: 6, width: 8, values: 8 };
+        let mut out = vec![0.0; 48];
+        let scores = Scores { mask: Mask::Keep(&keep, by_row, 1), empty: f32::NAN, ..PLAIN };
+        attention_at(level, sizes, (&mut out, strides), (&x, strides), (&x, strides), (&x, strides), scores);
+        assert!(out.chunks(8).enumerate().all(|(i, row)| row.iter().all(|x| x.is_nan() == (i == 2))), "{level:?}");
+    }
+}
+
 #[test]
 fn nan_reaches_its_rows_only() {
     let sizes = Sizes { batches: 1, heads: 1, key_heads: 1, queries: 20, keys: 20, width: 8, values: 8 };
@@ -128,7 +145,7 @@ fn nan_reaches_its_rows_only() {
     q[8 * 3] = f32::NAN;
     for level in Level::available() {
         let mut out = vec![0.0; 160];
-        attention_at(level, sizes, (&mut out, strides), (&q, strides), (&k, strides), (&k, strides), 1.0, Mask::None);
+        attention_at(level, sizes, (&mut out, strides), (&q, strides), (&k, strides), (&k, strides), PLAIN);
         assert!(out.chunks(8).enumerate().all(|(i, row)| row.iter().all(|x| x.is_nan() == (i == 3))), "{level:?}");
     }
 }
@@ -139,5 +156,5 @@ fn results_must_not_overlap() {
     let sizes = Sizes { batches: 1, heads: 2, key_heads: 2, queries: 2, keys: 2, width: 4, values: 4 };
     let (apart, overlapping) = (strides(false, 2, 2, 4), Strides { batch: 0, head: 4, row: 4 });
     let x = numbers(16, 1);
-    attention(sizes, (&mut [0.0; 16], overlapping), (&x, apart), (&x, apart), (&x, apart), 1.0, Mask::None);
+    attention(sizes, (&mut [0.0; 16], overlapping), (&x, apart), (&x, apart), (&x, apart), PLAIN);
 }

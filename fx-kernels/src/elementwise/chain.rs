@@ -93,7 +93,8 @@ impl Step {
         self.op
     }
 
-    fn args(&self) -> &[Place] {
+    /// What it computes with.
+    pub fn args(&self) -> &[Place] {
         &self.args[..self.op.operands()]
     }
 }

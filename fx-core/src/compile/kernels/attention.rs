@@ -1,7 +1,6 @@
 //! Scaled dot-product attention on values with any strides.
 
-use fx_kernels::attention::{self, Mask, Sizes, Strides};
-use smallvec::SmallVec;
+use fx_kernels::attention::{self, Mask, Scores, Sizes, Strides};
 
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
 use crate::arg::Arg;
@@ -13,71 +12,89 @@ struct Attention {
     sizes: Sizes,
     /// Of the query, key, value and result.
     strides: [Strides; 4],
-    scale: f32,
+    how: How,
+}
+
+/// What becomes of the scores.
+struct How {
+    /// None if it is the usual one, for the length of a query.
+    scale: Option<f32>,
     causal: bool,
     mask: Option<Added>,
+    /// What a query gives that no key counts for.
+    empty: f32,
 }
 
 /// What is added to the scores.
-struct Added {
-    strides: Strides,
+pub(in crate::compile) struct Added {
+    pub(in crate::compile) strides: Strides,
     /// The distance of neighbours in a row.
-    step: usize,
+    pub(in crate::compile) step: usize,
     /// The numbers, if they are known.
-    known: Option<Tensor>,
+    pub(in crate::compile) known: Option<Tensor>,
 }
 
 pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
-    let operands = [site.value(0)?, site.value(1)?, site.value(2)?];
-    // Before the heads nothing repeats.
-    let before = |shape: &[usize]| Dims::from_slice(&shape[..shape.len().saturating_sub(3)]);
-    let is_like_result = |(layout, _): &(&Layout, usize)| {
-        layout.shape.len() == site.shape().len() && before(&layout.shape) == before(site.shape())
-    };
-    if !operands.iter().all(is_like_result) {
-        return None;
-    }
-    // The result lies like the query, so that the heads can be joined without a copy.
-    let output = like(operands[0].0, site.shape());
-    let [q, k, v] = operands.map(|(layout, _)| heads_of(layout));
-    let (q, k, v) = (&q?, &k?, &v?);
+    let operands =
+        [0, 1, 2].map(|index| site.value(index).map(|(layout, register)| Wanted::new(register, layout.clone())));
+    let [Some(q), Some(k), Some(v)] = operands else { return None };
     let grouped = site.attribute::<kind::flag>("enable_gqa", false)?;
     let dropout = site.attribute::<kind::float>("dropout_p", 0.0)?;
-    let (batches, heads, queries, width) = dims(q)?;
-    let (_, key_heads, keys, key_width) = dims(k)?;
-    let (_, value_heads, value_rows, values) = dims(v)?;
-    if key_heads != value_heads
-        || keys != value_rows
-        || dropout != 0.0
-        || width != key_width
-        || (heads != key_heads && !grouped)
-    {
-        return None;
-    }
-    let strides = [rows(q)?, rows(k)?, rows(v)?, rows(&heads_of(&output)?)?];
-    let default = 1.0 / (width as f64).sqrt();
-    let scale = site.attribute::<kind::opt_float>("scale", None)?.unwrap_or(default) as f32;
-    let mut wanted: SmallVec<[Wanted; 4]> =
-        operands.iter().map(|(layout, register)| Wanted::new(*register, (*layout).clone())).collect();
-    let mask = match site.arg(3) {
-        Arg::None => None,
+    let keys = k.layout.shape[k.layout.shape.len().checked_sub(2)?];
+    let (mask, register) = match site.arg(3) {
+        Arg::None => (None, None),
         Arg::Value(Known::Value(mask, register)) if mask.dtype == DType::F32 => {
-            wanted.push(Wanted::new(*register, mask.clone()));
-            Some(Added::of(mask, site.shape(), keys, None)?)
+            (Some(Added::of(mask, site.shape(), keys, None)?), Some(Wanted::new(*register, mask.clone())))
         }
         Arg::Value(known) => {
             let mask = numbers(&known.constant()?)?;
-            Some(Added::of(&Layout::of(&mask), site.shape(), keys, Some(mask))?)
+            (Some(Added::of(&Layout::of(&mask), site.shape(), keys, Some(mask))?), None)
         }
         _ => return None,
     };
     let causal = site.attribute::<kind::flag>("is_causal", false)?;
-    if causal && mask.is_some() {
+    if causal && mask.is_some() || dropout != 0.0 {
         return None;
     }
+    let scale = site.attribute::<kind::opt_float>("scale", None)?.map(|scale| scale as f32);
+    let how = How { scale, causal, mask, empty: 0.0 };
+    lowered([q, k, v], site.shape(), grouped, how, register)
+}
+
+/// Attention that is written out, with a softmax that gives NaN where no key counts. A mask that is not known has a register.
+pub(in crate::compile) fn written_out(
+    operands: [Wanted; 3],
+    shape: &[usize],
+    scale: f32,
+    mask: Option<Added>,
+    register: Option<Wanted>,
+) -> Option<Lowered> {
+    let how = How { scale: Some(scale), causal: false, mask, empty: f32::NAN };
+    lowered(operands, shape, false, how, register)
+}
+
+fn lowered(operands: [Wanted; 3], shape: &[usize], grouped: bool, how: How, mask: Option<Wanted>) -> Option<Lowered> {
+    // Before the heads nothing repeats.
+    let before = |shape: &[usize]| Dims::from_slice(&shape[..shape.len().saturating_sub(3)]);
+    let is_like_result =
+        |Wanted { layout, .. }: &Wanted| layout.shape.len() == shape.len() && before(&layout.shape) == before(shape);
+    if !operands.iter().all(is_like_result) {
+        return None;
+    }
+    // The result lies like the query, so that the heads can be joined without a copy.
+    let output = like(&operands[0].layout, shape);
+    let [q, k, v] = operands.each_ref().map(|operand| heads_of(&operand.layout));
+    let (q, k, v) = (&q?, &k?, &v?);
+    let (batches, heads, queries, width) = dims(q)?;
+    let (_, key_heads, keys, key_width) = dims(k)?;
+    let (_, value_heads, value_rows, values) = dims(v)?;
+    if key_heads != value_heads || keys != value_rows || width != key_width || (heads != key_heads && !grouped) {
+        return None;
+    }
+    let strides = [rows(q)?, rows(k)?, rows(v)?, rows(&heads_of(&output)?)?];
     let sizes = Sizes { batches, heads, key_heads, queries, keys, width, values };
-    let kernel = Attention { sizes, strides, scale, causal, mask };
-    Some(Lowered::new(kernel, wanted, output))
+    let wanted = operands.into_iter().chain(mask).collect();
+    Some(Lowered::new(Attention { sizes, strides, how }, wanted, output))
 }
 
 /// The same values with all dimensions before the heads as one, if they are at equal distances.
@@ -163,7 +180,8 @@ impl Added {
 impl Kernel for Attention {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let operand = |index: usize| (operands[index].unwrap_or(&[]), self.strides[index]);
-        let mask = match (&self.mask, self.causal) {
+        let How { scale, causal, ref mask, empty } = self.how;
+        let mask = match (mask, causal) {
             (Some(Added { strides, step, known }), _) => {
                 let numbers = known.as_ref().map_or_else(|| operands[3], Tensor::as_slice);
                 Mask::Add(numbers.unwrap_or(&[]), *strides, *step)
@@ -171,13 +189,15 @@ impl Kernel for Attention {
             (None, true) => Mask::Causal,
             (None, false) => Mask::None,
         };
-        attention::attention(self.sizes, (out, self.strides[3]), operand(0), operand(1), operand(2), self.scale, mask);
+        let scale = scale.unwrap_or_else(|| (1.0 / (self.sizes.width as f64).sqrt()) as f32);
+        let scores = Scores { scale, mask, empty };
+        attention::attention(self.sizes, (out, self.strides[3]), operand(0), operand(1), operand(2), scores);
     }
 
     fn describe(&self) -> String {
         let Sizes { heads, key_heads, queries, keys, .. } = self.sizes;
         let shared = if heads == key_heads { String::new() } else { format!(" on {key_heads}") };
-        let masked = match (&self.mask, self.causal) {
+        let masked = match (&self.how.mask, self.how.causal) {
             (Some(_), _) => ", masked",
             (None, true) => ", causal",
             (None, false) => "",

@@ -50,6 +50,10 @@ impl Kernel for SoftmaxRows {
         operand == 0
     }
 
+    fn is_softmax(&self) -> bool {
+        self.kind == Softmax::Plain && self.inner == 1
+    }
+
     fn describe(&self) -> String {
         let name = if self.kind == Softmax::Plain { "softmax" } else { "log_softmax" };
         format!("{name} of {}", self.len)

@@ -89,6 +89,14 @@ impl Spread {
     }
 }
 
+/// What is added to a value: known numbers or another value, and how far apart its elements are in four dimensions.
+pub(in crate::compile) struct Addend {
+    pub(in crate::compile) known: Option<Tensor>,
+    /// Which of the values it is, if it is not known.
+    pub(in crate::compile) value: usize,
+    pub(in crate::compile) strides: [usize; 4],
+}
+
 pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
     let binary = binary_of(site.function);
     let operands = if binary.is_some() || site.function == ops::pow { 2 } else { 1 };
@@ -204,6 +212,61 @@ impl Pointwise {
     /// The parts that the result is computed in.
     fn parts(&self) -> usize {
         self.sides.iter().filter_map(Side::spread).map(|spread| spread.parts).max().unwrap_or(1)
+    }
+
+    /// What is computed of one of the values, seen as four dimensions, if it is multiplied with a number and others are added.
+    pub(in crate::compile) fn scaled(&self, value: usize, sizes: [usize; 4]) -> Option<(f32, SmallVec<[Addend; 1]>)> {
+        let (main, _) = self.values().nth(value).filter(|(_, spread)| *spread == Spread::full(self.len))?;
+        let (mut scale, mut added) = (1.0, SmallVec::new());
+        let mut so_far = Place::Input(main);
+        for (index, step) in self.chain.steps().enumerate() {
+            let other = match *step.args() {
+                [x, Place::Input(other)] if x == so_far => other,
+                [Place::Input(other), x] if x == so_far && step.op() != Op::Binary(Binary::Div) => other,
+                _ => return None,
+            };
+            match (step.op(), &self.sides[other]) {
+                (Op::Binary(Binary::Mul), Side::Number(x)) if added.is_empty() => scale *= x,
+                (Op::Binary(Binary::Div), Side::Number(x)) if added.is_empty() => scale /= x,
+                (Op::Binary(Binary::Add), side @ (Side::Value(spread) | Side::Known(_, spread))) => {
+                    let known = if let Side::Known(numbers, _) = side { Some(numbers.clone()) } else { None };
+                    let value = self.values().position(|(index, _)| index == other).unwrap_or(0);
+                    added.push(Addend { known, value, strides: self.strides(*spread, sizes)? });
+                }
+                _ => return None,
+            }
+            so_far = Place::Step(index);
+        }
+        Some((scale, added))
+    }
+
+    /// How far apart the elements of an operand are that meet neighbours of the result in each of four dimensions, if they are
+    /// always as far apart.
+    fn strides(&self, spread: Spread, sizes: [usize; 4]) -> Option<[usize; 4]> {
+        let len = self.len / self.parts();
+        let element = |place: [usize; 4]| {
+            let place = place.iter().zip(sizes).fold(0, |place, (index, size)| place * size + index);
+            let (part, own) = (place / len, spread.count / self.parts());
+            let (first, count) = if spread.is_split(self.len) { (part * own, own) } else { (0, spread.count) };
+            first + place % len / spread.run % count
+        };
+        let last = sizes.map(|size| size - 1);
+        let along = |dim: usize, index: usize, rest: [usize; 4]| {
+            let mut place = rest;
+            place[dim] = index;
+            element(place)
+        };
+        let strides = [0, 1, 2, 3].map(|dim| if sizes[dim] == 1 { 0 } else { along(dim, 1, [0; 4]) });
+        let at = |place: [usize; 4]| place.iter().zip(strides).map(|(index, stride)| index * stride).sum::<usize>();
+        let is_linear = |dim: usize| {
+            (0..sizes[dim]).all(|index| along(dim, index, [0; 4]) == index * strides[dim])
+                && (0..sizes[dim]).all(|index| {
+                    let mut place = last;
+                    place[dim] = index;
+                    element(place) == at(place)
+                })
+        };
+        (sizes.iter().product::<usize>() == self.len && (0..4).all(is_linear)).then_some(strides)
     }
 
     /// Where each value is among the sides.

@@ -209,6 +209,10 @@ impl Kernel for Batched {
         }
     }
 
+    fn is_product(&self) -> bool {
+        true
+    }
+
     fn describe(&self) -> String {
         let [rows, inner, columns] = self.sizes;
         format!("{} products {rows} x {inner} x {columns}", self.starts.len())

@@ -1,0 +1,126 @@
+//! Attention that is written out: a product of queries and keys, numbers that scores are multiplied with or that are added to
+//! them, a softmax, and a product with values. Its steps become one, which does not write the scores to memory.
+
+use fx_kernels::attention::Strides;
+use smallvec::SmallVec;
+
+use super::Builder;
+use crate::compile::kernels::{Added, Addend, Lowered, Wanted, written_out};
+use crate::compile::layout::Layout;
+use crate::compile::plan::Action;
+use crate::tensor::{DType, Tensor};
+
+/// The most numbers of masks that are added up when a plan is made.
+const MOST: usize = 1 << 22;
+
+impl Builder<'_> {
+    /// The kernel for a product and for all steps since the product of queries and keys, if it is of a softmax of these. The
+    /// steps are gone then.
+    pub(super) fn attended(&mut self, product: &Lowered) -> Option<Lowered> {
+        let [weights, values] = &product.operands[..] else { return None };
+        if !product.kernel.is_product() {
+            return None;
+        }
+        let (mut first, mut register) = (self.steps.len(), weights.register);
+        let (mut is_softmax, mut passes) = (false, SmallVec::<[_; 2]>::new());
+        // From the last step back; each gives what only the next one reads.
+        let (queries, keys) = loop {
+            first = first.checked_sub(1)?;
+            let (step, is_rows) =
+                (&self.steps[first], |layout: &Option<Layout>| layout.as_ref().is_some_and(Layout::is_row_major));
+            let alone = self.module.graph().get(step.node)?.users().len() == 1;
+            if register != first || !alone || !is_rows(&step.layout) {
+                return None;
+            }
+            match &step.action {
+                Action::View { from, offset: 0 } if is_rows(&self.steps[*from].layout) => register = *from,
+                Action::Kernel { kernel, operands, .. } if !is_softmax && kernel.is_softmax() => {
+                    (is_softmax, register) = (true, operands[0]);
+                }
+                Action::Kernel { kernel, operands, .. } if is_softmax && kernel.is_product() => {
+                    break (operands[0], operands[1]);
+                }
+                Action::Kernel { kernel, operands, .. } if is_softmax => {
+                    let index = operands.iter().position(|register| *register + 1 == first)?;
+                    register = operands[index];
+                    passes.push((kernel, operands, index));
+                }
+                _ => return None,
+            }
+        };
+        let scores = &self.steps[first].layout.as_ref()?.shape;
+        let [before @ .., heads, rows, columns] = &scores[..] else { return None };
+        let sizes = [before.iter().product(), *heads, *rows, *columns];
+        let (mut scale, mut added) = (1.0, SmallVec::<[_; 1]>::new());
+        for (kernel, operands, index) in passes {
+            let (factor, addends) = kernel.pointwise()?.scaled(index, sizes)?;
+            // What is multiplied later would be multiplied too.
+            if !addends.is_empty() && scale != 1.0 {
+                return None;
+            }
+            scale *= factor;
+            added.extend(addends.into_iter().map(|addend| (operands[addend.value], addend)));
+        }
+        let lies = |register: usize| Some(Wanted::new(register, self.steps[register].layout.clone()?));
+        let (mask, given) = match &added[..] {
+            [] => (None, None),
+            [(register, Addend { known: None, strides, .. })] if *register < first => {
+                (Some(of_scores(*strides, None)), Some(lies(*register)?))
+            }
+            masks => (Some(sum(masks.iter().map(|(_, mask)| mask), sizes)?), None),
+        };
+        let mut keys = lies(keys)?;
+        let n = keys.layout.shape.len();
+        keys.layout.shape.swap(n - 2, n - 1);
+        keys.layout.strides.swap(n - 2, n - 1);
+        if values.register >= first {
+            return None;
+        }
+        let operands = [lies(queries)?, keys, values.clone()];
+        let mut lowered = written_out(operands, &product.output.shape, scale, mask, given)?;
+        lowered.operands[1] = lies(lowered.operands[1].register)?;
+        let bytes: usize = lowered.operands.iter().map(|operand| operand.layout.bytes()).sum();
+        let flops: u64 = self.steps[first..].iter().map(|step| step.flops).sum();
+        self.work = (self.work.0 + flops, bytes + product.output.bytes());
+        self.steps.truncate(first);
+        Some(lowered)
+    }
+}
+
+/// Numbers with these distances in batches, heads, queries and keys.
+fn of_scores([batch, head, row, step]: [usize; 4], known: Option<Tensor>) -> Added {
+    Added { strides: Strides { batch, head, row }, step, known }
+}
+
+/// The sum of masks that are known.
+fn sum<'a>(masks: impl Iterator<Item = &'a Addend> + Clone, sizes: [usize; 4]) -> Option<Added> {
+    let known: Vec<_> = masks
+        .clone()
+        .map(|mask| Some((mask.known.as_ref()?.as_slice::<f32>()?, mask.strides)))
+        .collect::<Option<_>>()?;
+    if let [mask] = &masks.collect::<SmallVec<[_; 2]>>()[..] {
+        return Some(of_scores(mask.strides, mask.known.clone()));
+    }
+    let mut shape = sizes;
+    for (dim, size) in shape.iter_mut().enumerate() {
+        if known.iter().all(|(_, strides)| strides[dim] == 0) {
+            *size = 1;
+        }
+    }
+    let len = shape.iter().product();
+    if len > MOST {
+        return None;
+    }
+    let number = |mut index: usize| {
+        let mut places = [0; 4];
+        for dim in (0..4).rev() {
+            (places[dim], index) = (index % shape[dim], index / shape[dim]);
+        }
+        let at = |strides: &[usize; 4]| places.iter().zip(strides).map(|(place, stride)| place * stride).sum::<usize>();
+        known.iter().map(|(numbers, strides)| numbers[at(strides)]).sum::<f32>()
+    };
+    let numbers: Vec<f32> = (0..len).map(number).collect();
+    let layout = Layout::row_major(DType::F32, &shape);
+    let strides = [0, 1, 2, 3].map(|dim| if shape[dim] == 1 { 0 } else { layout.strides[dim] });
+    Some(of_scores(strides, Some(Tensor::from_vec(&shape[..], numbers))))
+}

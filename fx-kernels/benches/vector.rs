@@ -222,6 +222,7 @@ fn attentions(cases: &mut Vec<Case>) {
         ("long", 1, 8, 1024, 1024, 64, false),
         ("long causal", 1, 8, 1024, 1024, 64, true),
         ("one query", 1, 12, 1, 512, 64, false),
+        ("windows", 64, 3, 49, 49, 32, false),
     ] {
         let sizes = Sizes { batches, heads, key_heads: heads, queries, keys, width, values: width };
         // The layout of a linear layer's output: rows before heads.

@@ -167,9 +167,10 @@ impl Block<'_> {
                         V::transpose(from.add(d), self.k.1, to.add(d * 2 * lanes), 2 * lanes);
                     }
                     for d in squares..width {
-                        for lane in 0..lanes {
-                            *to.add(d * 2 * lanes + lane) =
-                                if lane < count { *from.add(lane * self.k.1 + d) } else { 0.0 };
+                        let to = to.add(d * 2 * lanes);
+                        V::zero().store_at(to);
+                        for lane in 0..count {
+                            *to.add(lane) = *from.add(lane * self.k.1 + d);
                         }
                     }
                 }
@@ -300,7 +301,7 @@ impl Block<'_> {
                 power.store_at(scores.add(j));
                 sum = sum + power;
             }
-            let shrink = if before == base { 1.0 } else { (before - base).exp() };
+            let shrink = if first == 0 || before == base { 1.0 } else { (before - base).exp() };
             let so_far = if first == 0 { 0.0 } else { *parts.sums.add(index) };
             *parts.sums.add(index) = so_far * shrink + sum.sum();
             shrink

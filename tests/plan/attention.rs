@@ -75,6 +75,31 @@ fn attention_is_found_where_it_is_written_out() {
     });
 }
 
+#[test]
+fn scores_may_be_replaced_where_a_mask_holds() {
+    let causal = Tensor::ones([5, 5]).tril().lt(0.5);
+    let (queries, keys) = (Tensor::rand([2, 1, 5, 5]).gt(0.5), Tensor::rand([2, 1, 1, 5]).gt(0.2));
+    for mask in [causal, queries, keys] {
+        planned!([2, 5, 3, 4, 6], "attention of 4 heads, 5 x 5, masked", |x| {
+            let [q, k, v] = heads!(x);
+            let scores = q.matmul(k.transpose(-2, -1)) * 0.3;
+            scores.masked_fill(fx::Proxy::constant(&mask), f64::NEG_INFINITY).softmax(-1).matmul(v)
+        });
+    }
+    let kept = Tensor::ones([5, 5]).tril().gt(0.0);
+    planned!([2, 5, 3, 4, 6], "attention of 4 heads, 5 x 5, masked", |x| {
+        let [q, k, v] = heads!(x);
+        let scores = q.matmul(k.transpose(-2, -1));
+        scores.where_(fx::Proxy::constant(&kept), -1e9).softmax(-1).matmul(v)
+    });
+    // Rows that have no key left are all as far from each other as the numbers are.
+    let none = Tensor::ones([5, 5]).gt(0.0);
+    planned!([2, 5, 3, 4, 6], "softmax", |x| {
+        let [q, k, v] = heads!(x);
+        q.matmul(k.transpose(-2, -1)).masked_fill(fx::Proxy::constant(&none), -1e9).softmax(-1).matmul(v)
+    });
+}
+
 /// A softmax of minus infinity alone is NaN, which attention as one op does not give.
 #[test]
 fn written_out_rows_without_keys_are_nan() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step, Unary};
+use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step, Ternary, Unary};
 use smallvec::{SmallVec, smallvec};
 
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
@@ -98,16 +98,17 @@ pub(in crate::compile) struct Addend {
 }
 
 pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
-    let binary = binary_of(site.function);
-    let operands = if binary.is_some() || site.function == ops::pow { 2 } else { 1 };
-    if site.args.len() != operands || operands == 2 && !site.kwargs.is_empty() {
+    let [x, y, z] = [0, 1, 2].map(Place::Input);
+    let (step, args, count) = match binary_of(site.function) {
+        Some(op) => (Step::binary(op, x, y), 2, 2),
+        None if site.function == ops::pow => (Step::unary(power(site.arg(1).as_float()?)?, x), 2, 1),
+        None if site.function == ops::masked_fill => (Step::ternary(Ternary::Where, y, z, x), 3, 3),
+        None if site.function == ops::where_ => (Step::ternary(Ternary::Where, x, y, z), 3, 3),
+        None => (Step::unary(Attr::of(site.function, site.kwargs)?.0, x), 1, 1),
+    };
+    if site.args.len() != args || args > 1 && !site.kwargs.is_empty() {
         return None;
     }
-    let (step, count) = match binary {
-        Some(op) => (Step::binary(op, Place::Input(0), Place::Input(1)), 2),
-        None if site.function == ops::pow => (Step::unary(power(site.arg(1).as_float()?)?, Place::Input(0)), 1),
-        None => (Step::unary(Attr::of(site.function, site.kwargs)?.0, Place::Input(0)), 1),
-    };
     // Values of the result's shape say how it lies, those without gaps first.
     let full = (0..count).filter_map(|index| site.value(index)).filter(|(layout, _)| *layout.shape == *site.shape());
     let main = full.min_by_key(|(layout, _)| layout.order().is_none())?.0.dense();
@@ -185,11 +186,13 @@ fn binary_of(function: Function) -> Option<Binary> {
     rows.into_iter().find(|(known, _)| *known == function).map(|(_, op)| op)
 }
 
-/// A known tensor as an operand for a result that lies so.
+/// A known tensor as an operand for a result that lies so; what is true is 1.
 fn known(tensor: &Tensor, result: &Layout) -> Option<Side> {
-    if tensor.dtype() != DType::F32 {
-        return None;
-    }
+    let tensor = &match tensor.dtype() {
+        DType::F32 => tensor.clone(),
+        DType::Bool => tensor.to_dtype(DType::F32),
+        _ => return None,
+    };
     if tensor.numel() == 1 {
         return Some(Side::Number(tensor.to_vec::<f32>()[0]));
     }
@@ -220,24 +223,57 @@ impl Pointwise {
         let (mut scale, mut added) = (1.0, SmallVec::new());
         let mut so_far = Place::Input(main);
         for (index, step) in self.chain.steps().enumerate() {
-            let other = match *step.args() {
-                [x, Place::Input(other)] if x == so_far => other,
-                [Place::Input(other), x] if x == so_far && step.op() != Op::Binary(Binary::Div) => other,
-                _ => return None,
-            };
-            match (step.op(), &self.sides[other]) {
-                (Op::Binary(Binary::Mul), Side::Number(x)) if added.is_empty() => scale *= x,
-                (Op::Binary(Binary::Div), Side::Number(x)) if added.is_empty() => scale /= x,
-                (Op::Binary(Binary::Add), side @ (Side::Value(spread) | Side::Known(_, spread))) => {
-                    let known = if let Side::Known(numbers, _) = side { Some(numbers.clone()) } else { None };
-                    let value = self.values().position(|(index, _)| index == other).unwrap_or(0);
-                    added.push(Addend { known, value, strides: self.strides(*spread, sizes)? });
+            match (step.op(), step.args()) {
+                (Op::Binary(op), &([x, Place::Input(other)] | [Place::Input(other), x])) if x == so_far => {
+                    let is_first = step.args()[0] == so_far;
+                    match (op, &self.sides[other]) {
+                        (Binary::Mul, Side::Number(x)) if added.is_empty() => scale *= x,
+                        (Binary::Div, Side::Number(x)) if added.is_empty() && is_first => scale /= x,
+                        (Binary::Add, Side::Known(numbers, spread)) => {
+                            let strides = self.strides(*spread, sizes)?;
+                            added.push(Addend { known: Some(numbers.clone()), value: 0, strides });
+                        }
+                        (Binary::Add, Side::Value(spread)) => {
+                            let value = self.values().position(|(index, _)| index == other)?;
+                            added.push(Addend { known: None, value, strides: self.strides(*spread, sizes)? });
+                        }
+                        _ => return None,
+                    }
+                }
+                (Op::Ternary(Ternary::Where), &[Place::Input(mask), Place::Input(number), x]) if x == so_far => {
+                    added.push(self.hidden([mask, number], true, sizes)?);
+                }
+                (Op::Ternary(Ternary::Where), &[Place::Input(mask), x, Place::Input(number)]) if x == so_far => {
+                    added.push(self.hidden([mask, number], false, sizes)?);
                 }
                 _ => return None,
             }
             so_far = Place::Step(index);
         }
         Some((scale, added))
+    }
+
+    /// What is added in the place of a number that replaces others where a known mask holds or does not, if a softmax cannot tell
+    /// one from the other: the number is so low that its power is 0 beside any that is left, or NaN where none is.
+    fn hidden(&self, [mask, number]: [usize; 2], held: bool, sizes: [usize; 4]) -> Option<Addend> {
+        /// No number that a product gives is beside it.
+        const LOW: f32 = -1e9;
+        let (Side::Known(mask, spread), Side::Number(low)) = (&self.sides[mask], &self.sides[number]) else {
+            return None;
+        };
+        let (mask, strides) = (mask.as_slice::<f32>()?, self.strides(*spread, sizes)?);
+        let is_hidden = |holds: f32| (holds != 0.0) == held;
+        let count = |dim: usize| if strides[dim] == 0 { 1 } else { sizes[dim] };
+        let mut rows = (0..count(0) * count(1) * count(2)).map(|row| {
+            let (batch, head, row) = (row / count(2) / count(1), row / count(2) % count(1), row % count(2));
+            batch * strides[0] + head * strides[1] + row * strides[2]
+        });
+        let is_left = |row: usize| (0..count(3)).any(|key| !is_hidden(mask[row + key * strides[3]]));
+        if *low != f32::NEG_INFINITY && !(*low <= LOW && rows.all(is_left)) {
+            return None;
+        }
+        let numbers: Vec<f32> = mask.iter().map(|holds| if is_hidden(*holds) { *low } else { 0.0 }).collect();
+        Some(Addend { known: Some(Tensor::from_vec([numbers.len()], numbers)), value: 0, strides })
     }
 
     /// How far apart the elements of an operand are that meet neighbours of the result in each of four dimensions, if they are

@@ -239,7 +239,7 @@ fn attentions(cases: &mut Vec<Case>) {
                 (&q, of_q),
                 (&k, of_k),
                 (&v, of_k),
-                Scores { scale: 0.125, mask, empty: 0.0 },
+                Scores { scale: 0.125, mask, hides: false, empty: 0.0 },
             );
         });
     }

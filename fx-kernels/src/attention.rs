@@ -44,6 +44,9 @@ pub struct Scores<'a> {
     pub scale: f32,
     /// What is added to them then.
     pub mask: Mask<'a>,
+    /// Whether minus infinity in a mask takes the place of a score, instead of being added: NaN in a score that is hidden so is
+    /// hidden too.
+    pub hides: bool,
     /// What a query gives that no key counts for: 0, or NaN as the softmax of nothing but minus infinity.
     pub empty: f32,
 }

@@ -92,6 +92,18 @@ fn scores_may_be_replaced_where_a_mask_holds() {
         let scores = q.matmul(k.transpose(-2, -1));
         scores.where_(fx::Proxy::constant(&kept), -1e9).softmax(-1).matmul(v)
     });
+    // With a NaN that is hidden: row 1 of the keys.
+    let mask = Tensor::from_vec([5], vec![false, true, false, false, false]);
+    let module = fx::trace_fn!(|x| {
+        let [q, k, v] = heads!(x);
+        q.matmul(k.transpose(-2, -1)).masked_fill(fx::Proxy::constant(&mask), f64::NEG_INFINITY).softmax(-1).matmul(v)
+    });
+    let mut numbers = Tensor::randn([1, 5, 3, 4, 6]).to_vec::<f32>();
+    numbers[(3 + 1) * 24] = f32::NAN;
+    let x = Tensor::from_vec([1, 5, 3, 4, 6], numbers);
+    let module = module.unwrap();
+    assert!(module.plan(&x).unwrap().to_string().contains("attention of 4 heads"));
+    check(&module, &x);
     // Rows that have no key left are all as far from each other as the numbers are.
     let none = Tensor::ones([5, 5]).gt(0.0);
     planned!([2, 5, 3, 4, 6], "softmax", |x| {

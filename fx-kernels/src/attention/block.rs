@@ -282,7 +282,8 @@ impl Block<'_> {
                 let count = counting.saturating_sub(j).min(V::LANES);
                 let mut x = V::load_at(scores.add(j)) * scale;
                 if let Some(mask) = mask {
-                    x = x + V::load_first(mask.add(j), count);
+                    let mask = V::load_first(mask.add(j), count);
+                    x = if self.scores.hides { V::select(mask.eq(lowest), lowest, x + mask) } else { x + mask };
                 }
                 if count < V::LANES {
                     x = first_lanes(x, count, lowest);

@@ -104,7 +104,15 @@ fn all_layouts_and_masks() {
                 let want = definition(sizes, q, k, v, 0.3, mask);
                 for level in Level::available() {
                     let mut out = vec![9.0; want.len()];
-                    attention_at(level, sizes, (&mut out, to), q, k, v, Scores { scale: 0.3, mask, empty: 0.0 });
+                    attention_at(
+                        level,
+                        sizes,
+                        (&mut out, to),
+                        q,
+                        k,
+                        v,
+                        Scores { scale: 0.3, mask, hides: false, empty: 0.0 },
+                    );
                     for (index, &want) in want.iter().enumerate() {
                         let (row, d) = (index / values, index % values);
                         let (b, h, i) = (row / queries / heads, row / queries % heads, row % queries);
@@ -120,7 +128,7 @@ fn all_layouts_and_masks() {
     }
 }
 
-const PLAIN: Scores<'_> = Scores { scale: 1.0, mask: Mask::None, empty: 0.0 };
+const PLAIN: Scores<'_> = Scores { scale: 1.0, mask: Mask::None, hides: false, empty: 0.0 };
 
 #[test]
 fn a_query_without_keys_may_give_nan() {
@@ -134,6 +142,24 @@ fn a_query_without_keys_may_give_nan() {
         let scores = Scores { mask: Mask::Keep(&keep, by_row, 1), empty: f32::NAN, ..PLAIN };
         attention_at(level, sizes, (&mut out, strides), (&x, strides), (&x, strides), (&x, strides), scores);
         assert!(out.chunks(8).enumerate().all(|(i, row)| row.iter().all(|x| x.is_nan() == (i == 2))), "{level:?}");
+    }
+}
+
+#[test]
+fn scores_may_be_hidden() {
+    let strides = strides(false, 1, 20, 8);
+    let (q, mut k, v) = (numbers(160, 1), numbers(160, 2), numbers(160, 3));
+    k[8 * 4] = f32::NAN;
+    let keep: Vec<bool> = (0..20).map(|key| key != 4).collect();
+    let mask = Mask::Keep(&keep, Strides::default(), 1);
+    for (level, queries) in Level::available().flat_map(|level| [(level, 3), (level, 20)]) {
+        let sizes = Sizes { batches: 1, heads: 1, key_heads: 1, queries, keys: 20, width: 8, values: 8 };
+        for hides in [false, true] {
+            let mut out = vec![0.0; 160];
+            let scores = Scores { mask, hides, ..PLAIN };
+            attention_at(level, sizes, (&mut out, strides), (&q, strides), (&k, strides), (&v, strides), scores);
+            assert!(out[..8 * queries].iter().all(|x| x.is_nan() != hides), "{level:?} {hides}");
+        }
     }
 }
 

@@ -61,6 +61,11 @@ impl Builder<'_> {
             scale *= factor;
             added.extend(addends.into_iter().map(|addend| (operands[addend.value], addend)));
         }
+        // What is hidden is so for the sum of all that is added, not for one of them.
+        let hides = added.iter().any(|(_, addend)| addend.hides);
+        if hides && added.len() > 1 {
+            return None;
+        }
         let lies = |register: usize| Some(Wanted::new(register, self.steps[register].layout.clone()?));
         let (mask, given) = match &added[..] {
             [] => (None, None),
@@ -77,7 +82,7 @@ impl Builder<'_> {
             return None;
         }
         let operands = [lies(queries)?, keys, values.clone()];
-        let mut lowered = written_out(operands, &product.output.shape, scale, mask, given)?;
+        let mut lowered = written_out(operands, &product.output.shape, scale, (mask, hides), given)?;
         lowered.operands[1] = lies(lowered.operands[1].register)?;
         let bytes: usize = lowered.operands.iter().map(|operand| operand.layout.bytes()).sum();
         let flops: u64 = self.steps[first..].iter().map(|step| step.flops).sum();

@@ -21,6 +21,8 @@ struct How {
     scale: Option<f32>,
     causal: bool,
     mask: Option<Added>,
+    /// Whether minus infinity in the mask takes the place of a score.
+    hides: bool,
     /// What a query gives that no key counts for.
     empty: f32,
 }
@@ -57,19 +59,20 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
         return None;
     }
     let scale = site.attribute::<kind::opt_float>("scale", None)?.map(|scale| scale as f32);
-    let how = How { scale, causal, mask, empty: 0.0 };
+    let how = How { scale, causal, mask, hides: false, empty: 0.0 };
     lowered([q, k, v], site.shape(), grouped, how, register)
 }
 
-/// Attention that is written out, with a softmax that gives NaN where no key counts. A mask that is not known has a register.
+/// Attention that is written out, with a softmax that gives NaN where no key counts. A mask is added to scores, or hides some; one
+/// that is not known has a register.
 pub(in crate::compile) fn written_out(
     operands: [Wanted; 3],
     shape: &[usize],
     scale: f32,
-    mask: Option<Added>,
+    (mask, hides): (Option<Added>, bool),
     register: Option<Wanted>,
 ) -> Option<Lowered> {
-    let how = How { scale: Some(scale), causal: false, mask, empty: f32::NAN };
+    let how = How { scale: Some(scale), causal: false, mask, hides, empty: f32::NAN };
     lowered(operands, shape, false, how, register)
 }
 
@@ -180,7 +183,7 @@ impl Added {
 impl Kernel for Attention {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let operand = |index: usize| (operands[index].unwrap_or(&[]), self.strides[index]);
-        let How { scale, causal, ref mask, empty } = self.how;
+        let How { scale, causal, ref mask, hides, empty } = self.how;
         let mask = match (mask, causal) {
             (Some(Added { strides, step, known }), _) => {
                 let numbers = known.as_ref().map_or_else(|| operands[3], Tensor::as_slice);
@@ -190,7 +193,7 @@ impl Kernel for Attention {
             (None, false) => Mask::None,
         };
         let scale = scale.unwrap_or_else(|| (1.0 / (self.sizes.width as f64).sqrt()) as f32);
-        let scores = Scores { scale, mask, empty };
+        let scores = Scores { scale, mask, hides, empty };
         attention::attention(self.sizes, (out, self.strides[3]), operand(0), operand(1), operand(2), scores);
     }
 

@@ -92,6 +92,8 @@ impl Spread {
 /// What is added to a value: known numbers or another value, and how far apart its elements are in four dimensions.
 pub(in crate::compile) struct Addend {
     pub(in crate::compile) known: Option<Tensor>,
+    /// Whether the value is replaced where minus infinity is added.
+    pub(in crate::compile) hides: bool,
     /// Which of the values it is, if it is not known.
     pub(in crate::compile) value: usize,
     pub(in crate::compile) strides: [usize; 4],
@@ -231,11 +233,12 @@ impl Pointwise {
                         (Binary::Div, Side::Number(x)) if added.is_empty() && is_first => scale /= x,
                         (Binary::Add, Side::Known(numbers, spread)) => {
                             let strides = self.strides(*spread, sizes)?;
-                            added.push(Addend { known: Some(numbers.clone()), value: 0, strides });
+                            added.push(Addend { known: Some(numbers.clone()), hides: false, value: 0, strides });
                         }
                         (Binary::Add, Side::Value(spread)) => {
                             let value = self.values().position(|(index, _)| index == other)?;
-                            added.push(Addend { known: None, value, strides: self.strides(*spread, sizes)? });
+                            let strides = self.strides(*spread, sizes)?;
+                            added.push(Addend { known: None, hides: false, value, strides });
                         }
                         _ => return None,
                     }
@@ -253,8 +256,8 @@ impl Pointwise {
         Some((scale, added))
     }
 
-    /// What is added in the place of a number that replaces others where a known mask holds or does not, if a softmax cannot tell
-    /// one from the other: the number is so low that its power is 0 beside any that is left, or NaN where none is.
+    /// Minus infinity where a number replaces others that a known mask tells, if a softmax cannot tell one from the other: it is that,
+    /// or so low that its power is 0 beside any that is left, and in each row one is.
     fn hidden(&self, [mask, number]: [usize; 2], held: bool, sizes: [usize; 4]) -> Option<Addend> {
         /// No number that a product gives is beside it.
         const LOW: f32 = -1e9;
@@ -272,8 +275,9 @@ impl Pointwise {
         if *low != f32::NEG_INFINITY && !(*low <= LOW && rows.all(is_left)) {
             return None;
         }
-        let numbers: Vec<f32> = mask.iter().map(|holds| if is_hidden(*holds) { *low } else { 0.0 }).collect();
-        Some(Addend { known: Some(Tensor::from_vec([numbers.len()], numbers)), value: 0, strides })
+        let numbers: Vec<f32> =
+            mask.iter().map(|holds| if is_hidden(*holds) { f32::NEG_INFINITY } else { 0.0 }).collect();
+        Some(Addend { known: Some(Tensor::from_vec([numbers.len()], numbers)), hides: true, value: 0, strides })
     }
 
     /// How far apart the elements of an operand are that meet neighbours of the result in each of four dimensions, if they are

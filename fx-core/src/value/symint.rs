@@ -10,7 +10,8 @@ use crate::ops::{self, Function};
 /// shape propagation.
 ///
 /// Arithmetic on it is recorded, so that one trace serves every batch size. It has no value that a condition or a
-/// loop could use. Division rounds down, as Python's `//`.
+/// loop could use. Division rounds down, as Python's `//`. Numbers beside it are `i64`: with several kinds of them the compiler would
+/// not know what `size / 2` is until the end of a function, and refuse what is made of it before.
 #[derive(Clone, Debug)]
 pub struct SymInt<V>(Arg<V>);
 
@@ -69,47 +70,6 @@ impl<V: Value> Neg for SymInt<V> {
     }
 }
 
-/// Arithmetic with numbers; literals that nothing else gives a type are `i32`.
-macro_rules! numbers {
-    ($Trait:ident $method:ident $op:ident, $($Number:ident)+) => { $(
-        impl<V: Value> $Trait<$Number> for SymInt<V> {
-            type Output = SymInt<V>;
-
-            #[track_caller]
-            fn $method(self, rhs: $Number) -> SymInt<V> {
-                SymInt::binary(ops::$op, self.0, SymInt::from(rhs).0)
-            }
-        }
-
-        impl<V: Value> $Trait<$Number> for &SymInt<V> {
-            type Output = SymInt<V>;
-
-            #[track_caller]
-            fn $method(self, rhs: $Number) -> SymInt<V> {
-                SymInt::binary(ops::$op, self.0.clone(), SymInt::from(rhs).0)
-            }
-        }
-
-        impl<V: Value> $Trait<SymInt<V>> for $Number {
-            type Output = SymInt<V>;
-
-            #[track_caller]
-            fn $method(self, rhs: SymInt<V>) -> SymInt<V> {
-                SymInt::binary(ops::$op, SymInt::from(self).0, rhs.0)
-            }
-        }
-
-        impl<V: Value> $Trait<&SymInt<V>> for $Number {
-            type Output = SymInt<V>;
-
-            #[track_caller]
-            fn $method(self, rhs: &SymInt<V>) -> SymInt<V> {
-                SymInt::binary(ops::$op, SymInt::from(self).0, rhs.0.clone())
-            }
-        }
-    )+ };
-}
-
 macro_rules! arithmetic {
     ($($Trait:ident $method:ident $op:ident;)+) => { $(
         impl<V: Value> $Trait<SymInt<V>> for SymInt<V> {
@@ -148,7 +108,41 @@ macro_rules! arithmetic {
             }
         }
 
-        numbers! { $Trait $method $op, i64 usize i32 }
+        impl<V: Value> $Trait<i64> for SymInt<V> {
+            type Output = SymInt<V>;
+
+            #[track_caller]
+            fn $method(self, rhs: i64) -> SymInt<V> {
+                SymInt::binary(ops::$op, self.0, Arg::Int(rhs))
+            }
+        }
+
+        impl<V: Value> $Trait<i64> for &SymInt<V> {
+            type Output = SymInt<V>;
+
+            #[track_caller]
+            fn $method(self, rhs: i64) -> SymInt<V> {
+                SymInt::binary(ops::$op, self.0.clone(), Arg::Int(rhs))
+            }
+        }
+
+        impl<V: Value> $Trait<SymInt<V>> for i64 {
+            type Output = SymInt<V>;
+
+            #[track_caller]
+            fn $method(self, rhs: SymInt<V>) -> SymInt<V> {
+                SymInt::binary(ops::$op, Arg::Int(self), rhs.0)
+            }
+        }
+
+        impl<V: Value> $Trait<&SymInt<V>> for i64 {
+            type Output = SymInt<V>;
+
+            #[track_caller]
+            fn $method(self, rhs: &SymInt<V>) -> SymInt<V> {
+                SymInt::binary(ops::$op, Arg::Int(self), rhs.0.clone())
+            }
+        }
     )+ };
 }
 arithmetic! {

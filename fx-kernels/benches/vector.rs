@@ -233,14 +233,7 @@ fn attentions(cases: &mut Vec<Case>) {
         case(cases, &name, q.len(), q.len() + k.len() + v.len(), move |out| {
             let mask = if causal { Mask::Causal } else { Mask::None };
             let (of_q, of_k) = (strides(queries), strides(keys));
-            attention(
-                sizes,
-                (out, of_q),
-                (&q, of_q),
-                (&k, of_k),
-                (&v, of_k),
-                Scores { scale: 0.125, mask, hides: false, empty: 0.0 },
-            );
+            attention(sizes, (out, of_q), (&q, of_q), (&k, of_k), (&v, of_k), Scores::new(0.125, mask));
         });
     }
 }

@@ -51,6 +51,13 @@ pub struct Scores<'a> {
     pub empty: f32,
 }
 
+impl<'a> Scores<'a> {
+    /// As PyTorch's `scaled_dot_product_attention` has them: masks are added, and a query that no key counts for gives 0.
+    pub fn new(scale: f32, mask: Mask<'a>) -> Self {
+        Self { scale, mask, hides: false, empty: 0.0 }
+    }
+}
+
 /// The sizes of an attention.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {

@@ -78,7 +78,10 @@ fn attention_is_found_where_it_is_written_out() {
 #[test]
 fn scores_may_be_replaced_where_a_mask_holds() {
     let causal = Tensor::ones([5, 5]).tril().lt(0.5);
-    let (queries, keys) = (Tensor::rand([2, 1, 5, 5]).gt(0.5), Tensor::rand([2, 1, 1, 5]).gt(0.2));
+    // Each leaves a key to every query.
+    let mask = |len: usize, every: usize| (0..len).map(|i| i % every == 1).collect::<Vec<_>>();
+    let queries = Tensor::from_vec([2, 1, 5, 5], mask(50, 3));
+    let keys = Tensor::from_vec([2, 1, 1, 5], mask(10, 2));
     for mask in [causal, queries, keys] {
         planned!([2, 5, 3, 4, 6], "attention of 4 heads, 5 x 5, masked", |x| {
             let [q, k, v] = heads!(x);
@@ -153,6 +156,16 @@ fn other_softmaxes_are_left_alone() {
     left_alone!(|q, k, v| {
         let weights = q.matmul(k.transpose(-2, -1)).softmax(-1);
         weights.matmul(v) + weights.sum_dim(-1).unsqueeze(-1)
+    });
+    // Rows that are not the scores' own, and some of the scores only.
+    left_alone!(|q, k, v| {
+        let scores = q.matmul(k.transpose(-2, -1));
+        scores.view([2, 4, 25]).softmax(-1).view([2, 4, 5, 5]).matmul(v)
+    });
+    left_alone!(|q, k, v| {
+        let (q, k, v) =
+            (q.select(0, 0).narrow(0, 0, 1), k.select(0, 0).narrow(0, 0, 1), v.select(0, 0).narrow(0, 0, 1));
+        q.matmul(k.transpose(-2, -1)).narrow(1, 0, 3).softmax(-1).matmul(v)
     });
     left_alone!(|q, k, v| v.transpose(-2, -1).matmul(q.matmul(k.transpose(-2, -1)).softmax(-1)));
 }

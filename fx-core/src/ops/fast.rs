@@ -217,6 +217,6 @@ pub(super) fn attend([q, k, v]: [&Tensor; 3], mask: Option<&Tensor>, is_causal: 
     shape.push(sizes.values);
     let row = sizes.values;
     let to = Strides { batch: sizes.heads * sizes.queries * row, head: sizes.queries * row, row };
-    let scores = Scores { scale: scale as f32, mask, hides: false, empty: 0.0 };
+    let scores = Scores::new(scale as f32, mask);
     Some(written(&shape, DType::F32, |out| attention(sizes, (out, to), of_q, of_k, of_v, scores)))
 }

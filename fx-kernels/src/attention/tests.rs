@@ -104,15 +104,7 @@ fn all_layouts_and_masks() {
                 let want = definition(sizes, q, k, v, 0.3, mask);
                 for level in Level::available() {
                     let mut out = vec![9.0; want.len()];
-                    attention_at(
-                        level,
-                        sizes,
-                        (&mut out, to),
-                        q,
-                        k,
-                        v,
-                        Scores { scale: 0.3, mask, hides: false, empty: 0.0 },
-                    );
+                    attention_at(level, sizes, (&mut out, to), q, k, v, Scores::new(0.3, mask));
                     for (index, &want) in want.iter().enumerate() {
                         let (row, d) = (index / values, index % values);
                         let (b, h, i) = (row / queries / heads, row / queries % heads, row % queries);

@@ -35,6 +35,10 @@ impl Builder<'_> {
             match &step.action {
                 Action::View { from, offset: 0 } if is_rows(&self.steps[*from].layout) => register = *from,
                 Action::Kernel { kernel, operands, .. } if !is_softmax && kernel.is_softmax() => {
+                    // Views may have made other rows of the scores.
+                    if step.layout.as_ref()?.shape.last() != weights.layout.shape.last() {
+                        return None;
+                    }
                     (is_softmax, register) = (true, operands[0]);
                 }
                 Action::Kernel { kernel, operands, .. } if is_softmax && kernel.is_product() => {
@@ -50,6 +54,9 @@ impl Builder<'_> {
         };
         let scores = &self.steps[first].layout.as_ref()?.shape;
         let [before @ .., heads, rows, columns] = &scores[..] else { return None };
+        if *scores != weights.layout.shape || values.register >= first {
+            return None;
+        }
         let sizes = [before.iter().product(), *heads, *rows, *columns];
         let (mut scale, mut added) = (1.0, SmallVec::<[_; 1]>::new());
         for (kernel, operands, index) in passes {
@@ -62,15 +69,17 @@ impl Builder<'_> {
             added.extend(addends.into_iter().map(|addend| (operands[addend.value], addend)));
         }
         // What is hidden is so for the sum of all that is added, not for one of them.
-        let hides = added.iter().any(|(_, addend)| addend.hides);
-        if hides && added.len() > 1 {
+        if added.len() > 1 && added.iter().any(|(_, addend)| addend.hides) {
             return None;
         }
         let lies = |register: usize| Some(Wanted::new(register, self.steps[register].layout.clone()?));
         let (mask, given) = match &added[..] {
             [] => (None, None),
-            [(register, Addend { known: None, strides, .. })] if *register < first => {
-                (Some(of_scores(*strides, None)), Some(lies(*register)?))
+            [(_, Addend { known: Some(known), hides, strides, .. })] => {
+                (Some(of_scores(*strides, Some(known.clone()), *hides)), None)
+            }
+            [(register, Addend { strides, .. })] if *register < first => {
+                (Some(of_scores(*strides, None, false)), Some(lies(*register)?))
             }
             masks => (Some(sum(masks.iter().map(|(_, mask)| mask), sizes)?), None),
         };
@@ -78,11 +87,8 @@ impl Builder<'_> {
         let n = keys.layout.shape.len();
         keys.layout.shape.swap(n - 2, n - 1);
         keys.layout.strides.swap(n - 2, n - 1);
-        if values.register >= first {
-            return None;
-        }
         let operands = [lies(queries)?, keys, values.clone()];
-        let mut lowered = written_out(operands, &product.output.shape, scale, (mask, hides), given)?;
+        let mut lowered = written_out(operands, &product.output.shape, scale, mask, given)?;
         lowered.operands[1] = lies(lowered.operands[1].register)?;
         let bytes: usize = lowered.operands.iter().map(|operand| operand.layout.bytes()).sum();
         let flops: u64 = self.steps[first..].iter().map(|step| step.flops).sum();
@@ -93,19 +99,14 @@ impl Builder<'_> {
 }
 
 /// Numbers with these distances in batches, heads, queries and keys.
-fn of_scores([batch, head, row, step]: [usize; 4], known: Option<Tensor>) -> Added {
-    Added { strides: Strides { batch, head, row }, step, known }
+fn of_scores([batch, head, row, step]: [usize; 4], known: Option<Tensor>, hides: bool) -> Added {
+    Added { strides: Strides { batch, head, row }, step, known, hides }
 }
 
 /// The sum of masks that are known.
-fn sum<'a>(masks: impl Iterator<Item = &'a Addend> + Clone, sizes: [usize; 4]) -> Option<Added> {
-    let known: Vec<_> = masks
-        .clone()
-        .map(|mask| Some((mask.known.as_ref()?.as_slice::<f32>()?, mask.strides)))
-        .collect::<Option<_>>()?;
-    if let [mask] = &masks.collect::<SmallVec<[_; 2]>>()[..] {
-        return Some(of_scores(mask.strides, mask.known.clone()));
-    }
+fn sum<'a>(masks: impl Iterator<Item = &'a Addend>, sizes: [usize; 4]) -> Option<Added> {
+    let known: Vec<_> =
+        masks.map(|mask| Some((mask.known.as_ref()?.as_slice::<f32>()?, mask.strides))).collect::<Option<_>>()?;
     let mut shape = sizes;
     for (dim, size) in shape.iter_mut().enumerate() {
         if known.iter().all(|(_, strides)| strides[dim] == 0) {
@@ -127,5 +128,5 @@ fn sum<'a>(masks: impl Iterator<Item = &'a Addend> + Clone, sizes: [usize; 4]) -
     let numbers: Vec<f32> = (0..len).map(number).collect();
     let layout = Layout::row_major(DType::F32, &shape);
     let strides = [0, 1, 2, 3].map(|dim| if shape[dim] == 1 { 0 } else { layout.strides[dim] });
-    Some(of_scores(strides, Some(Tensor::from_vec(&shape[..], numbers))))
+    Some(of_scores(strides, Some(Tensor::from_vec(&shape[..], numbers)), false))
 }

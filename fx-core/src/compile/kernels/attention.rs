@@ -17,12 +17,9 @@ struct Attention {
 
 /// What becomes of the scores.
 struct How {
-    /// None if it is the usual one, for the length of a query.
-    scale: Option<f32>,
+    scale: f32,
     causal: bool,
     mask: Option<Added>,
-    /// Whether minus infinity in the mask takes the place of a score.
-    hides: bool,
     /// What a query gives that no key counts for.
     empty: f32,
 }
@@ -34,6 +31,8 @@ pub(in crate::compile) struct Added {
     pub(in crate::compile) step: usize,
     /// The numbers, if they are known.
     pub(in crate::compile) known: Option<Tensor>,
+    /// Whether minus infinity takes the place of a score.
+    pub(in crate::compile) hides: bool,
 }
 
 pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
@@ -58,8 +57,9 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     if causal && mask.is_some() || dropout != 0.0 {
         return None;
     }
-    let scale = site.attribute::<kind::opt_float>("scale", None)?.map(|scale| scale as f32);
-    let how = How { scale, causal, mask, hides: false, empty: 0.0 };
+    let default = 1.0 / (*q.layout.shape.last()? as f64).sqrt();
+    let scale = site.attribute::<kind::opt_float>("scale", None)?.unwrap_or(default) as f32;
+    let how = How { scale, causal, mask, empty: 0.0 };
     lowered([q, k, v], site.shape(), grouped, how, register)
 }
 
@@ -69,10 +69,10 @@ pub(in crate::compile) fn written_out(
     operands: [Wanted; 3],
     shape: &[usize],
     scale: f32,
-    (mask, hides): (Option<Added>, bool),
+    mask: Option<Added>,
     register: Option<Wanted>,
 ) -> Option<Lowered> {
-    let how = How { scale: Some(scale), causal: false, mask, hides, empty: f32::NAN };
+    let how = How { scale, causal: false, mask, empty: f32::NAN };
     lowered(operands, shape, false, how, register)
 }
 
@@ -176,23 +176,23 @@ impl Added {
         let Layout { strides, .. } = heads_of(&Layout { dtype: mask.dtype, shape, strides })?;
         let mut from_end = strides.iter().rev().copied().chain(std::iter::repeat(0));
         let [step, row, head, batch] = std::array::from_fn(|_| from_end.next().unwrap_or(0));
-        Some(Self { strides: Strides { batch, head, row }, step, known })
+        Some(Self { strides: Strides { batch, head, row }, step, known, hides: false })
     }
 }
 
 impl Kernel for Attention {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let operand = |index: usize| (operands[index].unwrap_or(&[]), self.strides[index]);
-        let How { scale, causal, ref mask, hides, empty } = self.how;
+        let How { scale, causal, ref mask, empty } = self.how;
+        let hides = mask.as_ref().is_some_and(|mask| mask.hides);
         let mask = match (mask, causal) {
-            (Some(Added { strides, step, known }), _) => {
+            (Some(Added { strides, step, known, .. }), _) => {
                 let numbers = known.as_ref().map_or_else(|| operands[3], Tensor::as_slice);
                 Mask::Add(numbers.unwrap_or(&[]), *strides, *step)
             }
             (None, true) => Mask::Causal,
             (None, false) => Mask::None,
         };
-        let scale = scale.unwrap_or_else(|| (1.0 / (self.sizes.width as f64).sqrt()) as f32);
         let scores = Scores { scale, mask, hides, empty };
         attention::attention(self.sizes, (out, self.strides[3]), operand(0), operand(1), operand(2), scores);
     }

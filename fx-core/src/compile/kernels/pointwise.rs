@@ -291,20 +291,15 @@ impl Pointwise {
             first + place % len / spread.run % count
         };
         let last = sizes.map(|size| size - 1);
-        let along = |dim: usize, index: usize, rest: [usize; 4]| {
-            let mut place = rest;
+        let along = |dim: usize, index: usize, mut place: [usize; 4]| {
             place[dim] = index;
-            element(place)
+            place
         };
-        let strides = [0, 1, 2, 3].map(|dim| if sizes[dim] == 1 { 0 } else { along(dim, 1, [0; 4]) });
+        let strides = [0, 1, 2, 3].map(|dim| if sizes[dim] == 1 { 0 } else { element(along(dim, 1, [0; 4])) });
         let at = |place: [usize; 4]| place.iter().zip(strides).map(|(index, stride)| index * stride).sum::<usize>();
         let is_linear = |dim: usize| {
-            (0..sizes[dim]).all(|index| along(dim, index, [0; 4]) == index * strides[dim])
-                && (0..sizes[dim]).all(|index| {
-                    let mut place = last;
-                    place[dim] = index;
-                    element(place) == at(place)
-                })
+            let mut places = (0..sizes[dim]).flat_map(|index| [[0; 4], last].map(|rest| along(dim, index, rest)));
+            places.all(|place| element(place) == at(place))
         };
         (sizes.iter().product::<usize>() == self.len && (0..4).all(is_linear)).then_some(strides)
     }

@@ -19,7 +19,7 @@ use super::panels::{Panel, Panels, tile_size};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile};
 use crate::elementwise::run_rows;
-use crate::memory::{LINE, ahead_in_cache, new_key};
+use crate::memory::{LINE, ahead_in_cache, new_key, ways};
 use crate::threads::{Shared, for_each};
 
 /// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
@@ -108,7 +108,7 @@ impl Product<'_> {
         match self.left {
             Left::Rows { data, stride: distance } if algorithm.of_rows(self.rows, panels) == Algorithm::Strassen => {
                 // SAFETY: the operands hold all rows and columns (just seen), and what is faster has the sizes for it.
-                unsafe { Strassen { product: self, data, stride: distance }.run(&out, stride) };
+                unsafe { Strassen { product: self, data, stride: distance, ways: ways() }.run(&out, stride) };
             }
             // SAFETY: the operands hold all rows and columns (just seen).
             _ => unsafe { self.compute(0..panels.count(), &out, stride) },

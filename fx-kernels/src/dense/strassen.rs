@@ -51,6 +51,8 @@ pub(super) struct Strassen<'a> {
     /// The left operand, and the distance of its rows.
     pub(super) data: &'a [f32],
     pub(super) stride: usize,
+    /// How many lines of memory with the same place the first-level cache holds.
+    pub(super) ways: usize,
 }
 
 /// Where the result is, and the distance of its rows.
@@ -83,6 +85,9 @@ impl Strassen<'_> {
         // The longer sets come first, so that threads are done together.
         let (sets, threads) = (TASKS.min(pairs), num_threads());
         let start = |set: usize| set * (pairs / sets) + set.min(pairs % sets);
+        // Each row is read once for a panel: it is enough if the cache holds a line of each row of a tile.
+        let left = Left::Rows { data: self.data, stride: self.stride };
+        let copied = left.collides() && self.ways < tile_size(panels.level()).0;
         let id = new_key();
         for_each(blocks * sets, 4 * rows * half * columns, |task| {
             let (block, set) = (task / sets, task % sets);
@@ -90,7 +95,7 @@ impl Strassen<'_> {
             let after = start((task + threads) % sets);
             let rows = block * rows / blocks..(block + 1) * rows / blocks;
             let left = (&self.data[rows.start * self.stride..], self.stride);
-            Rows::with(panels.level(), (id, block), left, rows.len(), half, |left| {
+            Rows::with(panels.level(), (id, block), left, rows.len(), half, copied, |left| {
                 self.task(left, rows.clone(), start(set)..start(set + 1), after, &target);
             });
         });

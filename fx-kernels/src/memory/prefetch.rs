@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use super::processor::amd_family;
+
 /// Asks for a line to be brought into the first-level cache.
 #[inline(always)]
 pub(crate) fn prefetch(place: *const f32) {
@@ -20,19 +22,4 @@ pub(crate) fn prefetch(place: *const f32) {
 pub(crate) fn ahead_in_cache() -> usize {
     static AHEAD: OnceLock<usize> = OnceLock::new();
     *AHEAD.get_or_init(|| if amd_family() >= 0x1a { 2048 } else { 0 })
-}
-
-/// The family of a processor of AMD's, or 0.
-fn amd_family() -> u32 {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::__cpuid;
-        let vendor = __cpuid(0);
-        let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
-        let version = __cpuid(1).eax;
-        // The base family, and what is added to it where it is the largest.
-        if name.as_flattened() == b"AuthenticAMD" { (version >> 8 & 0xf) + (version >> 20 & 0xff) } else { 0 }
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    0
 }

@@ -1,7 +1,6 @@
 //! A block of rows, in halves, and sums of these.
 
 use super::PRODUCTS;
-use crate::dense::left::Left;
 use crate::memory::kept;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
@@ -28,16 +27,17 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Lends so many rows, of twice the length `half`, with the sums that the thread kept if its last rows had the same key.
+    /// Lends so many rows, of twice the length `half`, with the sums that the thread kept if its last rows had the same key,
+    /// and copies of quarters if they are to be `copied`.
     pub(super) fn with(
         level: Level,
         key: (u64, usize),
         (data, stride): (&'a [f32], usize),
         count: usize,
         half: usize,
+        copied: bool,
         f: impl FnOnce(&Rows<'_>),
     ) {
-        let copied = Left::Rows { data, stride }.collides();
         let (pairs, distance) = (count.div_ceil(2), Self::distance(half, copied));
         let write = |numbers: &mut [f32]| {
             let row = |row: usize| if row < count { &data[row * stride..][..2 * half] } else { &[] };

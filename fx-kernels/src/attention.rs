@@ -1,13 +1,14 @@
 //! Scaled dot-product attention without the table of all scores.
 //!
-//! A task is a head and a block of its queries. It goes over the keys in blocks: a block of keys and values is packed
-//! into panels, then for as many queries as a register tile has rows the scores with the block are computed, turned
-//! into powers relative to the highest score so far, and multiplied with the values. When the highest score grows,
-//! what was gathered is scaled down (Milakov and Gimelshein, 2018; Dao et al., 2022).
+//! A task is a head and a block of its queries, which are transposed into panels. It goes over the keys in blocks: for each
+//! panel the scores with the block are computed, turned into powers relative to the highest score so far, and multiplied with
+//! the values. When the highest score grows, what was gathered is scaled down (Milakov and Gimelshein, 2018; Dao et al., 2022).
 
 mod block;
+mod one;
 #[cfg(test)]
 mod tests;
+mod tile;
 
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
@@ -150,11 +151,11 @@ pub(crate) fn attention_at(
     });
 }
 
-/// How many queries a task has: enough that packing the keys is little beside them, few enough that all threads have
+/// How many queries a task has: enough that reading the keys is little beside them, few enough that all threads have
 /// something to do.
 fn chunk(heads: usize, queries: usize) -> usize {
     const TASKS: usize = 16;
-    (queries * heads).div_ceil(TASKS).clamp(56, 224).next_multiple_of(14)
+    (queries * heads).div_ceil(TASKS).clamp(64, 256).next_multiple_of(32)
 }
 
 /// The mask of one head.

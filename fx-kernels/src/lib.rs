@@ -15,6 +15,7 @@ pub mod recurrent;
 pub mod rows;
 mod simd;
 pub mod threads;
+mod tiles;
 
 pub use gemm::{Matrix, gemm};
 pub use peak::{peak_bandwidth, peak_flops};

@@ -1,8 +1,8 @@
 //! Functions of f32 on vectors: the exponential and its kin, and the activations built on them.
 //!
 //! Over the whole range, on every level, [`exp`] and [`log`] are within 1 unit in the last place of the exact value,
-//! [`expm1`], [`log1p`], [`tanh`] and [`erf`] within 1.6, [`sin`], [`cos`] and [`sigmoid`] within 2.2, [`tan`] within 4; the
-//! tests try it. NaN gives NaN, infinities give the limits.
+//! [`exp2_below_one`] within 1.2, [`expm1`], [`log1p`], [`tanh`] and [`erf`] within 1.6, [`sin`], [`cos`] and [`sigmoid`]
+//! within 2.2, [`tan`] within 4; the tests try it. NaN gives NaN, infinities give the limits.
 //! Denormal operands and results are computed with, as long as the processor's mode is the usual one. Most activations
 //! are PyTorch's formulas on top of these; all have PyTorch's results for NaN and infinities.
 //!
@@ -59,6 +59,16 @@ pub(crate) fn exp<V: Single>(x: V) -> V {
     // Beyond these the result is infinite or 0; a NaN passes both.
     let (n, r) = reduce(V::splat(-105.0).max(V::splat(89.0).min(x)));
     (exp_near_zero(r) + V::splat(1.0)).scale(n)
+}
+
+/// 2 to the power of a number that is at most 0.
+#[inline(always)]
+pub(crate) fn exp2_below_one<V: Single>(x: V) -> V {
+    // Below this the result is 0; a NaN passes.
+    let x = V::splat(-151.0).max(x);
+    let n = x.round();
+    let tail = [1.535_336_2e-4, 1.339_887_5e-3, 9.618_437e-3, 5.550_332_5e-2, 2.402_264_8e-1, 6.931_472e-1, 1.0];
+    polynomial(x - n, tail).scale(n)
 }
 
 /// The exponential less 1, accurate near 0.

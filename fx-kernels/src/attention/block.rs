@@ -1,18 +1,25 @@
 //! One head and a block of its queries.
+//!
+//! Queries lie side by side: a panel of them, as wide as one vector or two, has each query in a lane. A tile of scores is some
+//! keys times a panel, and reads the keys where they lie; a tile of results is some numbers of the values, where they lie, times
+//! the powers of a panel's scores. So the highest score of a query, its powers and their sum need no other lane.
 
+use std::f32::consts::LOG2_E;
 use std::ops::Range;
 
-use super::{Kernel, Mask, Scores, Sizes, Vector};
+use super::tile::Tile;
+use super::{Kernel, Mask, Scores, Sizes, Strides, Vector};
 use crate::math::{self, Single};
 use crate::memory::{LINE, Lent};
 use crate::rows::first as first_lanes;
+use crate::tiles::tiles;
 
-/// The keys that are packed at a time: with their values they stay in the second-level cache.
+/// The most keys at a time: with their values and the scores of a panel they stay in the cache.
 const KEYS: usize = 256;
-/// So few queries are not worth packing the keys: they are read where they lie.
-const FEW: usize = 3;
-/// The most rows of a register tile.
-const MOST_ROWS: usize = 14;
+/// The keys that are looked at together.
+const PARTS: usize = 4;
+/// The bytes after which places in the first-level cache repeat.
+const REPEAT: usize = 4096;
 
 /// A head and some of its queries; pointers are to the head's first row.
 pub(super) struct Block<'a> {
@@ -28,18 +35,25 @@ pub(super) struct Block<'a> {
     pub(super) rows: Range<usize>,
 }
 
-/// The parts of the scratch memory.
-struct Parts {
-    /// Panels of keys, two vectors of keys wide.
-    keys: *mut f32,
-    /// Panels of values, two vectors of numbers wide.
-    values: *mut f32,
-    /// The scores of a tile of queries.
+/// What panels share.
+struct Scratch {
+    /// The scores of a block of keys with a panel, key after key.
     scores: *mut f32,
-    /// The results of a tile of queries.
-    results: *mut f32,
-    /// A row of the mask.
+    /// What is added to them: for some queries, row after row, and for a square of these, key after key.
+    mask_rows: *mut f32,
     mask: *mut f32,
+    /// A block of keys, where they are copied.
+    keys: *mut f32,
+}
+
+/// What is kept of a panel of queries while blocks of keys pass.
+struct Panel {
+    /// The queries.
+    rows: Range<usize>,
+    /// The queries times the factor of the scores, number after number.
+    queries: *mut f32,
+    /// The results, number after number, relative to the highest score so far.
+    results: *mut f32,
     /// The highest score of each query so far, and the sum of its powers.
     highest: *mut f32,
     sums: *mut f32,
@@ -51,380 +65,351 @@ impl Kernel for Block<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let panel = 2 * V::LANES;
-        let Sizes { keys, width, values, .. } = self.sizes;
-        if self.rows.len() <= FEW {
+        let Sizes { width, values, .. } = self.sizes;
+        if self.rows.len() == 1 {
             // SAFETY: the operands were checked to hold all rows.
-            return unsafe { self.few::<V>() };
+            return unsafe { self.one::<V>() };
         }
-        let values_width = values.next_multiple_of(panel);
-        let lens = [
-            width * KEYS,
-            values_width * KEYS,
-            MOST_ROWS * KEYS,
-            MOST_ROWS * values_width,
-            KEYS,
-            self.rows.len(),
-            self.rows.len(),
-        ];
-        let (_memory, parts) = parts(lens);
-        let last_key = if matches!(self.scores.mask, Mask::Causal) { keys.min(self.rows.end) } else { keys };
-        // SAFETY: the operands were checked to hold all rows, and the scratch memory all parts.
+        let wide = 2 * V::LANES;
+        let panels = self.rows.len().div_ceil(wide);
+        let copied = self.k.1 != width && (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT);
+        let masked = !matches!(self.scores.mask, Mask::None | Mask::Causal);
+        let mask = if masked { [V::LANES * KEYS, V::LANES * V::LANES] } else { [0; 2] };
+        let shared = [wide * KEYS, mask[0], mask[1], if copied { width * KEYS } else { 0 }];
+        let each = [width * wide, values * wide, wide, wide].map(|len| len.next_multiple_of(LINE));
+        let of_panel: usize = each.iter().sum();
+        let mut memory = Lent::new(shared.iter().sum::<usize>() + panels * of_panel);
+        let [scores, mask_rows, mask, keys_copy] = parts(memory.numbers_mut().as_mut_ptr(), shared);
+        let scratch = Scratch { scores, mask_rows, mask, keys: keys_copy };
+        let first = keys_copy.wrapping_add(shared[3]);
+        let panel = |index: usize| {
+            let start = self.rows.start + index * wide;
+            let [queries, results, highest, sums] = parts(first.wrapping_add(index * of_panel), each);
+            Panel { rows: start..self.rows.end.min(start + wide), queries, results, highest, sums }
+        };
+        // SAFETY: the operands were checked to hold all rows, and the scratch memory has room for all parts.
         unsafe {
-            let mut first = 0;
-            while first < last_key || first == 0 {
-                let block = first..last_key.min(first + KEYS);
-                self.pack_keys::<V>(&parts, block.clone());
-                self.pack_values::<V>(&parts, block.clone());
-                let last = block.end == last_key;
-                // Tiles of nearly equal size: a last one of few rows would not keep the processor busy.
-                let (len, tiles) = (self.rows.len(), self.rows.len().div_ceil(V::ROWS));
-                for tile in 0..tiles {
-                    let (start, stop) = (tile * len / tiles, (tile + 1) * len / tiles);
-                    let row = self.rows.start + start;
-                    self.rows_by_keys::<V>(&parts, row, stop - start, block.clone(), last);
+            (0..panels).for_each(|index| self.pack::<V>(&panel(index)));
+            let last_key = self.last_key(self.rows.end - 1);
+            // Without any key there is one block of none.
+            let blocks = tiles(last_key, KEYS).chain((last_key == 0).then_some((0, 0)));
+            for (start, len) in blocks {
+                let block = start..start + len;
+                let k = if copied { self.copy(&scratch, block.clone()) } else { self.keys_from(start) };
+                for index in 0..panels {
+                    let panel = panel(index);
+                    if panel.rows.len() > V::LANES {
+                        self.panel::<V, 2>(&scratch, &panel, k, block.clone());
+                    } else {
+                        self.panel::<V, 1>(&scratch, &panel, k, block.clone());
+                    }
                 }
-                first += KEYS;
             }
         }
     }
 }
 
-/// Scratch memory, and the parts of these lengths that it has, each from a line of the cache on.
-fn parts(lens: [usize; 7]) -> (Lent, Parts) {
-    let mut memory = Lent::new(lens.iter().map(|len| len.next_multiple_of(LINE)).sum());
-    let mut next = memory.numbers_mut().as_mut_ptr();
-    let [keys, values, scores, results, mask, highest, sums] = lens.map(|len| {
-        let part = next;
-        next = part.wrapping_add(len.next_multiple_of(LINE));
+/// The parts of some memory, of these lengths.
+fn parts<const N: usize>(mut start: *mut f32, lens: [usize; N]) -> [*mut f32; N] {
+    lens.map(|len| {
+        let part = start;
+        start = part.wrapping_add(len);
         part
-    });
-    (memory, Parts { keys, values, scores, results, mask, highest, sums })
+    })
 }
 
 impl Block<'_> {
-    /// A few queries, one after the other, and all keys.
-    ///
-    /// # Safety
-    /// The operands must hold the rows that the sizes ask for.
-    #[inline(always)]
-    unsafe fn few<V: Single>(self) {
-        let Sizes { keys, width, values, .. } = self.sizes;
-        let wide = keys.next_multiple_of(V::LANES);
-        let lens = [0, 0, wide, 0, keys, self.rows.len(), self.rows.len()];
-        let (_memory, parts) = parts(lens);
-        for row in self.rows.clone() {
-            let end = if matches!(self.scores.mask, Mask::Causal) { keys.min(row + 1) } else { keys };
-            let (q, out) = (self.q.0.wrapping_add(row * self.q.1), self.out.wrapping_add(row * self.out_row));
-            // SAFETY: the caller's promise; the scores have room for all keys, in whole vectors.
-            unsafe {
-                for key in 0..end {
-                    *parts.scores.add(key) = dot::<V>(q, self.k.0.add(key * self.k.1), width);
-                }
-                self.powers::<V>(&parts, parts.scores, row, 0, end);
-                let sum = *parts.sums.add(row - self.rows.start);
-                let factor = V::splat(if sum == 0.0 { self.scores.empty } else { 1.0 / sum });
-                for first in (0..values).step_by(4 * V::LANES) {
-                    let mut counts = [0; 4];
-                    for (v, count) in counts.iter_mut().enumerate() {
-                        *count = values.saturating_sub(first + v * V::LANES).min(V::LANES);
-                    }
-                    let mut sums = [V::zero(); 4];
-                    for key in 0..end {
-                        let (power, value) = (V::splat(*parts.scores.add(key)), self.v.0.add(key * self.v.1 + first));
-                        for v in 0..4 {
-                            let value = V::load_first(value.wrapping_add(v * V::LANES), counts[v]);
-                            sums[v] = power.mul_add(value, sums[v]);
-                        }
-                    }
-                    for v in 0..4 {
-                        (sums[v] * factor).store_first(out.wrapping_add(first + v * V::LANES), counts[v]);
-                    }
-                }
-            }
-        }
+    /// The key after the last that may count for a query.
+    pub(super) fn last_key(&self, row: usize) -> usize {
+        if matches!(self.scores.mask, Mask::Causal) { self.sizes.keys.min(row + 1) } else { self.sizes.keys }
     }
 
-    /// Packs keys into panels: number after number, two vectors of keys each; missing keys are zeros.
-    ///
-    /// # Safety
-    /// The keys must be readable, and the panels writable.
+    /// What is added to the scores of a query and some keys.
     #[inline(always)]
-    unsafe fn pack_keys<V: Single>(&self, parts: &Parts, block: Range<usize>) {
-        let (width, lanes) = (self.sizes.width, V::LANES);
-        let whole = width - width % lanes;
-        let mut key = block.start;
-        let mut panel = parts.keys;
-        while key < block.end {
-            for half in 0..2 {
-                let from = self.k.0.wrapping_add((key + half * lanes) * self.k.1);
-                let to = panel.wrapping_add(half * lanes);
-                let count = block.end.saturating_sub(key + half * lanes).min(lanes);
-                let squares = if count == lanes { whole } else { 0 };
-                // SAFETY: `count` keys are left, and the panel has room for twice as many lanes.
-                unsafe {
-                    for d in (0..squares).step_by(lanes) {
-                        V::transpose(from.add(d), self.k.1, to.add(d * 2 * lanes), 2 * lanes);
-                    }
-                    for d in squares..width {
-                        let to = to.add(d * 2 * lanes);
-                        V::zero().store_at(to);
-                        for lane in 0..count {
-                            *to.add(lane) = *from.add(lane * self.k.1 + d);
-                        }
-                    }
-                }
-            }
-            key += 2 * lanes;
-            panel = panel.wrapping_add(2 * lanes * width);
-        }
-    }
-
-    /// Packs values into panels: key after key, two vectors of numbers each; missing numbers are zeros.
-    ///
-    /// # Safety
-    /// The values must be readable, and the panels writable.
-    #[inline(always)]
-    unsafe fn pack_values<V: Single>(&self, parts: &Parts, block: Range<usize>) {
-        let (values, lanes) = (self.sizes.values, V::LANES);
-        let mut to = parts.values;
-        for first in (0..values).step_by(2 * lanes) {
-            for key in block.clone() {
-                let from = self.v.0.wrapping_add(key * self.v.1 + first);
-                for half in [0, lanes] {
-                    let count = values.saturating_sub(first + half).min(lanes);
-                    // SAFETY: `count` numbers are left in the row.
-                    unsafe {
-                        let x = if count == lanes {
-                            V::load_at(from.add(half))
-                        } else {
-                            V::load_first(from.wrapping_add(half), count)
-                        };
-                        x.store_at(to.add(half));
-                    }
-                }
-                to = to.wrapping_add(2 * lanes);
-            }
-        }
-    }
-
-    /// A tile of queries and a block of keys: the scores, their powers, and the values' share of the results.
-    ///
-    /// # Safety
-    /// The block must be packed, and `count` queries be this block's from `row` on.
-    #[inline(always)]
-    unsafe fn rows_by_keys<V: Single>(&self, parts: &Parts, row: usize, count: usize, block: Range<usize>, last: bool) {
-        let Sizes { width, values, .. } = self.sizes;
-        let panel = 2 * V::LANES;
-        // No key after the last query's own place counts.
-        let end = if matches!(self.scores.mask, Mask::Causal) { block.end.min(row + count) } else { block.end };
-        let keys = end.saturating_sub(block.start);
-        let stride = KEYS;
-        // SAFETY: the caller's promise; the scores have room for all rows and keys, padded to whole panels.
-        unsafe {
-            let q = (self.q.0.wrapping_add(row * self.q.1), self.q.1);
-            for first in (0..keys).step_by(panel) {
-                let to = (parts.scores.add(first), stride);
-                product::<V>(count, q, width, parts.keys.add(first * width), to, false);
-            }
-            for i in 0..count {
-                let scores = parts.scores.add(i * stride);
-                let shrink = self.powers::<V>(parts, scores, row + i, block.start, keys);
-                if block.start > 0 {
-                    // Results so far are relative to a lower score.
-                    times::<V>(self.out.wrapping_add((row + i) * self.out_row), values, shrink);
-                }
-            }
-            for (index, first) in (0..values).step_by(panel).enumerate() {
-                let right = parts.values.add(index * block.len() * panel);
-                let left = (parts.scores.cast_const(), stride);
-                let out = self.out.wrapping_add(row * self.out_row + first);
-                let columns = panel.min(values - first);
-                if columns == panel {
-                    product::<V>(count, left, keys, right, (out, self.out_row), block.start > 0);
-                    continue;
-                }
-                product::<V>(count, left, keys, right, (parts.results, panel), false);
-                for i in 0..count {
-                    for j in 0..columns {
-                        let to = out.wrapping_add(i * self.out_row + j);
-                        let so_far = if block.start > 0 { *to } else { 0.0 };
-                        *to = so_far + *parts.results.add(i * panel + j);
-                    }
-                }
-            }
-            if last {
-                for i in row..row + count {
-                    let sum = *parts.sums.add(i - self.rows.start);
-                    let factor = if sum == 0.0 { self.scores.empty } else { 1.0 / sum };
-                    times::<V>(self.out.wrapping_add(i * self.out_row), values, factor);
-                }
-            }
-        }
-    }
-
-    /// Turns a query's scores into powers relative to the highest score so far; gives the factor for results that are
-    /// relative to the highest score before.
-    ///
-    /// # Safety
-    /// The scores of `keys` keys from `first` on must be there, and room for whole vectors.
-    #[inline(always)]
-    unsafe fn powers<V: Single>(&self, parts: &Parts, scores: *mut f32, row: usize, first: usize, keys: usize) -> f32 {
-        let index = row - self.rows.start;
-        let counting =
-            if matches!(self.scores.mask, Mask::Causal) { keys.min((row + 1).saturating_sub(first)) } else { keys };
-        let (scale, lowest) = (V::splat(self.scores.scale), V::splat(f32::NEG_INFINITY));
-        // SAFETY: the caller's promise; the mask holds a row for each query.
-        unsafe {
-            let mask = self.mask_row(parts.mask, row, first, keys);
-            let mut highest = lowest;
-            for j in (0..keys).step_by(V::LANES) {
-                let count = counting.saturating_sub(j).min(V::LANES);
-                let mut x = V::load_at(scores.add(j)) * scale;
-                if let Some(mask) = mask {
-                    let mask = V::load_first(mask.add(j), count);
-                    x = if self.scores.hides { V::select(mask.eq(lowest), lowest, x + mask) } else { x + mask };
-                }
-                if count < V::LANES {
-                    x = first_lanes(x, count, lowest);
-                }
-                x.store_at(scores.add(j));
-                highest = highest.max(x);
-            }
-            let before = if first == 0 { f32::NEG_INFINITY } else { *parts.highest.add(index) };
-            let highest = before.max(highest.reduce(|a, b| if a > b { a } else { b }));
-            *parts.highest.add(index) = highest;
-            // Without any key so far, the powers of minus infinity are 0.
-            let base = if highest == f32::NEG_INFINITY { 0.0 } else { highest };
-            let mut sum = V::zero();
-            for j in (0..keys).step_by(V::LANES) {
-                let power = math::exp(V::load_at(scores.add(j)) - V::splat(base));
-                power.store_at(scores.add(j));
-                sum = sum + power;
-            }
-            let shrink = if first == 0 || before == base { 1.0 } else { (before - base).exp() };
-            let so_far = if first == 0 { 0.0 } else { *parts.sums.add(index) };
-            *parts.sums.add(index) = so_far * shrink + sum.sum();
-            shrink
-        }
-    }
-
-    /// A query's row of the mask as numbers to add, if there are any.
-    ///
-    /// # Safety
-    /// `scratch` must hold `keys` numbers.
-    unsafe fn mask_row(&self, scratch: *mut f32, row: usize, first: usize, keys: usize) -> Option<*const f32> {
+    pub(super) fn added(&self, row: usize, start: usize, to: &mut [f32]) {
+        let counts = |counts: bool| if counts { 0.0 } else { f32::NEG_INFINITY };
+        let first = |strides: Strides, step: usize| row * strides.row + start * step;
+        // Neighbours that lie side by side are taken many at a time.
         match self.scores.mask {
-            Mask::None | Mask::Causal => None,
-            Mask::Add(data, strides, 1) => Some(data[row * strides.row + first..].as_ptr()),
+            Mask::None | Mask::Causal => to.fill(0.0),
+            Mask::Add(data, strides, 1) => to.copy_from_slice(&data[first(strides, 1)..][..to.len()]),
+            Mask::Keep(data, strides, 1) => {
+                to.iter_mut().zip(&data[first(strides, 1)..]).for_each(|(to, keep)| *to = counts(*keep));
+            }
             Mask::Add(data, strides, step) => {
-                for j in 0..keys {
-                    // SAFETY: the caller's promise.
-                    unsafe { *scratch.add(j) = data[row * strides.row + (first + j) * step] };
-                }
-                Some(scratch)
+                to.iter_mut().enumerate().for_each(|(index, to)| *to = data[first(strides, step) + index * step]);
             }
             Mask::Keep(data, strides, step) => {
-                for j in 0..keys {
-                    let keep = data[row * strides.row + (first + j) * step];
-                    // SAFETY: the caller's promise.
-                    unsafe { *scratch.add(j) = if keep { 0.0 } else { f32::NEG_INFINITY } };
+                to.iter_mut()
+                    .enumerate()
+                    .for_each(|(index, to)| *to = counts(data[first(strides, step) + index * step]));
+            }
+        }
+    }
+
+    /// What scores are multiplied with: powers are those of 2.
+    pub(super) fn scale(&self) -> f32 {
+        self.scores.scale * LOG2_E
+    }
+
+    /// A score, of this scale, with what is added to it.
+    #[inline(always)]
+    pub(super) fn masked<V: Single>(&self, x: V, mask: V) -> V {
+        let lowest = V::splat(f32::NEG_INFINITY);
+        let sum = mask.mul_add(V::splat(LOG2_E), x);
+        if self.scores.hides { V::select(mask.eq(lowest), lowest, sum) } else { sum }
+    }
+
+    /// The keys from one on.
+    fn keys_from(&self, start: usize) -> (*const f32, usize) {
+        (self.k.0.wrapping_add(start * self.k.1), self.k.1)
+    }
+
+    /// Copies keys that would displace each other in the cache.
+    ///
+    /// # Safety
+    /// There must be such keys, and room for them.
+    unsafe fn copy(&self, scratch: &Scratch, block: Range<usize>) -> (*const f32, usize) {
+        let width = self.sizes.width;
+        for (index, key) in block.enumerate() {
+            let (from, to) = (self.k.0.wrapping_add(key * self.k.1), scratch.keys.wrapping_add(index * width));
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, width) };
+        }
+        (scratch.keys, width)
+    }
+
+    /// Transposes queries into their panel, times the factor of the scores; missing queries are zeros.
+    ///
+    /// # Safety
+    /// The queries must be readable, and the panel have room for them.
+    #[inline(always)]
+    unsafe fn pack<V: Single>(&self, panel: &Panel) {
+        let (width, lanes) = (self.sizes.width, V::LANES);
+        let wide = panel.rows.len().next_multiple_of(lanes);
+        let scale = V::splat(self.scale());
+        for lane in (0..wide).step_by(lanes) {
+            let count = (panel.rows.len() - lane).min(lanes);
+            let from = self.q.0.wrapping_add((panel.rows.start + lane) * self.q.1);
+            let to = panel.queries.wrapping_add(lane);
+            // SAFETY: `count` queries are left, and the panel has room for as many as there are lanes.
+            unsafe { transpose::<V>((from, self.q.1), [count, width], (to, wide)) };
+            for d in 0..width {
+                let place = to.wrapping_add(d * wide);
+                // SAFETY: just written.
+                unsafe { (V::load_at(place) * scale).store_at(place) };
+            }
+        }
+    }
+
+    /// A panel of queries and a block of keys: the scores, their powers, and the values' share of the results.
+    ///
+    /// # Safety
+    /// `k` must be the block's keys, and the panel be packed, `VECTORS` wide.
+    #[inline(always)]
+    unsafe fn panel<V: Single, const VECTORS: usize>(
+        &self,
+        scratch: &Scratch,
+        panel: &Panel,
+        k: (*const f32, usize),
+        block: Range<usize>,
+    ) {
+        let (Sizes { width, values, .. }, wide) = (self.sizes, VECTORS * V::LANES);
+        let (starts, end) = (block.start == 0, self.last_key(panel.rows.end - 1));
+        let keys = end.min(block.end).saturating_sub(block.start);
+        if keys == 0 && !starts {
+            return;
+        }
+        let place = |row: usize, v: usize| row * wide + v * V::LANES;
+        // SAFETY: the caller's promise; the scratch memory has room for the block's scores.
+        unsafe {
+            for (first, count) in tiles(keys, V::ROWS) {
+                let tile = Tile {
+                    rows: count,
+                    left: k.0.wrapping_add(first * k.1),
+                    row: k.1,
+                    step: 1,
+                    depth: width,
+                    panel: panel.queries,
+                    out: scratch.scores.wrapping_add(first * wide),
+                };
+                tile.run::<V, VECTORS>(None, None);
+            }
+            let lowest = V::splat(f32::NEG_INFINITY);
+            self.mask::<V>(scratch, panel, block.start, keys);
+            // Some at a time, so that they need not wait for the ones before.
+            let padded = keys.next_multiple_of(PARTS);
+            for place in (keys * wide..padded * wide).step_by(V::LANES) {
+                lowest.store_at(scratch.scores.wrapping_add(place));
+            }
+            let (mut shrink, mut factor) = ([V::zero(); VECTORS], [V::zero(); VECTORS]);
+            for v in 0..VECTORS {
+                let mut highest = [lowest; PARTS];
+                for key in (0..padded).step_by(PARTS) {
+                    for (part, highest) in highest.iter_mut().enumerate() {
+                        *highest = highest.max(V::load_at(scratch.scores.wrapping_add(place(key + part, v))));
+                    }
                 }
-                Some(scratch)
+                let highest = highest[0].max(highest[1]).max(highest[2].max(highest[3]));
+                let (highest_at, sums_at) =
+                    (panel.highest.wrapping_add(place(0, v)), panel.sums.wrapping_add(place(0, v)));
+                let before = if starts { lowest } else { V::load_at(highest_at) };
+                let highest = before.max(highest);
+                highest.store_at(highest_at);
+                // Without any key so far, the powers of minus infinity are 0.
+                let base = V::select(highest.eq(lowest), V::zero(), highest);
+                let mut sums = [V::zero(); PARTS];
+                for key in (0..padded).step_by(PARTS) {
+                    for (part, sum) in sums.iter_mut().enumerate() {
+                        let score = scratch.scores.wrapping_add(place(key + part, v));
+                        let power = math::exp2_below_one(V::load_at(score) - base);
+                        power.store_at(score);
+                        *sum = *sum + power;
+                    }
+                }
+                let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+                if !starts {
+                    shrink[v] = math::exp2_below_one(before - base);
+                    sum = V::load_at(sums_at).mul_add(shrink[v], sum);
+                }
+                sum.store_at(sums_at);
+                factor[v] = V::select(sum.eq(V::zero()), V::splat(self.scores.empty), V::splat(1.0) / sum);
+            }
+            let ends = block.start + keys == end;
+            for (first, count) in tiles(values, V::ROWS) {
+                let tile = Tile {
+                    rows: count,
+                    left: self.v.0.wrapping_add(block.start * self.v.1 + first),
+                    row: 1,
+                    step: self.v.1,
+                    depth: keys,
+                    panel: scratch.scores,
+                    out: panel.results.wrapping_add(first * wide),
+                };
+                tile.run::<V, VECTORS>((!starts).then_some(shrink), ends.then_some(factor));
+            }
+            if ends {
+                self.write::<V>(panel, wide);
+            }
+        }
+    }
+
+    /// Adds what is added to the scores of a panel and some keys.
+    ///
+    /// # Safety
+    /// There must be so many scores.
+    #[inline(always)]
+    unsafe fn mask<V: Single>(&self, scratch: &Scratch, panel: &Panel, start: usize, keys: usize) {
+        let (lanes, wide) = (V::LANES, panel.rows.len().next_multiple_of(V::LANES));
+        let score = |key: usize, lane: usize| scratch.scores.wrapping_add(key * wide + lane);
+        // The distance of rows, and numbers that may be read where they lie.
+        let (of_row, numbers) = match self.scores.mask {
+            Mask::None => return,
+            Mask::Causal => {
+                // Queries before a key, which are the first ones.
+                for key in (panel.rows.start + 1).saturating_sub(start)..keys {
+                    for lane in (0..wide).step_by(lanes) {
+                        let before = (start + key).saturating_sub(panel.rows.start + lane).min(lanes);
+                        let score = score(key, lane);
+                        // SAFETY: the caller's promise.
+                        unsafe { first_lanes(V::splat(f32::NEG_INFINITY), before, V::load_at(score)).store_at(score) };
+                    }
+                }
+                return;
+            }
+            Mask::Add(data, Strides { row: 1, .. }, step) => {
+                for key in 0..keys {
+                    let data = &data[panel.rows.start + (start + key) * step..][..panel.rows.len()];
+                    for lane in (0..wide).step_by(lanes) {
+                        let score = score(key, lane);
+                        // SAFETY: the caller's promise.
+                        unsafe { self.masked(V::load_at(score), V::load_part(&data[lane..])).store_at(score) };
+                    }
+                }
+                return;
+            }
+            Mask::Add(data, strides, 1) => (strides.row, Some(data)),
+            Mask::Add(_, strides, _) | Mask::Keep(_, strides, _) => (strides.row, None),
+        };
+        // SAFETY: there is room for a block of keys and a vector's lanes of rows.
+        let rows = unsafe { std::slice::from_raw_parts_mut(scratch.mask_rows, lanes * KEYS) };
+        for lane in (0..wide).step_by(lanes) {
+            let row = panel.rows.start + lane;
+            let count = if of_row == 0 { 1 } else { lanes.min(panel.rows.len() - lane) };
+            let read = numbers.filter(|_| count == lanes).map_or(0, |_| keys - keys % lanes);
+            for (index, to) in rows.chunks_exact_mut(KEYS).take(count).enumerate() {
+                self.added(row + index, start + read, &mut to[read..keys]);
+            }
+            for first in (0..keys).step_by(lanes) {
+                let (from, stride) = match numbers {
+                    Some(data) if first < read => (data[row * of_row + start + first..].as_ptr(), of_row),
+                    _ => (rows[first..].as_ptr(), KEYS),
+                };
+                if of_row > 0 {
+                    // SAFETY: there are so many rows of so many numbers, and room for a square.
+                    unsafe { V::transpose(from, stride, scratch.mask, lanes) };
+                }
+                for (index, key) in (first..keys.min(first + lanes)).enumerate() {
+                    let score = score(key, lane);
+                    // SAFETY: as above.
+                    unsafe {
+                        let added = match of_row {
+                            0 => V::splat(*from.wrapping_add(index)),
+                            _ => V::load_at(scratch.mask.wrapping_add(index * lanes)),
+                        };
+                        self.masked(V::load_at(score), added).store_at(score);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the results of a panel to their rows.
+    ///
+    /// # Safety
+    /// The rows must be writable.
+    #[inline(always)]
+    unsafe fn write<V: Single>(&self, panel: &Panel, wide: usize) {
+        let (values, lanes) = (self.sizes.values, V::LANES);
+        for lane in (0..wide).step_by(lanes) {
+            let (count, row) = ((panel.rows.len() - lane).min(lanes), panel.rows.start + lane);
+            let to = self.out.wrapping_add(row * self.out_row);
+            for first in (0..values).step_by(lanes) {
+                let from = panel.results.wrapping_add(first * wide + lane);
+                let to = to.wrapping_add(first);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    if count == lanes && first + lanes <= values {
+                        V::transpose(from, wide, to, self.out_row);
+                        continue;
+                    }
+                    for (row, d) in (0..count).flat_map(|row| (0..lanes.min(values - first)).map(move |d| (row, d))) {
+                        *to.wrapping_add(row * self.out_row + d) = *from.wrapping_add(d * wide + row);
+                    }
+                }
             }
         }
     }
 }
 
-/// The sum of the products of two rows.
+/// Transposes up to as many rows as a vector has lanes: number after number, with zeros in the place of missing rows.
 ///
 /// # Safety
-/// Both must have `len` numbers.
+/// The rows must be readable, and all numbers of whole vectors writable.
 #[inline(always)]
-unsafe fn dot<V: Single>(x: *const f32, y: *const f32, len: usize) -> f32 {
-    let mut sums = [V::zero(); 2];
-    for (part, i) in (0..len).step_by(V::LANES).enumerate() {
-        let count = V::LANES.min(len - i);
-        // SAFETY: `count` numbers are left.
-        let (x, y) = unsafe { (V::load_first(x.wrapping_add(i), count), V::load_first(y.wrapping_add(i), count)) };
-        sums[part % 2] = x.mul_add(y, sums[part % 2]);
-    }
-    (sums[0] + sums[1]).sum()
-}
-
-/// Multiplies a row.
-///
-/// # Safety
-/// The row must have `len` numbers.
-#[inline(always)]
-unsafe fn times<V: Single>(row: *mut f32, len: usize, factor: f32) {
-    let factor = V::splat(factor);
-    let mut i = 0;
-    while i < len {
-        let count = V::LANES.min(len - i);
-        // SAFETY: `count` numbers are left.
-        unsafe { (V::load_first(row.wrapping_add(i), count) * factor).store_first(row.wrapping_add(i), count) };
-        i += V::LANES;
-    }
-}
-
-/// A register tile of a product: rows at equal distances times a panel of two vectors.
-///
-/// # Safety
-/// The left rows and the panel must hold `depth` numbers and rows, the result `count` rows of two vectors; `count` is
-/// at most `V::ROWS`.
-#[inline(always)]
-unsafe fn product<V: Single>(
-    count: usize,
-    left: (*const f32, usize),
-    depth: usize,
-    panel: *const f32,
-    out: (*mut f32, usize),
-    accumulate: bool,
-) {
-    macro_rules! with_rows {
-        ($($rows:literal)*) => {
-            match count {
-                // SAFETY: the caller's promise.
-                $($rows if $rows <= V::ROWS => unsafe { tile::<V, $rows>(left, depth, panel, out, accumulate) },)*
-                count => unreachable!("a tile of {count} rows"),
-            }
-        };
-    }
-    with_rows!(1 2 3 4 5 6 7 8 9 10 11 12 13 14);
-}
-
-/// # Safety
-/// As [`product`], for `ROWS` rows.
-#[inline(always)]
-unsafe fn tile<V: Single, const ROWS: usize>(
-    left: (*const f32, usize),
-    depth: usize,
-    panel: *const f32,
-    out: (*mut f32, usize),
-    accumulate: bool,
-) {
-    let mut sums = [[V::zero(); 2]; ROWS];
-    let place = |i: usize, v: usize| out.0.wrapping_add(i * out.1 + v * V::LANES);
+unsafe fn transpose<V: Single>(from: (*const f32, usize), [rows, columns]: [usize; 2], to: (*mut f32, usize)) {
+    let whole = if rows == V::LANES { columns - columns % V::LANES } else { 0 };
     // SAFETY: the caller's promise.
     unsafe {
-        if accumulate {
-            for (i, sums) in sums.iter_mut().enumerate() {
-                *sums = [V::load_at(place(i, 0)), V::load_at(place(i, 1))];
-            }
+        for column in (0..whole).step_by(V::LANES) {
+            V::transpose(from.0.wrapping_add(column), from.1, to.0.wrapping_add(column * to.1), to.1);
         }
-        for k in 0..depth {
-            let right = panel.add(k * 2 * V::LANES);
-            let right = [V::load_at(right), V::load_at(right.add(V::LANES))];
-            for (i, sums) in sums.iter_mut().enumerate() {
-                let left = V::splat(*left.0.add(i * left.1 + k));
-                sums[0] = left.mul_add(right[0], sums[0]);
-                sums[1] = left.mul_add(right[1], sums[1]);
+        for column in whole..columns {
+            let to = to.0.wrapping_add(column * to.1);
+            V::zero().store_at(to);
+            for row in 0..rows {
+                *to.wrapping_add(row) = *from.0.wrapping_add(row * from.1 + column);
             }
-        }
-        for (i, sums) in sums.iter().enumerate() {
-            sums[0].store_at(place(i, 0));
-            sums[1].store_at(place(i, 1));
         }
     }
 }

@@ -24,12 +24,13 @@ use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panels, tile_size};
 use super::product::{Product, far};
-use super::tile::{Aside, MOST_ROWS, Tile, tiles};
+use super::tile::{Aside, MOST_ROWS, Tile};
 use crate::elementwise::{Unary, run_rows};
 use crate::math;
 use crate::memory::{new_key, scratch};
 use crate::simd::{Kernel, Vector, dispatch};
 use crate::threads::{Shared, for_each, num_threads};
+use crate::tiles::tiles;
 
 /// The most rows of a block.
 const BLOCK: usize = 256;

@@ -20,13 +20,6 @@ const MOST_COLUMNS: usize = 32;
 /// The most numbers of a tile at any level.
 const LARGEST: usize = MOST_ROWS * MOST_COLUMNS;
 
-/// So many rows in tiles of as equal a length as can be, up to some: where each begins, and how long it is.
-pub(crate) fn tiles(count: usize, most: usize) -> impl ExactSizeIterator<Item = (usize, usize)> {
-    let tiles = count.div_ceil(most);
-    let start = move |tile: usize| tile * count / tiles;
-    (0..tiles).map(move |tile| (start(tile), start(tile + 1) - start(tile)))
-}
-
 /// One tile of a product.
 ///
 /// The pointers must stay valid for all reads and writes that the fields describe.

@@ -1,7 +1,7 @@
 //! Every function of every level against f64, over the whole range.
 
 use crate::elementwise::{Op, Operand, Unary, run_one};
-use crate::simd::Level;
+use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// Numbers of all sizes and both signs, with the special ones.
 fn numbers() -> Vec<f32> {
@@ -51,6 +51,34 @@ fn check(op: Unary, limit: f64, exact: impl Fn(f64) -> f64) {
 fn exponentials() {
     check(Unary::Exp, 1.0, f64::exp);
     check(Unary::Expm1, 1.6, f64::exp_m1);
+}
+
+/// Replaces each number, of as many as fill vectors, by that power of 2.
+struct Powers<'a>(&'a mut [f32]);
+
+impl Kernel for Powers<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        for x in self.0.chunks_exact_mut(V::LANES) {
+            super::exp2_below_one(V::load(x)).store(x);
+        }
+    }
+}
+
+#[test]
+fn powers_of_2() {
+    let mut numbers: Vec<f32> = numbers().into_iter().filter(|x| *x <= 0.0 || x.is_nan()).collect();
+    numbers.resize(numbers.len().next_multiple_of(16), 0.0);
+    for level in Level::available() {
+        let mut out = numbers.clone();
+        dispatch(level, Powers(&mut out));
+        let worst = numbers.iter().zip(&out).map(|(x, got)| ulps(*got, f64::from(*x).exp2())).fold(0.0, f64::max);
+        assert!(worst <= 1.2, "{level:?}: {worst} units");
+        assert!(numbers.iter().zip(&out).all(|(x, y)| x.is_nan() == y.is_nan()));
+    }
 }
 
 #[test]

@@ -12,6 +12,8 @@ use crate::tensor::{DType, Tensor};
 
 /// The most numbers of masks that are added up when a plan is made.
 const MOST: usize = 1 << 22;
+/// The most numbers of a mask that a plan has of its own.
+const SMALL: usize = 1 << 16;
 
 impl Builder<'_> {
     /// The kernel for a product and for all steps since the product of queries and keys, if it is of a softmax of these. The
@@ -75,11 +77,14 @@ impl Builder<'_> {
         let lies = |register: usize| Some(Wanted::new(register, self.steps[register].layout.clone()?));
         let (mask, given) = match &added[..] {
             [] => (None, None),
-            [(_, Addend { known: Some(known), hides, strides, .. })] => {
-                (Some(of_scores(*strides, Some(known.clone()), *hides)), None)
+            [(_, mask @ Addend { known: Some(known), .. })] => {
+                let small = known.numel() <= SMALL && mask.strides[2] > 0;
+                let aside = if small { sum([mask].into_iter(), sizes) } else { None };
+                let added = aside.unwrap_or_else(|| of_scores(mask.strides, Some(known.clone())));
+                (Some(Added { hides: mask.hides, ..added }), None)
             }
             [(register, Addend { strides, .. })] if *register < first => {
-                (Some(of_scores(*strides, None, false)), Some(lies(*register)?))
+                (Some(of_scores(*strides, None)), Some(lies(*register)?))
             }
             masks => (Some(sum(masks.iter().map(|(_, mask)| mask), sizes)?), None),
         };
@@ -99,15 +104,17 @@ impl Builder<'_> {
 }
 
 /// Numbers with these distances in batches, heads, queries and keys.
-fn of_scores([batch, head, row, step]: [usize; 4], known: Option<Tensor>, hides: bool) -> Added {
-    Added { strides: Strides { batch, head, row }, step, known, hides }
+fn of_scores([batch, head, row, step]: [usize; 4], known: Option<Tensor>) -> Added {
+    Added { strides: Strides { batch, head, row }, step, known, hides: false }
 }
 
-/// The sum of masks that are known.
-fn sum<'a>(masks: impl Iterator<Item = &'a Addend>, sizes: [usize; 4]) -> Option<Added> {
-    let known: Vec<_> =
-        masks.map(|mask| Some((mask.known.as_ref()?.as_slice::<f32>()?, mask.strides))).collect::<Option<_>>()?;
-    let mut shape = sizes;
+/// The sum of masks that are known, key after key: the kernel has the queries side by side.
+fn sum<'a>(masks: impl Iterator<Item = &'a Addend>, [batches, heads, queries, keys]: [usize; 4]) -> Option<Added> {
+    let in_order = |[batch, head, row, key]: [usize; 4]| [batch, head, key, row];
+    let known: Vec<_> = masks
+        .map(|mask| Some((mask.known.as_ref()?.as_slice::<f32>()?, in_order(mask.strides))))
+        .collect::<Option<_>>()?;
+    let mut shape = [batches, heads, keys, queries];
     for (dim, size) in shape.iter_mut().enumerate() {
         if known.iter().all(|(_, strides)| strides[dim] == 0) {
             *size = 1;
@@ -119,8 +126,8 @@ fn sum<'a>(masks: impl Iterator<Item = &'a Addend>, sizes: [usize; 4]) -> Option
     }
     let number = |mut index: usize| {
         let mut places = [0; 4];
-        for dim in (0..4).rev() {
-            (places[dim], index) = (index % shape[dim], index / shape[dim]);
+        for (place, size) in places.iter_mut().zip(shape).rev() {
+            (*place, index) = (index % size, index / size);
         }
         let at = |strides: &[usize; 4]| places.iter().zip(strides).map(|(place, stride)| place * stride).sum::<usize>();
         known.iter().map(|(numbers, strides)| numbers[at(strides)]).sum::<f32>()
@@ -128,5 +135,5 @@ fn sum<'a>(masks: impl Iterator<Item = &'a Addend>, sizes: [usize; 4]) -> Option
     let numbers: Vec<f32> = (0..len).map(number).collect();
     let layout = Layout::row_major(DType::F32, &shape);
     let strides = [0, 1, 2, 3].map(|dim| if shape[dim] == 1 { 0 } else { layout.strides[dim] });
-    Some(of_scores(strides, Some(Tensor::from_vec(&shape[..], numbers)), false))
+    Some(of_scores(in_order(strides), Some(Tensor::from_vec(&shape[..], numbers))))
 }

@@ -11,12 +11,13 @@ use super::super::algorithm::Algorithm;
 use super::super::format::Packing;
 use super::super::panels::{Matrices, Panel, Panels, tile_size};
 use super::super::product::SMALL_PANELS;
-use super::super::tile::{Aside, MOST_ROWS, Stack, Tile, UNROLL, tiles};
+use super::super::tile::{Aside, MOST_ROWS, Stack, Tile, UNROLL};
 use super::super::weight::Weight;
 use super::transform::{TAPS, Taps, Tiles, Transform};
 use crate::memory::{LINE, scratch};
 use crate::simd::{Level, dispatch};
 use crate::threads::{for_each, num_threads};
+use crate::tiles::tiles;
 
 /// The most inputs whose taps are transformed at a time: they stay in the second-level cache with what comes out.
 const DEPTH: usize = 128;

@@ -397,6 +397,10 @@ pub(crate) const UNROLL: usize = 4;
 /// How far ahead in the panel words are brought into the first-level cache.
 const AHEAD: usize = 512;
 
+/// The sums of a tile. A single row has few, each of which would wait for the step before: it has some for each step between two
+/// looks at the loop's end, which are added up in the end.
+type Sums<V, const ROWS: usize, const VECTORS: usize> = [[[V; VECTORS]; ROWS]; UNROLL];
+
 /// A few steps from the `k`-th on; gives the place in the panel after them.
 ///
 /// # Safety
@@ -404,7 +408,7 @@ const AHEAD: usize = 512;
 #[inline(always)]
 unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize, const EACH: bool>(
     job: &Tile,
-    sums: &mut [[V; VECTORS]; ROWS],
+    sums: &mut Sums<V, ROWS, VECTORS>,
     rows: &[*const f32; ROWS],
     k: usize,
     mut panel: *const f32,
@@ -424,7 +428,7 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
             prefetch(panel.wrapping_add(AHEAD + v * V::LANES));
         }
         // SAFETY: the caller's promise.
-        unsafe { S::multiply(sums, rows, k + step, panel) };
+        unsafe { S::multiply(&mut sums[if ROWS == 1 { step } else { 0 }], rows, k + step, panel) };
         panel = panel.wrapping_add(VECTORS * V::LANES);
     }
     panel
@@ -443,13 +447,13 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
     let panels = if ROWS == 1 { job.panels } else { 1 };
     for index in 0..panels {
         let column = index * VECTORS * V::LANES;
-        let mut sums = [[V::zero(); VECTORS]; ROWS];
+        let mut parts: Sums<V, ROWS, VECTORS> = [[[V::zero(); VECTORS]; ROWS]; UNROLL];
         if !job.bias.is_null() {
             for v in 0..VECTORS {
                 // SAFETY: there is a number for each column.
                 let bias = unsafe { V::load_at(job.bias.add(column + v * V::LANES)) };
                 for i in 0..ROWS {
-                    sums[i][v] = bias;
+                    parts[0][i][v] = bias;
                 }
             }
         }
@@ -475,7 +479,7 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
                 unsafe {
                     job.aside.subtract::<V>(aside);
                     job.aside.subtract::<V>(aside + V::LANES);
-                    panel = steps::<V, S, ROWS, VECTORS, false>(job, &mut sums, &rows, k, panel);
+                    panel = steps::<V, S, ROWS, VECTORS, false>(job, &mut parts, &rows, k, panel);
                 }
                 aside += 2 * V::LANES;
                 k += UNROLL;
@@ -483,18 +487,18 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
             if ROWS == 1 && job.each > 0 {
                 while k + UNROLL <= job.depth {
                     // SAFETY: as below.
-                    panel = unsafe { steps::<V, S, ROWS, VECTORS, true>(job, &mut sums, &rows, k, panel) };
+                    panel = unsafe { steps::<V, S, ROWS, VECTORS, true>(job, &mut parts, &rows, k, panel) };
                     k += UNROLL;
                 }
             }
             while k + UNROLL <= job.depth {
                 // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.
-                panel = unsafe { steps::<V, S, ROWS, VECTORS, false>(job, &mut sums, &rows, k, panel) };
+                panel = unsafe { steps::<V, S, ROWS, VECTORS, false>(job, &mut parts, &rows, k, panel) };
                 k += UNROLL;
             }
             while k < job.depth {
                 // SAFETY: as above.
-                unsafe { S::multiply(&mut sums, &rows, k, panel) };
+                unsafe { S::multiply(&mut parts[0], &rows, k, panel) };
                 panel = panel.wrapping_add(VECTORS * V::LANES);
                 k += 1;
             }
@@ -504,6 +508,12 @@ unsafe fn tile<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTO
             // SAFETY: there are so many.
             unsafe { job.aside.subtract::<V>(aside) };
             aside += V::LANES;
+        }
+        let mut sums = parts[0];
+        if ROWS == 1 {
+            for v in 0..VECTORS {
+                sums[0][v] = (sums[0][v] + parts[1][0][v]) + (parts[2][0][v] + parts[3][0][v]);
+            }
         }
         // Added last, so that the sums of the next steps are no part of the same long chain.
         if job.accumulate {

@@ -128,9 +128,9 @@ impl Strassen<'_> {
         let steps = left.half().div_ceil(STEPS);
         let start = |step: usize| step * left.half() / steps;
         let most = left.half().div_ceil(steps) * width;
-        scratch(PRODUCTS * each + 3 * most, |memory| {
+        scratch(PRODUCTS * each + 2 * most, |memory| {
             let (products, sums) = memory.split_at_mut(PRODUCTS * each);
-            let [first, second, third] = [0, 1, 2].map(|index| sums.as_mut_ptr().wrapping_add(index * most));
+            let [first, second] = [0, 1].map(|index| sums.as_mut_ptr().wrapping_add(index * most));
             let end = pairs.end;
             for (pair, step) in pairs.flat_map(|pair| (0..steps).map(move |step| (pair, step))) {
                 // From some step on, the upper and lower quarters of two panels, which lie one after the other: a and b, c and d.
@@ -139,26 +139,28 @@ impl Strassen<'_> {
                     [0, 1, 2, 3].map(|index| panel.wrapping_add(index * quarter))
                 };
                 let [a, c, b, d] = quarters(pair, step);
-                let next = match step + 1 {
+                let [next_a, _, next_b, _] = match step + 1 {
                     step if step < steps => quarters(pair, step),
                     _ if pair + 1 < end => quarters(pair + 1, 0),
                     _ => quarters(after, 0),
                 };
                 let range = start(step)..start(step + 1);
                 let aside = |to, minuend, subtrahend| Aside { to, minuend, subtrahend, numbers: range.len() * width };
+                // What comes next is asked for as late as can be, and sums take the place of those that are done with: the cache
+                // that holds all this is nearly full of sums of rows.
                 let parts = [
-                    (0, a, null(), aside(first, b, a)),
-                    (1, c, null(), aside(second, d, first)),
-                    (3, first, null(), aside(third, d, b)),
-                    (4, second, next[0], aside(first, second, c)),
-                    (2, first, next[1], Aside::NONE),
-                    (5, third, next[2], Aside::NONE),
-                    (6, d, next[3], Aside::NONE),
+                    (0, a, c, aside(first, b, a)),
+                    (1, c, d, Aside::NONE),
+                    (3, first, null(), aside(second, d, first)),
+                    (4, second, null(), aside(first, d, b)),
+                    (5, first, null(), aside(second, second, c)),
+                    (2, second, next_a, Aside::NONE),
+                    (6, d, next_b, Aside::NONE),
                 ];
                 for (part, weights, next, aside) in parts {
                     let products = &mut products[part * each..][..each];
-                    // SAFETY: the panels have two quarters each, there is room for three sums, and the others' differences
-                    // are made of what was written before.
+                    // SAFETY: the panels have two quarters each, there is room for two sums, and differences are made of
+                    // what was written before.
                     unsafe { self.multiply(left, (part, range.clone()), weights, products, next, aside) };
                 }
                 if step + 1 < steps {

@@ -29,9 +29,13 @@ impl Algorithm {
 
 /// Stays 0 as long as all numbers are finite: what is not spreads in sums, and is then computed by the definition.
 #[inline(always)]
-pub(super) fn doubt<V: Vector<Elem = f32>, const M: usize>(mut doubt: V, numbers: &[[V; M]; M]) -> V {
-    for x in numbers.as_flattened() {
-        doubt = x.mul_add(V::zero(), doubt);
+pub(super) fn doubt<V: Vector<Elem = f32>, const M: usize>(doubt: V, numbers: &[[V; M]; M]) -> V {
+    // A sum for each column, so that few wait for each other.
+    let mut sums = [V::zero(); M];
+    for row in numbers {
+        for (sum, x) in sums.iter_mut().zip(row) {
+            *sum = x.mul_add(V::zero(), *sum);
+        }
     }
-    doubt
+    sums.into_iter().fold(doubt, |doubt, sum| doubt + sum)
 }

@@ -107,19 +107,6 @@ impl Aside {
     }
 }
 
-/// Matrices that are multiplied with parts of the same rows.
-#[derive(Clone, Copy)]
-pub(crate) struct Stack {
-    /// How many there are.
-    pub(crate) count: usize,
-    /// How much further on in the rows the next one's part begins.
-    pub(crate) offset: usize,
-    /// The distance of their panels.
-    pub(crate) panel: usize,
-    /// The distance of their results.
-    pub(crate) out: usize,
-}
-
 impl Tile {
     /// Computes the tile.
     ///
@@ -133,15 +120,6 @@ impl Tile {
             Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
             Packing::Pairs => dispatch_pairs(Run::<Dots>(self, PhantomData)),
         }
-    }
-
-    /// Computes so many tiles of numbers, of the same rows: one for each of several matrices that lie one after the other.
-    ///
-    /// # Safety
-    /// As for [`run`](Self::run), for all of them.
-    pub(crate) unsafe fn run_each(&self, level: Level, stack: Stack) {
-        debug_assert!(self.packing == Packing::Single);
-        dispatch(level, Each(self, stack));
     }
 
     /// Computes the tile in memory of its own, and copies its first `columns` of `width` to their place; nothing is read
@@ -256,24 +234,8 @@ impl Kernel for WithAside<'_> {
     }
 }
 
-/// The computation of tiles of numbers.
-struct Each<'a>(&'a Tile, Stack);
-
-impl Kernel for Each<'_> {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        let Self(job, stack) = self;
-        for index in 0..stack.count {
-            let offset = job.offset + index * stack.offset;
-            let (panel, out) = (job.panel.wrapping_add(index * stack.panel), job.out.wrapping_add(index * stack.out));
-            let job = Tile { offset, panel, out, ..*job };
-            with_rows!(&job, V, Singles, narrow: job.narrow);
-        }
-    }
-}
+mod stack;
+pub(crate) use self::stack::Stack;
 
 /// How a row of a panel is multiplied with the left operand, in vectors of a type.
 trait Step<V: Vector<Elem = f32>> {

@@ -178,7 +178,7 @@ impl Winograd {
             let tile = self.tile(group, panel.data, panel.width, sums.as_mut_ptr());
             // SAFETY: a row has as many numbers as all matrices have rows (seen by `multiply`), and as many sums as their
             // panels are wide.
-            unsafe { tile.run_each(kept.level(), stack) };
+            unsafe { stack.run(kept.level(), &tile) };
             done(self.taps.panel(0, index), group.first, sums);
         });
     }

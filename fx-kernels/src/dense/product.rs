@@ -189,7 +189,12 @@ impl Product<'_> {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
             if split.steps.count == 1 && panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
                 // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
-                let slices: SmallVec<[_; 8]> = set.map(|index| self.slice(split, group, index, 0)).collect();
+                let full = set.end.min(panels.columns() / (2 * panels.lanes())).max(set.start);
+                let mut slices: SmallVec<[_; 2]> = SmallVec::new();
+                if set.start < full {
+                    slices.push(Slice { panels: full - set.start, ..self.slice(split, group, set.start, 0) });
+                }
+                slices.extend((full..set.end).map(|index| self.slice(split, group, index, 0)));
                 for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
                     slices.iter().for_each(|slice| self.tile(slice, table, place(tile, usize::MAX, null()), out));
                 }

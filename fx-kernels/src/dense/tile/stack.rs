@@ -52,7 +52,11 @@ impl Kernel for Each<'_> {
             let (panel, out) =
                 (first.panel.wrapping_add(index * stack.panel), first.out.wrapping_add(index * stack.out));
             let job = Tile { offset, panel, out, ..*first };
-            with_rows!(&job, V, Singles, narrow: job.narrow);
+            with_rows!(&job, V, |ROWS| if job.narrow {
+                tile::<V, Singles, ROWS, 1, false, false>(&job)
+            } else {
+                tile::<V, Singles, ROWS, 2, false, false>(&job)
+            });
         }
     }
 }

@@ -257,6 +257,7 @@ impl Product<'_> {
             depth,
             panel: steps.as_ptr(),
             panels: side_by_side,
+            distance: panel.data.len(),
             packing: panels.packing(),
             far,
             farther,

@@ -215,6 +215,7 @@ impl Strassen<'_> {
                 depth,
                 panel: weights,
                 panels: 1,
+                distance: 0,
                 packing: Packing::Single,
                 far,
                 farther,

@@ -1,5 +1,7 @@
 //! Every level and many shapes, against the definitions in f64.
 
+mod panels;
+
 use std::ops::Range;
 
 use super::*;

@@ -39,6 +39,8 @@ pub(crate) struct Tile {
     pub(crate) panel: *const f32,
     /// How many panels, one after the other, the rows are multiplied with, for as many times the columns.
     pub(crate) panels: usize,
+    /// From the place in one to that in the next.
+    pub(crate) distance: usize,
     /// What its words are.
     pub(crate) packing: Packing,
     /// From where, seen from the place in the panel, lines are brought into the cache, one for every few steps: the tiles that
@@ -408,8 +410,8 @@ unsafe fn tile<
 >(
     job: &Tile,
 ) {
-    let mut panel = job.panel;
     for index in 0..if PANELS { job.panels } else { 1 } {
+        let mut panel = job.panel.wrapping_add(index * job.distance);
         let column = index * VECTORS * V::LANES;
         let mut parts: Sums<V, ROWS, VECTORS> = [[[V::zero(); VECTORS]; ROWS]; UNROLL];
         if !job.bias.is_null() {

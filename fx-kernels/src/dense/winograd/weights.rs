@@ -236,6 +236,7 @@ impl Winograd {
             depth: panel.len() / width,
             panel: panel.as_ptr(),
             panels: 1,
+            distance: 0,
             packing: Packing::Single,
             far: 0,
             farther: 0,

@@ -42,8 +42,9 @@ const SUMS: [usize; 2] = [6, 8];
 const TASKS: usize = 8;
 /// The steps of the inner dimension that are made at a time, of half of it: their sums of weights are to stay in the cache.
 const STEPS: usize = 384;
-/// The products of a pair of rows with a pair of panels.
+/// The products of a pair of rows with a pair of panels, and which of them is the lower row's own.
 const PRODUCTS: usize = 7;
+const LOWER: usize = 2;
 
 /// Rows that are multiplied with a packed matrix.
 pub(super) struct Strassen<'a> {
@@ -130,6 +131,9 @@ impl Strassen<'_> {
         let most = left.half().div_ceil(steps) * width;
         scratch(PRODUCTS * each + 2 * most, |memory| {
             let (products, sums) = memory.split_at_mut(PRODUCTS * each);
+            // Where the lower half has a row less than the upper one.
+            let (_, _, lower) = left.part(LOWER);
+            products[LOWER * each + lower * width..(LOWER + 1) * each].fill(0.0);
             let [first, second] = [0, 1].map(|index| sums.as_mut_ptr().wrapping_add(index * most));
             let end = pairs.end;
             for (pair, step) in pairs.flat_map(|pair| (0..steps).map(move |step| (pair, step))) {
@@ -154,7 +158,7 @@ impl Strassen<'_> {
                     (3, first, null(), aside(second, d, first)),
                     (4, second, null(), aside(first, d, b)),
                     (5, first, null(), aside(second, second, c)),
-                    (2, second, next_a, Aside::NONE),
+                    (LOWER, second, next_a, Aside::NONE),
                     (6, d, next_b, Aside::NONE),
                 ];
                 for (part, weights, next, aside) in parts {

@@ -1,6 +1,6 @@
 //! A block of rows, in halves, and sums of these.
 
-use super::PRODUCTS;
+use super::{LOWER, PRODUCTS};
 use crate::memory::kept;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
@@ -66,10 +66,10 @@ impl<'a> Rows<'a> {
     /// Where a part of the first pair is, the distance of the next pair's, and how many there are.
     pub(super) fn part(&self, part: usize) -> (*const f32, usize, usize) {
         const QUARTERS: usize = PRODUCTS - SUMS;
-        let count = if part == 2 { self.count / 2 } else { self.pairs() };
+        let count = if part == LOWER { self.count / 2 } else { self.pairs() };
         let (first, distance) = match part {
             0..QUARTERS if !self.copied => {
-                let row = if part == 2 { self.pairs() } else { 0 };
+                let row = if part == LOWER { self.pairs() } else { 0 };
                 let column = if part == 0 { 0 } else { self.half };
                 (self.data.as_ptr().wrapping_add(row * self.stride + column), self.stride)
             }

@@ -57,6 +57,23 @@ fn products() {
     }
 }
 
+/// What the thread's memory held before is no part of the result, also where the lower half has a row less.
+#[test]
+fn memory_of_before() {
+    let (m, n, k) = (27, 64, 40);
+    let (x, w) = (numbers(m * k, 1), numbers(n * k, 2));
+    for level in Level::available() {
+        let panels = packed(level, &w, [n, k]);
+        let [with_zeros, with_nan] = [0.0, f32::NAN].map(|before| {
+            scratch(1 << 16, |memory| memory.fill(before));
+            let (left, mut out) = (Left::Rows { data: &x, stride: k }, vec![0.25; m * n]);
+            run(&mut out, n, &x, k, &Product { left, rows: m, panels: &panels, epilogue: &Epilogue::default() });
+            out
+        });
+        assert!(with_zeros == with_nan, "{level:?}");
+    }
+}
+
 /// Some rows are multiplied by themselves, and multiples of them.
 fn rows(x: &[f32], k: usize, factors: impl Fn(usize) -> f32) -> Vec<f32> {
     x.iter().enumerate().map(|(i, x)| x * factors(i / k)).collect()

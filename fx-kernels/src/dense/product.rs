@@ -313,7 +313,7 @@ impl Steps {
 /// A step down a panel.
 struct Slice<'a> {
     panel: Panel<'a>,
-    /// How many panels, of which this is the first, a single row is multiplied with.
+    /// How many panels, of which this is the first, the rows are multiplied with.
     panels: usize,
     /// The runs that it covers, where it starts in those of the left operand, and for how long.
     runs: Range<usize>,

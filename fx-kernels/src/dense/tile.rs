@@ -394,7 +394,7 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
     panel
 }
 
-/// The loops over constants are unrolled, so that the sums are registers.
+/// The loops over constants are unrolled, so that the sums are registers. Without `PANELS` there is one panel.
 ///
 /// # Safety
 /// As [`Tile`] says.

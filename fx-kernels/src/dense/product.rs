@@ -189,25 +189,21 @@ impl Product<'_> {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
             if split.steps.count == 1 && panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
                 // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
-                let full = set.end.min(panels.columns() / (2 * panels.lanes())).max(set.start);
-                let mut slices: SmallVec<[_; 2]> = SmallVec::new();
-                if set.start < full {
-                    slices.push(Slice { panels: full - set.start, ..self.slice(split, group, set.start, 0) });
-                }
-                slices.extend((full..set.end).map(|index| self.slice(split, group, index, 0)));
+                let (full, rest) = self.full(split, group, set);
+                let rest = rest.map(|index| self.slice(split, group, index, 0));
+                let slices: SmallVec<[_; 2]> = full.into_iter().chain(rest).collect();
                 for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
                     slices.iter().for_each(|slice| self.tile(slice, table, place(tile, usize::MAX, null()), out));
                 }
                 return;
             }
             if self.rows == 1 && split.steps.count == 1 {
-                // All full panels at once: between two tiles the row would wait for memory.
-                let full = set.end.min(panels.columns() / (2 * panels.lanes()));
-                if set.start < full {
-                    let slice = Slice { panels: full - set.start, ..self.slice(split, group, set.start, 0) };
+                // Between two tiles the row would wait for memory.
+                let (full, rest) = self.full(split, group, set);
+                if let Some(slice) = full {
                     self.tile(&slice, table, place(0, 0, null()), out);
-                    set.start = full;
                 }
+                set = rest;
             }
             let slice = |(index, step)| self.slice(split, group, index, step);
             let mut slices = split.slices(set).map(slice).peekable();
@@ -219,6 +215,13 @@ impl Product<'_> {
                 }
             }
         });
+    }
+
+    /// All full panels of a set side by side, if there are any, and the panels after them.
+    fn full(&self, split: &Split, group: usize, set: Range<usize>) -> (Option<Slice<'_>>, Range<usize>) {
+        let full = set.end.min(self.panels.columns() / (2 * self.panels.lanes())).max(set.start);
+        let slice = || Slice { panels: full - set.start, ..self.slice(split, group, set.start, 0) };
+        ((set.start < full).then(slice), full..set.end)
     }
 
     /// A step down a panel.

@@ -109,6 +109,13 @@ impl Kernel for Block<'_> {
     }
 }
 
+/// The exponential of how far a score is below the highest. Scores themselves are no powers of 2: with that factor, the lowest
+/// number in a mask would be minus infinity.
+#[inline(always)]
+pub(super) fn power<V: Single>(below: V) -> V {
+    math::exp2_below_one(below * V::splat(LOG2_E))
+}
+
 /// The parts of some memory, of these lengths.
 fn parts<const N: usize>(mut start: *mut f32, lens: [usize; N]) -> [*mut f32; N] {
     lens.map(|len| {
@@ -147,17 +154,11 @@ impl Block<'_> {
         }
     }
 
-    /// What scores are multiplied with: powers are those of 2.
-    pub(super) fn scale(&self) -> f32 {
-        self.scores.scale * LOG2_E
-    }
-
-    /// A score, of this scale, with what is added to it.
+    /// A score with what is added to it.
     #[inline(always)]
     pub(super) fn masked<V: Single>(&self, x: V, mask: V) -> V {
         let lowest = V::splat(f32::NEG_INFINITY);
-        let sum = mask.mul_add(V::splat(LOG2_E), x);
-        if self.scores.hides { V::select(mask.eq(lowest), lowest, sum) } else { sum }
+        if self.scores.hides { V::select(mask.eq(lowest), lowest, x + mask) } else { x + mask }
     }
 
     /// The keys from one on.
@@ -187,7 +188,7 @@ impl Block<'_> {
     unsafe fn pack<V: Single>(&self, panel: &Panel) {
         let (width, lanes) = (self.sizes.width, V::LANES);
         let wide = panel.rows.len().next_multiple_of(lanes);
-        let scale = V::splat(self.scale());
+        let scale = V::splat(self.scores.scale);
         for lane in (0..wide).step_by(lanes) {
             let count = (panel.rows.len() - lane).min(lanes);
             let from = self.q.0.wrapping_add((panel.rows.start + lane) * self.q.1);
@@ -262,14 +263,14 @@ impl Block<'_> {
                 for key in (0..padded).step_by(PARTS) {
                     for (part, sum) in sums.iter_mut().enumerate() {
                         let score = scratch.scores.wrapping_add(place(key + part, v));
-                        let power = math::exp2_below_one(V::load_at(score) - base);
-                        power.store_at(score);
-                        *sum = *sum + power;
+                        let x = power(V::load_at(score) - base);
+                        x.store_at(score);
+                        *sum = *sum + x;
                     }
                 }
                 let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
                 if !starts {
-                    shrink[v] = math::exp2_below_one(before - base);
+                    shrink[v] = power(before - base);
                     sum = V::load_at(sums_at).mul_add(shrink[v], sum);
                 }
                 sum.store_at(sums_at);

@@ -1,8 +1,8 @@
 //! A query alone: keys and values are read once, row after row.
 
-use super::block::Block;
+use super::block::{Block, power};
 use super::{Mask, Sizes};
-use crate::math::{self, Single};
+use crate::math::Single;
 use crate::memory::{LINE, Lent};
 use crate::rows::first as first_lanes;
 
@@ -89,7 +89,7 @@ impl Block<'_> {
     /// Turns a query's scores into powers relative to the highest, whose sum it gives.
     #[inline(always)]
     fn powers<V: Single>(&self, scores: &mut [f32], mask: &mut [f32], row: usize, keys: usize) -> f32 {
-        let (scale, lowest) = (V::splat(self.scale()), V::splat(f32::NEG_INFINITY));
+        let (scale, lowest) = (V::splat(self.scores.scale), V::splat(f32::NEG_INFINITY));
         let masked = !matches!(self.scores.mask, Mask::None | Mask::Causal);
         if masked {
             self.added(row, 0, &mut mask[..keys]);
@@ -109,9 +109,9 @@ impl Block<'_> {
         let base = V::splat(if highest == f32::NEG_INFINITY { 0.0 } else { highest });
         let mut sum = V::zero();
         for scores in scores[..keys.next_multiple_of(V::LANES)].chunks_exact_mut(V::LANES) {
-            let power = math::exp2_below_one(V::load(scores) - base);
-            power.store(scores);
-            sum = sum + power;
+            let x = power(V::load(scores) - base);
+            x.store(scores);
+            sum = sum + x;
         }
         sum.sum()
     }

@@ -126,6 +126,36 @@ fn all_layouts_and_masks() {
     }
 }
 
+/// The lowest number hides a key beside others that are not hidden, and none where all are: as added in PyTorch.
+#[test]
+fn the_lowest_number_is_not_infinity() {
+    let strides = strides(false, 1, 20, 8);
+    let [q, k, v] = [1, 2, 3].map(|seed| numbers(160, seed));
+    let mask: Vec<f32> = (0..400).map(|i| if i / 20 % 3 == 0 || i % 4 == 0 { f32::MIN } else { 0.0 }).collect();
+    let by_row = Strides { batch: 0, head: 0, row: 20 };
+    let by_key = Strides { batch: 0, head: 0, row: 1 };
+    for (level, queries) in Level::available().flat_map(|level| [(level, 1), (level, 20)]) {
+        let sizes = Sizes { batches: 1, heads: 1, key_heads: 1, queries, keys: 20, width: 8, values: 8 };
+        for mask in [Mask::Add(&mask, by_row, 1), Mask::Add(&mask, by_key, 20)] {
+            let mut out = vec![9.0; 160];
+            let operands = [&q, &k, &v].map(|x| (&x[..], strides));
+            let want = definition(sizes, operands[0], operands[1], operands[2], 0.3, mask);
+            attention_at(
+                level,
+                sizes,
+                (&mut out, strides),
+                operands[0],
+                operands[1],
+                operands[2],
+                Scores::new(0.3, mask),
+            );
+            for (index, (got, want)) in out.iter().zip(want).enumerate() {
+                assert!((f64::from(*got) - want).abs() < 1e-5, "{level:?} {queries} at {index}: {got}, not {want}");
+            }
+        }
+    }
+}
+
 const PLAIN: Scores<'_> = Scores { scale: 1.0, mask: Mask::None, hides: false, empty: 0.0 };
 
 #[test]

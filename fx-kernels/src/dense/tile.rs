@@ -232,6 +232,7 @@ impl Kernel for WithAside<'_> {
     }
 }
 
+// After the macro that it uses.
 mod stack;
 pub(crate) use self::stack::Stack;
 

@@ -1,6 +1,6 @@
 //! Tiles of the same rows, one for each of several matrices that lie one after the other.
 
-use super::{Singles, Tile, tile};
+use super::{Packing, Singles, Tile, tile};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// Matrices that are multiplied with parts of the same rows.
@@ -17,12 +17,14 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// Computes a tile of numbers for each matrix: the given one for the first. It must have one segment, and nothing is added.
+    /// Computes a tile for each matrix: the given one for the first. It is of numbers, in one segment, and nothing is done with its
+    /// sums.
     ///
     /// # Safety
     /// As for [`Tile::run`], for all of them.
     pub(crate) unsafe fn run(self, level: Level, first: &Tile) {
-        debug_assert!(first.segments == 1 && !first.accumulate && first.bias.is_null() && first.residual.is_null());
+        debug_assert!(first.packing == Packing::Single && first.segments == 1 && first.panels == 1);
+        debug_assert!(!first.accumulate && first.bias.is_null() && first.residual.is_null() && first.bounds.is_none());
         dispatch(level, Each(first, self));
     }
 }

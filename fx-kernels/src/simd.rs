@@ -12,6 +12,7 @@
 //!   processor has the instructions; that is why arithmetic on vectors is safe.
 
 mod generic;
+mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(test)]
@@ -19,8 +20,10 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::ops::{Add, Mul};
 use std::sync::OnceLock;
+
+pub(crate) use lanes::{BESIDE, Beside, Lanes};
 
 /// A set of vector instructions that kernels are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,22 +79,11 @@ impl Level {
 }
 
 /// A register full of numbers.
-///
-/// Comparisons with NaN are false, as for scalars.
-pub(crate) trait Vector:
-    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
-{
-    /// The type of a lane.
-    type Elem: Element;
-    /// What a comparison gives.
-    type Mask: Copy;
+pub(crate) trait Vector: Lanes {
     /// How many numbers there are.
     const LANES: usize;
     /// How many rows of two vectors a kernel can keep in registers beside its operands.
     const ROWS: usize;
-
-    /// The same number in all lanes.
-    fn splat(x: Self::Elem) -> Self;
 
     /// Reads `LANES` numbers, at any alignment.
     ///
@@ -129,44 +121,11 @@ pub(crate) trait Vector:
     /// As there.
     unsafe fn load_f16(from: *const u16) -> Self;
 
-    /// `self * b + c`, rounded once where the level has an instruction for it.
-    fn mul_add(self, b: Self, c: Self) -> Self;
-    /// The smaller number; `other` where one of them is NaN.
-    fn min(self, other: Self) -> Self;
-    /// The larger number; `other` where one of them is NaN.
-    fn max(self, other: Self) -> Self;
-    /// Without the sign.
-    fn abs(self) -> Self;
-    /// The square root, correctly rounded.
-    fn sqrt(self) -> Self;
-    /// The nearest integer, the even one of two.
-    fn round(self) -> Self;
-    /// The largest integer that is not larger.
-    fn floor(self) -> Self;
-    /// The exponent of 2 in a normal number above 0: 0 for those in `1..2`.
-    fn exponent(self) -> Self;
-    /// Times 2 to the power of an integer, up to twice the exponents of normal numbers; rounded once.
-    fn scale(self, n: Self) -> Self;
-    /// Whether less.
-    fn lt(self, other: Self) -> Self::Mask;
-    /// Whether less or equal.
-    fn le(self, other: Self) -> Self::Mask;
-    /// Whether equal.
-    fn eq(self, other: Self) -> Self::Mask;
-    /// `yes` where the mask holds, else `no`.
-    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
-
     /// Transposes a square of `LANES` rows and columns.
     ///
     /// # Safety
     /// There must be `LANES` rows of `LANES` numbers at both places, the rows as far apart as the strides say.
     unsafe fn transpose(from: *const Self::Elem, from_stride: usize, to: *mut Self::Elem, to_stride: usize);
-
-    /// No number at all: 0 in all lanes.
-    #[inline(always)]
-    fn zero() -> Self {
-        Self::splat(Self::Elem::ZERO)
-    }
 
     /// Reads the first `LANES` numbers of a slice.
     ///
@@ -360,17 +319,47 @@ macro_rules! vector {
             }
         }
 
-        impl crate::simd::Vector for $Name {
+        impl crate::simd::Lanes for $Name {
             type Elem = $Elem;
             type Mask = $Mask;
-            const LANES: usize = $lanes;
-            const ROWS: usize = $rows;
 
             #[inline(always)]
             fn splat(x: $Elem) -> Self {
                 // SAFETY: as for `neg`.
                 Self(unsafe { splat(x) })
             }
+            #[inline(always)]
+            fn mul_add(self, b: Self, c: Self) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { mul_add(self.0, b.0, c.0) })
+            }
+            #[inline(always)]
+            fn select(mask: $Mask, yes: Self, no: Self) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { select(mask, yes.0, no.0) })
+            }
+            #[inline(always)]
+            fn any(mask: $Mask) -> bool {
+                crate::simd::Vector::sum(Self::select(mask, Self::splat(1.0), Self::splat(0.0))) > 0.0
+            }
+            #[inline(always)]
+            fn each(self, f: fn($Elem) -> $Elem) -> Self {
+                let mut lanes = [0.0; $lanes];
+                crate::simd::Vector::store(self, &mut lanes);
+                for x in &mut lanes {
+                    *x = f(*x);
+                }
+                crate::simd::Vector::load(&lanes)
+            }
+            crate::simd::vector!(@unary abs, sqrt, round, floor, exponent);
+            crate::simd::vector!(@binary min, max, scale);
+            crate::simd::vector!(@compare $Mask, lt, le, eq);
+        }
+
+        impl crate::simd::Vector for $Name {
+            const LANES: usize = $lanes;
+            const ROWS: usize = $rows;
+
             #[inline(always)]
             unsafe fn load_at(from: *const $Elem) -> Self {
                 // SAFETY: the caller's promise.
@@ -402,23 +391,10 @@ macro_rules! vector {
                 Self(unsafe { load_f16(from) })
             }
             #[inline(always)]
-            fn mul_add(self, b: Self, c: Self) -> Self {
-                // SAFETY: as for `neg`.
-                Self(unsafe { mul_add(self.0, b.0, c.0) })
-            }
-            #[inline(always)]
-            fn select(mask: $Mask, yes: Self, no: Self) -> Self {
-                // SAFETY: as for `neg`.
-                Self(unsafe { select(mask, yes.0, no.0) })
-            }
-            #[inline(always)]
             unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {
                 // SAFETY: the caller's promise.
                 unsafe { transpose(from, from_stride, to, to_stride) }
             }
-            crate::simd::vector!(@unary abs, sqrt, round, floor, exponent);
-            crate::simd::vector!(@binary min, max, scale);
-            crate::simd::vector!(@compare $Mask, lt, le, eq);
         }
     };
     (@operators $Name:ident, $($Trait:ident $function:ident),*) => { $(

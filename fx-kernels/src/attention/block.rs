@@ -9,15 +9,14 @@ use std::ops::Range;
 
 use super::tile::Tile;
 use super::{Kernel, Mask, Scores, Sizes, Strides, Vector};
-use crate::math::{self, Single};
+use crate::math::{self, Single, Singles};
 use crate::memory::{LINE, Lent};
 use crate::rows::first as first_lanes;
+use crate::simd::{BESIDE, Beside, Lanes};
 use crate::tiles::tiles;
 
 /// The most keys at a time: with their values and the scores of a panel they stay in the cache.
 const KEYS: usize = 256;
-/// The keys that are looked at together.
-const PARTS: usize = 4;
 /// The bytes after which places in the first-level cache repeat.
 const REPEAT: usize = 4096;
 
@@ -112,7 +111,7 @@ impl Kernel for Block<'_> {
 /// The exponential of how far a score is below the highest. Scores themselves are no powers of 2: with that factor, the lowest
 /// number in a mask would be minus infinity.
 #[inline(always)]
-pub(super) fn power<V: Single>(below: V) -> V {
+pub(super) fn power<V: Singles>(below: V) -> V {
     math::exp2_below_one(below * V::splat(LOG2_E))
 }
 
@@ -239,14 +238,14 @@ impl Block<'_> {
             let lowest = V::splat(f32::NEG_INFINITY);
             self.mask::<V>(scratch, panel, block.start, keys);
             // Some at a time, so that they need not wait for the ones before.
-            let padded = keys.next_multiple_of(PARTS);
+            let padded = keys.next_multiple_of(BESIDE);
             for place in (keys * wide..padded * wide).step_by(V::LANES) {
                 lowest.store_at(scratch.scores.wrapping_add(place));
             }
             let (mut shrink, mut factor) = ([V::zero(); VECTORS], [V::zero(); VECTORS]);
             for v in 0..VECTORS {
-                let mut highest = [lowest; PARTS];
-                for key in (0..padded).step_by(PARTS) {
+                let mut highest = [lowest; BESIDE];
+                for key in (0..padded).step_by(BESIDE) {
                     for (part, highest) in highest.iter_mut().enumerate() {
                         *highest = highest.max(V::load_at(scratch.scores.wrapping_add(place(key + part, v))));
                     }
@@ -259,15 +258,14 @@ impl Block<'_> {
                 highest.store_at(highest_at);
                 // Without any key so far, the powers of minus infinity are 0.
                 let base = V::select(highest.eq(lowest), V::zero(), highest);
-                let mut sums = [V::zero(); PARTS];
-                for key in (0..padded).step_by(PARTS) {
-                    for (part, sum) in sums.iter_mut().enumerate() {
-                        let score = scratch.scores.wrapping_add(place(key + part, v));
-                        let x = power(V::load_at(score) - base);
-                        x.store_at(score);
-                        *sum = *sum + x;
-                    }
+                let mut sums = Beside::<V>::zero();
+                for key in (0..padded).step_by(BESIDE) {
+                    let places = [0, 1, 2, 3].map(|part| place(key + part, v));
+                    let x = power(Beside::load_each(scratch.scores, places) - Beside([base; BESIDE]));
+                    x.store_each(scratch.scores, places);
+                    sums = sums + x;
                 }
+                let Beside(sums) = sums;
                 let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
                 if !starts {
                     shrink[v] = power(before - base);

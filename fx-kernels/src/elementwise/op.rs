@@ -1,7 +1,7 @@
 //! The elementwise ops: a row each, with its name and what it computes on vectors.
 
 use super::tile::{Area, Loop1, Loop2, Loop3, Operands};
-use crate::math::{self, Single};
+use crate::math::{self, Singles};
 use crate::simd::{Level, dispatch};
 
 /// The type of an op's parameter.
@@ -14,7 +14,7 @@ macro_rules! parameter {
 /// Makes the ops of as many operands as the rows name: an enum, its text, and the loop over a tile for each.
 macro_rules! ops {
     ($(#[$doc:meta])* $Ops:ident, $operands:literal, $Function:ident, $Loop:ident:
-        $($(#[$about:meta])* $Name:ident $(($($p:ident),+))? $text:literal = |$($x:ident),+| $body:expr;)+) => {
+        $($(#[$about:meta])* $Name:ident $(($($p:ident),+))? $text:literal = |$($x:ident),+| $body:expr $(, $WAITS:ident)?;)+) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum $Ops { $(
@@ -33,8 +33,10 @@ macro_rules! ops {
                         struct Row { $($($p: f32),+)? }
 
                         impl $Function for Row {
+                            $(const $WAITS: bool = true;)?
+
                             #[inline(always)]
-                            fn of<V: Single>(&self, $($x: V),+) -> V {
+                            fn of<V: Singles>(&self, $($x: V),+) -> V {
                                 $(let Row { $($p),+ } = *self;)?
                                 $body
                             }
@@ -96,17 +98,26 @@ pub struct UnknownOp;
 
 /// A function of one vector.
 pub(super) trait Function1 {
-    fn of<V: Single>(&self, x: V) -> V;
+    /// Whether its steps wait for each other, for so long that several vectors are computed side by side.
+    const WAITS: bool = false;
+
+    fn of<V: Singles>(&self, x: V) -> V;
 }
 
 /// A function of two vectors.
 pub(super) trait Function2 {
-    fn of<V: Single>(&self, x: V, y: V) -> V;
+    /// As for [`Function1`].
+    const WAITS: bool = false;
+
+    fn of<V: Singles>(&self, x: V, y: V) -> V;
 }
 
 /// A function of three vectors.
 pub(super) trait Function3 {
-    fn of<V: Single>(&self, x: V, y: V, z: V) -> V;
+    /// As for [`Function1`].
+    const WAITS: bool = false;
+
+    fn of<V: Singles>(&self, x: V, y: V, z: V) -> V;
 }
 
 ops! {
@@ -125,11 +136,11 @@ ops! {
     /// `1 / x`.
     Reciprocal "reciprocal" = |x| V::splat(1.0) / x;
     /// The exponential.
-    Exp "exp" = |x| math::exp(x);
+    Exp "exp" = |x| math::exp(x), WAITS;
     /// The exponential less 1, accurate near 0.
     Expm1 "expm1" = |x| math::expm1(x);
     /// The natural logarithm.
-    Log "log" = |x| math::log(x);
+    Log "log" = |x| math::log(x), WAITS;
     /// The logarithm of `1 + x`, accurate near 0.
     Log1p "log1p" = |x| math::log1p(x);
     /// The sine.
@@ -139,11 +150,11 @@ ops! {
     /// The tangent.
     Tan "tan" = |x| math::tan(x);
     /// The hyperbolic tangent.
-    Tanh "tanh" = |x| math::tanh(x);
+    Tanh "tanh" = |x| math::tanh(x), WAITS;
     /// `1 / (1 + exp(-x))`.
-    Sigmoid "sigmoid" = |x| math::sigmoid(x);
+    Sigmoid "sigmoid" = |x| math::sigmoid(x), WAITS;
     /// The error function.
-    Erf "erf" = |x| math::erf(x);
+    Erf "erf" = |x| math::erf(x), WAITS;
     /// The largest integer that is not larger.
     Floor "floor" = |x| x.floor();
     /// The smallest integer that is not smaller.
@@ -165,9 +176,9 @@ ops! {
     /// `x` times the normal distribution function.
     Gelu "gelu" = |x| math::gelu(x);
     /// The approximation of `gelu` with a hyperbolic tangent.
-    GeluTanh "gelu_tanh" = |x| math::gelu_tanh(x);
+    GeluTanh "gelu_tanh" = |x| math::gelu_tanh(x), WAITS;
     /// `x * sigmoid(x)`.
-    Silu "silu" = |x| math::silu(x);
+    Silu "silu" = |x| math::silu(x), WAITS;
     /// `x * tanh(log(1 + exp(x)))`.
     Mish "mish" = |x| math::mish(x);
     /// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above a threshold, the second parameter.

@@ -2,7 +2,7 @@
 
 use super::op::{Function1, Function2, Function3};
 use crate::math::Single;
-use crate::simd::{Kernel, Vector};
+use crate::simd::{BESIDE, Beside, Kernel, Vector};
 
 /// Where an op finds an operand: its elements, and how far to go for the next vector of them (0 for a constant, which
 /// is kept as one vector).
@@ -26,6 +26,16 @@ unsafe fn at<V: Single>(operand: (*const f32, bool), index: usize) -> V {
     unsafe { V::load_at(operand.0.wrapping_add(if operand.1 { index } else { 0 })) }
 }
 
+/// Reads the vectors at some places.
+///
+/// # Safety
+/// The operand must have vectors there.
+#[inline(always)]
+unsafe fn beside<V: Single>(operand: (*const f32, bool), indices: [usize; BESIDE]) -> Beside<V> {
+    // SAFETY: the caller's promise; of a constant there is one vector.
+    unsafe { Beside::load_each(operand.0, if operand.1 { indices } else { [0; BESIDE] }) }
+}
+
 /// Reads the last `count` elements, beginning at `index`.
 ///
 /// # Safety
@@ -34,6 +44,51 @@ unsafe fn at<V: Single>(operand: (*const f32, bool), index: usize) -> V {
 unsafe fn last<V: Single>(operand: (*const f32, bool), index: usize, count: usize) -> V {
     // SAFETY: the caller's promise.
     unsafe { V::load_first(operand.0.wrapping_add(if operand.1 { index } else { 0 }), count) }
+}
+
+/// The places of an area's vectors, several at a time.
+struct Places {
+    area: Area,
+    /// The elements of a vector.
+    lanes: usize,
+    /// The row of the next one, and its place there.
+    row: usize,
+    next: usize,
+}
+
+impl Places {
+    /// The next ones; the first one again where there are no more.
+    #[inline(always)]
+    fn next(&mut self) -> Option<[usize; BESIDE]> {
+        let Area { rows, stride, len } = self.area;
+        if self.row == rows || len < self.lanes {
+            return None;
+        }
+        let mut places = [self.row * stride + self.next; BESIDE];
+        if self.next + BESIDE * self.lanes <= len {
+            for (i, place) in places.iter_mut().enumerate() {
+                *place += i * self.lanes;
+            }
+            self.advance(BESIDE);
+            return Some(places);
+        }
+        for place in &mut places {
+            if self.row < rows {
+                *place = self.row * stride + self.next;
+                self.advance(1);
+            }
+        }
+        Some(places)
+    }
+
+    /// So many vectors of the row further.
+    #[inline(always)]
+    fn advance(&mut self, vectors: usize) {
+        self.next += vectors * self.lanes;
+        if self.next + self.lanes > self.area.len {
+            (self.row, self.next) = (self.row + 1, 0);
+        }
+    }
 }
 
 macro_rules! loops {
@@ -59,9 +114,15 @@ macro_rules! loops {
                 // What is written may be anywhere, but not here.
                 let x = *x;
                 let (vectors, rest) = (area.len / V::LANES, area.len % V::LANES);
+                let mut places = Places { area, lanes: V::LANES, row: 0, next: 0 };
+                while F::WAITS && let Some(indices) = places.next() {
+                    // SAFETY: as the struct says; the vectors end within their rows. All are read before one is written, so one
+                    // may come again.
+                    unsafe { function.of::<Beside<V>>($(beside(x[$n], indices)),+).store_each(out, indices) };
+                }
                 for row in 0..area.rows {
                     let start = row * area.stride;
-                    for vector in 0..vectors {
+                    for vector in if F::WAITS { vectors } else { 0 }..vectors {
                         let index = start + vector * V::LANES;
                         // SAFETY: as the struct says; the vector ends within the row.
                         unsafe { function.of::<V>($(at(x[$n], index)),+).store_at(out.add(index)) };

@@ -49,7 +49,7 @@ fn check(op: Unary, limit: f64, exact: impl Fn(f64) -> f64) {
 
 #[test]
 fn exponentials() {
-    check(Unary::Exp, 1.0, f64::exp);
+    check(Unary::Exp, 1.2, f64::exp);
     check(Unary::Expm1, 1.6, f64::exp_m1);
 }
 

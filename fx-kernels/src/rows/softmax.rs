@@ -3,7 +3,7 @@
 use super::{Input, Pointers, first, for_vectors, load, store, tasks};
 use crate::math::{self, Single};
 use crate::memory::scratch;
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{BESIDE, Beside, Kernel, Lanes, Level, Vector, dispatch};
 use crate::threads::for_each;
 
 /// Which of the two.
@@ -100,15 +100,26 @@ unsafe fn softmax_row<V: Single>(kind: Softmax, at: Pointers, len: usize) {
         });
         let highest = highest[0].max(highest[1]).max(highest[2].max(highest[3]));
         let highest = V::splat(highest.reduce(|a, b| if a > b { a } else { b }));
-        let mut sums = [V::zero(); 4];
-        for_vectors!(V, len, |i, count, part| {
-            let x = load::<V>(again.wrapping_add(i), count);
-            let power = math::exp(if count < V::LANES { first(x, count, lowest) } else { x } - highest);
+        let mut sums = Beside::<V>::zero();
+        let several = len - len % (BESIDE * V::LANES);
+        for start in (0..several).step_by(BESIDE * V::LANES) {
+            let places = [0, 1, 2, 3].map(|i| start + i * V::LANES);
+            let powers = math::exp(Beside::load_each(again, places) - Beside([highest; BESIDE]));
             if kind == Softmax::Plain {
-                store(power, at.out.wrapping_add(i), count);
+                powers.store_each(at.out, places);
             }
-            sums[part] = sums[part] + power;
-        });
+            sums = sums + powers;
+        }
+        let Beside(mut sums) = sums;
+        for start in (several..len).step_by(V::LANES) {
+            let count = (len - start).min(V::LANES);
+            let x = load::<V>(again.wrapping_add(start), count);
+            let power = math::exp(first(x, count, lowest) - highest);
+            if kind == Softmax::Plain {
+                store(power, at.out.wrapping_add(start), count);
+            }
+            sums[0] = sums[0] + power;
+        }
         let sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum();
         let (scale, log) = (V::splat(1.0 / sum), V::splat(sum.ln()));
         for_vectors!(V, len, |i, count, _part| {

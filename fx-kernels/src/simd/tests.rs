@@ -10,38 +10,51 @@ struct All<T> {
 
 macro_rules! for_type {
     ($test:ident, $T:ty) => {
+        impl All<$T> {
+            #[inline(always)]
+            fn results<L: Lanes<Elem = $T>>(&self) -> [(&'static str, L); 19] {
+                let (x, y) = (L::splat(self.x), L::splat(self.y));
+                let (one, zero) = (L::splat(1.0), L::zero());
+                [
+                    ("add", x + y),
+                    ("sub", x - y),
+                    ("mul", x * y),
+                    ("div", x / y),
+                    ("neg", -x),
+                    ("min", x.min(y)),
+                    ("max", x.max(y)),
+                    ("abs", x.abs()),
+                    ("sqrt", x.sqrt()),
+                    ("round", x.round()),
+                    ("floor", x.floor()),
+                    ("lt", L::select(x.lt(y), one, zero)),
+                    ("le", L::select(x.le(y), one, zero)),
+                    ("eq", L::select(x.eq(y), one, zero)),
+                    ("mul_add", x.mul_add(y, one)),
+                    ("exponent", L::splat(self.x.abs().clamp(1e-30, 1e30)).exponent()),
+                    ("scale", x.scale(L::splat(self.y.clamp(-140.0, 140.0).round()))),
+                    ("any", if L::any(x.lt(y)) { one } else { zero }),
+                    ("each", x.each(|x| x + 1.0)),
+                ]
+            }
+        }
+
         impl Kernel for All<$T> {
             type Elem = $T;
             type Output = Vec<(&'static str, Vec<$T>)>;
 
             #[inline(always)]
             fn run<V: Vector<Elem = $T>>(self) -> Self::Output {
-                let (x, y) = (V::splat(self.x), V::splat(self.y));
-                let (one, zero) = (V::splat(1.0), V::zero());
-                let values = |v: V| {
-                    let mut lanes = vec![0.0; V::LANES];
-                    v.store(&mut lanes);
-                    lanes
-                };
-                vec![
-                    ("add", values(x + y)),
-                    ("sub", values(x - y)),
-                    ("mul", values(x * y)),
-                    ("div", values(x / y)),
-                    ("neg", values(-x)),
-                    ("min", values(x.min(y))),
-                    ("max", values(x.max(y))),
-                    ("abs", values(x.abs())),
-                    ("sqrt", values(x.sqrt())),
-                    ("round", values(x.round())),
-                    ("floor", values(x.floor())),
-                    ("lt", values(V::select(x.lt(y), one, zero))),
-                    ("le", values(V::select(x.le(y), one, zero))),
-                    ("eq", values(V::select(x.eq(y), one, zero))),
-                    ("mul_add", values(x.mul_add(y, one))),
-                    ("exponent", values(V::splat(self.x.abs().clamp(1e-30, 1e30)).exponent())),
-                    ("scale", values(x.scale(V::splat(self.y.clamp(-140.0, 140.0).round())))),
-                ]
+                let mut all: Vec<_> = self.results::<V>().map(|(name, x)| (name, vec![0.0; V::LANES], x)).into();
+                all.iter_mut().for_each(|(_, lanes, x)| x.store(lanes));
+                let mut all: Vec<_> = all.into_iter().map(|(name, lanes, _)| (name, lanes)).collect();
+                for (name, several) in self.results::<Beside<V>>() {
+                    let mut lanes = vec![0.0; BESIDE * V::LANES];
+                    // SAFETY: there are as many numbers.
+                    unsafe { several.store_each(lanes.as_mut_ptr(), [0, 1, 2, 3].map(|i| i * V::LANES)) };
+                    all.push((name, lanes));
+                }
+                all
             }
         }
 
@@ -92,6 +105,8 @@ macro_rules! for_type {
                             "lt" => truth(x < y),
                             "le" => truth(x <= y),
                             "eq" => truth(x == y),
+                            "any" => truth(x < y),
+                            "each" => x + 1.0,
                             "mul_add" => x * y + 1.0,
                             "exponent" if x.is_nan() => continue,
                             "exponent" => x.abs().clamp(1e-30, 1e30).log2().floor(),

@@ -329,7 +329,7 @@ impl PackedConv {
             Weights::Groups(panels) | Weights::Lines(panels) => {
                 Product { left, rows, panels, epilogue }.run(out, stride);
             }
-            Weights::Depthwise(weights) if Depthwise::fits(windows.kernel) => {
+            Weights::Depthwise(weights) if Depthwise::fits(&windows) => {
                 let channels = self.shape.inputs;
                 Depthwise { windows, batch, channels, weights, epilogue }.run(self.level, out, stride);
             }

@@ -1,5 +1,6 @@
 //! Every level and many shapes, against the definitions in f64.
 
+mod depthwise;
 mod panels;
 
 use std::ops::Range;
@@ -214,49 +215,6 @@ fn algorithms() {
     for (side, with_pairs) in [(7, Algorithm::Direct), (56, Algorithm::Winograd4)] {
         let algorithm = if pairs { with_pairs } else { Algorithm::Winograd4 };
         assert_eq!(window(256).algorithm(1, [side; 2], Format::Bf16), algorithm, "{side}");
-    }
-}
-
-/// With all that follows, also where the image is smaller than the window.
-#[test]
-fn depthwise_convolutions() {
-    for (taps, dilation, input, channels) in [
-        (3, 1, [9, 8], 37),
-        (5, 1, [9, 8], 16),
-        (3, 2, [3, 17], 5),
-        (5, 1, [2, 3], 40),
-        (5, 2, [1, 1], 3),
-        (3, 9, [4, 4], 8),
-    ] {
-        let plain = ConvShape { groups: channels, kernel: [taps; 2], ..ConvShape::pointwise(channels, channels) };
-        for stride in [1, 2, 3] {
-            let around = [dilation * (taps / 2); 2];
-            let shape =
-                ConvShape { stride: [stride, 1], dilation: [dilation; 2], before: around, after: around, ..plain };
-            let [height, width] = shape.output(input);
-            let (batch, rows) = (2, 2 * height * width);
-            let x = numbers(batch * input[0] * input[1] * channels, 1);
-            let (w, bias) = (numbers(channels * taps * taps, 2), numbers(channels, 3));
-            let residual = numbers(rows * channels, 4);
-            let sums = definition(&x, &w, &shape, batch, input, channels);
-            for (level, case) in Level::available().flat_map(|level| (0..8).map(move |case| (level, case))) {
-                let epilogue = following(case, &bias, &residual, channels);
-                let mut out = vec![0.25; rows * (channels + 1)];
-                let images = Images::pixels(&x, batch, input, channels);
-                PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, Format::F32).run(
-                    &mut out,
-                    channels + 1,
-                    &images,
-                    &epilogue,
-                );
-                for (i, sum) in sums.iter().enumerate() {
-                    let want = followed(*sum, case, bias[i % channels], residual[i]);
-                    let got = out[i / channels * (channels + 1) + i % channels];
-                    close(got, want, taps * taps, &format!("{level:?} {shape:?} case {case} at {i}"));
-                }
-                assert!(out.chunks(channels + 1).all(|row| row[channels] == 0.25), "a gap was written");
-            }
-        }
     }
 }
 

@@ -24,11 +24,11 @@ use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panels, tile_size};
 use super::product::{Product, far};
-use super::tile::{Aside, MOST_ROWS, Tile};
+use super::tile::{Aside, Tile};
 use crate::elementwise::{Unary, run_rows};
 use crate::math;
 use crate::memory::{new_key, scratch};
-use crate::simd::{Kernel, Vector, dispatch};
+use crate::simd::{Beside, Kernel, Lanes, Vector, dispatch};
 use crate::threads::{Shared, for_each, num_threads};
 use crate::tiles::tiles;
 
@@ -131,9 +131,16 @@ impl Strassen<'_> {
         let most = left.half().div_ceil(steps) * width;
         scratch(PRODUCTS * each + 2 * most, |memory| {
             let (products, sums) = memory.split_at_mut(PRODUCTS * each);
+            // Where the rows of each part begin.
+            let mut table = [[null(); BLOCK / 2]; PRODUCTS];
+            for (part, table) in table.iter_mut().enumerate() {
+                let (first, distance, rows) = left.part(part);
+                for (row, place) in table[..rows].iter_mut().enumerate() {
+                    *place = first.wrapping_add(row * distance);
+                }
+            }
             // Where the lower half has a row less than the upper one.
-            let (_, _, lower) = left.part(LOWER);
-            products[LOWER * each + lower * width..(LOWER + 1) * each].fill(0.0);
+            products[LOWER * each + rows.len() / 2 * width..(LOWER + 1) * each].fill(0.0);
             let [first, second] = [0, 1].map(|index| sums.as_mut_ptr().wrapping_add(index * most));
             let end = pairs.end;
             for (pair, step) in pairs.flat_map(|pair| (0..steps).map(move |step| (pair, step))) {
@@ -163,9 +170,10 @@ impl Strassen<'_> {
                 ];
                 for (part, weights, next, aside) in parts {
                     let products = &mut products[part * each..][..each];
-                    // SAFETY: the panels have two quarters each, there is room for two sums, and differences are made of
-                    // what was written before.
-                    unsafe { self.multiply(left, (part, range.clone()), weights, products, next, aside) };
+                    let left = &table[part][..if part == LOWER { rows.len() / 2 } else { left.pairs() }];
+                    // SAFETY: the rows have the steps, the panels have two quarters each, there is room for two sums, and
+                    // differences are made of what was written before.
+                    unsafe { self.multiply(left, range.clone(), weights, products, next, aside) };
                 }
                 if step + 1 < steps {
                     continue;
@@ -184,15 +192,14 @@ impl Strassen<'_> {
         });
     }
 
-    /// The products of some steps of a part of all pairs of rows with those of a quarter of a pair of panels, added to those of
-    /// the steps before.
+    /// The products of some steps of rows with those of a quarter of a pair of panels, added to those of the steps before.
     ///
     /// # Safety
-    /// There must be as many rows of weights as there are steps, and what is done aside must be possible.
+    /// There must be as many numbers of the rows and rows of weights as there are steps, and what is done aside must be possible.
     unsafe fn multiply(
         &self,
-        left: &Rows<'_>,
-        (part, steps): (usize, Range<usize>),
+        left: &[*const f32],
+        steps: Range<usize>,
         weights: *const f32,
         products: &mut [f32],
         next: *const f32,
@@ -200,20 +207,15 @@ impl Strassen<'_> {
     ) {
         let panels = self.product.panels;
         let (width, level, depth) = (2 * panels.lanes(), panels.level(), steps.len());
-        let (first, distance, rows) = left.part(part);
-        assert!(products.len() >= rows * width);
-        let all = tiles(rows, tile_size(level).0);
+        assert!(products.len() >= left.len() * width);
+        let all = tiles(left.len(), tile_size(level).0);
         let of = all.len();
         for (tile, (row, rows)) in all.enumerate() {
-            let mut table = [first; MOST_ROWS];
-            for (index, place) in table.iter_mut().enumerate() {
-                *place = first.wrapping_add((row + index) * distance);
-            }
             let (far, farther) = if next.is_null() { (0, 0) } else { far((tile, of), (weights, depth * width), next) };
             let [from, to] = [tile, tile + 1].map(|tile| tile * depth / of * width);
             let tile = Tile {
                 rows,
-                left: table.as_ptr(),
+                left: left[row..row + rows].as_ptr(),
                 offset: steps.start,
                 segments: 1,
                 depth,
@@ -234,7 +236,7 @@ impl Strassen<'_> {
                 stride: width,
                 aside: aside.part(from..to),
             };
-            // SAFETY: the rows have the part, and the products the tile's place (seen above); the rest is the caller's promise.
+            // SAFETY: there are so many rows, and the products have the tile's place (seen above); the rest is the caller's promise.
             unsafe { tile.run(level) };
         }
     }
@@ -272,29 +274,43 @@ impl Leave<'_> {
 
     /// Writes the numbers of all rows; what it gives is 0 in all lanes if they were finite.
     #[inline(always)]
-    fn write<V: Vector<Elem = f32>>(&self, function: impl Fn(V) -> V) -> V {
-        let pairs = self.left.pairs();
+    fn write<V: Vector<Elem = f32>>(&self, function: impl Fn(Beside<V>) -> Beside<V>) -> V {
+        let Leave { rows, left, epilogue, target, .. } = self;
+        let pairs = left.pairs();
         let width = self.products.len() / PRODUCTS / pairs;
+        let (low, high) = epilogue.bounds().unwrap_or((f32::NEG_INFINITY, f32::INFINITY));
+        let (low, high) = (Beside::splat(low), Beside::splat(high));
         let mut all = V::zero();
         for pair in 0..pairs {
-            let scales = self.left.scales(pair);
-            for column in (0..width).step_by(V::LANES) {
-                let numbers = self.numbers(pair * width + column, scales);
+            let scales = left.scales(pair);
+            // Where there is no lower row, the upper one is written once more.
+            let (first, second) = (rows.start + pair, rows.start + pairs + pair);
+            let second = if second < rows.end { second } else { first };
+            for from in (0..width).step_by(V::LANES) {
+                let numbers = self.numbers(pair * width + from, scales);
                 all = doubt(all, &numbers);
-                for (row, numbers) in [pair, pairs + pair].into_iter().zip(numbers) {
-                    if row >= self.rows.len() {
-                        continue;
+                let [upper, lower] = numbers;
+                let lower = if second == first { upper } else { lower };
+                let mut x = Beside([upper[0], upper[1], lower[0], lower[1]]);
+                let column = self.column + from;
+                let places = |stride: usize| {
+                    let (first, second) = (first * stride + column, second * stride + column);
+                    [first, first + width, second, second + width]
+                };
+                let (out, to) = (target.out.at(0), places(target.stride));
+                // SAFETY: the bias has a number for each column, as have the rows of the residual and the result, whose places are
+                // the caller's. All are read before one is written.
+                unsafe {
+                    if let Some(bias) = epilogue.bias {
+                        x = x + Beside::load_each(bias.as_ptr(), places(0));
                     }
-                    let row = self.rows.start + row;
-                    let to = self.target.out.at(row * self.target.stride);
-                    for (panel, x) in numbers.into_iter().enumerate() {
-                        let column = self.column + panel * width + column;
-                        // SAFETY: the bias has a number for each column, as have the rows of the residual and the result,
-                        // whose places for this task are the caller's.
-                        let x = self.epilogue.finish(x, row, to, |from| unsafe { V::load_at(from.add(column)) });
-                        // SAFETY: as above.
-                        unsafe { function(x).store_at(to.add(column)) };
+                    if epilogue.accumulate {
+                        x = x + Beside::load_each(out, to);
                     }
+                    if let Some(residual) = epilogue.residual {
+                        x = x + Beside::load_each(residual.data.as_ptr(), places(residual.stride));
+                    }
+                    function(high.min(low.max(x))).store_each(out, to);
                 }
             }
         }

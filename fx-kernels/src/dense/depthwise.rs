@@ -1,4 +1,4 @@
-//! Depthwise convolutions with square windows of 3, 5 or 7.
+//! Depthwise convolutions with windows of 3 by 3, and of 5 and 7 columns.
 
 mod along;
 mod copied;
@@ -26,7 +26,7 @@ impl Depthwise<'_> {
     /// Whether there is a version for the windows.
     pub(crate) fn fits(windows: &Windows<'_>) -> bool {
         let Windows { kernel, stride, dilation, .. } = windows;
-        *kernel == [3; 2] || matches!(kernel[1], 5 | 7) && matches!(stride[1], 1 | 2) && dilation[1] == 1
+        *kernel == [3; 2] || matches!(kernel[1], 5 | 7) && matches!(stride[1], 1 | 2) && *dilation == [1; 2]
     }
 
     /// Computes all windows, into rows that are `stride` apart.

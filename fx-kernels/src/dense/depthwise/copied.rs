@@ -65,10 +65,9 @@ impl Depthwise<'_> {
 
     /// The lines and columns of an image that so many of the output are computed from.
     fn copied(&self, lines: usize, columns: usize) -> [usize; 2] {
-        let Windows { kernel, stride, dilation, .. } = self.windows;
+        let Windows { kernel, stride, .. } = self.windows;
         let columns = columns.next_multiple_of(BLOCK);
-        let size = |outputs: usize, i: usize| (outputs - 1) * stride[i] + (kernel[i].max(1) - 1) * dilation[i] + 1;
-        [size(lines, 0), size(columns, 1)]
+        [(lines - 1) * stride[0] + kernel[0].max(1), (columns - 1) * stride[1] + kernel[1]]
     }
 }
 
@@ -128,7 +127,7 @@ impl Tile<'_> {
         image: &mut [f32],
         weights: &mut [f32],
     ) {
-        let Depthwise { windows: Windows { output, kernel, stride, dilation, .. }, epilogue, .. } = *self.of;
+        let Depthwise { windows: Windows { output, kernel, stride, .. }, epilogue, .. } = *self.of;
         self.copy::<V, PART>(lane, image, [height, width]);
         self.copy_weights::<V, PART>(lane, weights);
         let (low, high) = epilogue.bounds().unwrap_or((f32::NEG_INFINITY, f32::INFINITY));
@@ -141,7 +140,7 @@ impl Tile<'_> {
             let mut to = self.out.wrapping_add(row * self.stride);
             let mut left = self.columns.len();
             while left > 0 {
-                let taps = Taps { from, weights: weights.as_ptr(), lines: kernel[0], line: dilation[0] * width };
+                let taps = Taps { from, weights: weights.as_ptr(), lines: kernel[0], width };
                 // SAFETY: the copy has all numbers of the windows, and of as many as fill the last block.
                 let sums = unsafe { taps.sums::<V, WIDTH, STRIDE>(bias) };
                 let count = left.min(BLOCK);
@@ -199,12 +198,12 @@ impl Tile<'_> {
     }
 }
 
-/// What a block of windows is computed from: copies of so many lines of the image, at a distance in pixels, and of the weights.
+/// What a block of windows is computed from: copies of so many lines of the image, of some width, and of the weights.
 struct Taps {
     from: *const f32,
     weights: *const f32,
     lines: usize,
-    line: usize,
+    width: usize,
 }
 
 impl Taps {
@@ -232,7 +231,7 @@ impl Taps {
                     }
                 }
             }
-            self.from = self.from.wrapping_add(self.line * V::LANES);
+            self.from = self.from.wrapping_add(self.width * V::LANES);
             self.weights = self.weights.wrapping_add(WIDTH * V::LANES);
         }
         let mut all = [bias; BLOCK];

@@ -22,13 +22,13 @@ pub(crate) trait Single: Vector<Elem = f32> {}
 impl<V: Vector<Elem = f32>> Single for V {}
 
 /// One vector of f32, or several.
-pub(crate) trait Singles: Lanes<Elem = f32> {}
+pub(crate) trait Floats: Lanes<Elem = f32> {}
 
-impl<V: Lanes<Elem = f32>> Singles for V {}
+impl<V: Lanes<Elem = f32>> Floats for V {}
 
 /// `c[0] x^(n-1) + .. + c[n-1]`.
 #[inline(always)]
-fn polynomial<V: Singles, const N: usize>(x: V, coefficients: [f32; N]) -> V {
+fn polynomial<V: Floats, const N: usize>(x: V, coefficients: [f32; N]) -> V {
     let mut sum = V::splat(coefficients[0]);
     for c in &coefficients[1..] {
         sum = sum.mul_add(x, V::splat(*c));
@@ -38,13 +38,13 @@ fn polynomial<V: Singles, const N: usize>(x: V, coefficients: [f32; N]) -> V {
 
 /// `x` below 0 if `sign` is.
 #[inline(always)]
-fn signed<V: Singles>(x: V, sign: V) -> V {
+fn signed<V: Floats>(x: V, sign: V) -> V {
     V::select(sign.lt(V::zero()), -x, x)
 }
 
 /// The whole number `n` and the rest `r` with `x = n ln 2 + r`.
 #[inline(always)]
-fn reduce<V: Singles>(x: V) -> (V, V) {
+fn reduce<V: Floats>(x: V) -> (V, V) {
     // The first part of ln 2 has so few bits that its product with `n` is exact.
     let n = (x * V::splat(std::f32::consts::LOG2_E)).round();
     let r = n.mul_add(V::splat(-0.693_359_375), x);
@@ -53,27 +53,27 @@ fn reduce<V: Singles>(x: V) -> (V, V) {
 
 /// `exp(r) - 1` for `r` within half of ln 2.
 #[inline(always)]
-fn expm1_near_zero<V: Singles>(r: V) -> V {
+fn expm1_near_zero<V: Floats>(r: V) -> V {
     let tail = [1.987_569_15e-4, 1.398_199_95e-3, 8.333_451_9e-3, 4.166_579_6e-2, 1.666_666_55e-1, 5.000_000_1e-1];
     polynomial(r, tail).mul_add(r * r, r)
 }
 
 /// The exponential.
 #[inline(always)]
-pub(crate) fn exp<V: Singles>(x: V) -> V {
+pub(crate) fn exp<V: Floats>(x: V) -> V {
     // Beyond these the result is infinite or 0; a NaN passes both.
     exp_within(V::splat(-105.0).max(V::splat(89.0).min(x)))
 }
 
 /// The exponential of `-x`: after the bounds, the sign costs nothing.
 #[inline(always)]
-fn exp_of_minus<V: Singles>(x: V) -> V {
+fn exp_of_minus<V: Floats>(x: V) -> V {
     exp_within(-V::splat(-89.0).max(V::splat(105.0).min(x)))
 }
 
 /// The exponential of a number that is not far beyond what has one.
 #[inline(always)]
-fn exp_within<V: Singles>(x: V) -> V {
+fn exp_within<V: Floats>(x: V) -> V {
     let (n, r) = reduce(x);
     let tail = [1.381_454e-3, 8.368_745e-3, 4.166_839e-2, 1.666_652e-1, 4.999_999_3e-1, 1.0, 1.0];
     polynomial(r, tail).scale(n)
@@ -81,7 +81,7 @@ fn exp_within<V: Singles>(x: V) -> V {
 
 /// 2 to the power of a number that is at most 0.
 #[inline(always)]
-pub(crate) fn exp2_below_one<V: Singles>(x: V) -> V {
+pub(crate) fn exp2_below_one<V: Floats>(x: V) -> V {
     // Below this the result is 0; a NaN passes.
     let x = V::splat(-151.0).max(x);
     let n = x.round();
@@ -91,7 +91,7 @@ pub(crate) fn exp2_below_one<V: Singles>(x: V) -> V {
 
 /// The exponential less 1, accurate near 0.
 #[inline(always)]
-pub(crate) fn expm1<V: Singles>(x: V) -> V {
+pub(crate) fn expm1<V: Floats>(x: V) -> V {
     let (n, r) = reduce(V::splat(-30.0).max(V::splat(89.0).min(x)));
     // Half of the power, since the power itself may be too large.
     let half = V::splat(0.5).scale(n);
@@ -101,7 +101,7 @@ pub(crate) fn expm1<V: Singles>(x: V) -> V {
 
 /// The natural logarithm.
 #[inline(always)]
-pub(crate) fn log<V: Singles>(x: V) -> V {
+pub(crate) fn log<V: Floats>(x: V) -> V {
     let (one, zero) = (V::splat(1.0), V::zero());
     let denormal = x.lt(V::splat(f32::MIN_POSITIVE));
     let normal = V::select(denormal, x * V::splat(8_388_608.0), x);
@@ -124,7 +124,7 @@ pub(crate) fn log<V: Singles>(x: V) -> V {
 
 /// The logarithm of `1 + x`, accurate near 0.
 #[inline(always)]
-pub(crate) fn log1p<V: Singles>(x: V) -> V {
+pub(crate) fn log1p<V: Floats>(x: V) -> V {
     let one = V::splat(1.0);
     let sum = x + one;
     let y = log(sum);
@@ -138,7 +138,7 @@ pub(crate) fn log1p<V: Singles>(x: V) -> V {
 
 /// The hyperbolic tangent.
 #[inline(always)]
-pub(crate) fn tanh<V: Singles>(x: V) -> V {
+pub(crate) fn tanh<V: Floats>(x: V) -> V {
     let size = x.abs();
     let square = x * x;
     let near = [-5.704_988_72e-3, 2.063_908_80e-2, -5.373_971_18e-2, 1.333_144_22e-1, -3.333_328_19e-1];
@@ -150,7 +150,7 @@ pub(crate) fn tanh<V: Singles>(x: V) -> V {
 
 /// `1 / (1 + exp(-x))`.
 #[inline(always)]
-pub(crate) fn sigmoid<V: Singles>(x: V) -> V {
+pub(crate) fn sigmoid<V: Floats>(x: V) -> V {
     // The power of minus the size cannot overflow, so results are right down to denormal ones.
     let power = exp(-x.abs());
     let one = V::splat(1.0);
@@ -160,7 +160,7 @@ pub(crate) fn sigmoid<V: Singles>(x: V) -> V {
 /// The sine and the cosine of what an operand is within an eighth of a turn of a multiple of a quarter turn, and how many of
 /// these it is away. None where it is too large for that.
 #[inline(always)]
-fn turned<V: Singles>(x: V) -> Option<[V; 3]> {
+fn turned<V: Floats>(x: V) -> Option<[V; 3]> {
     /// A quarter turn in three parts; products with `n` are exact where they are not rounded before they are added.
     const QUARTER: [f32; 3] = [1.570_796_4, -4.371_139e-8, -1.715_124_5e-15];
     /// As far as these parts reach, and as far as none is needed.
@@ -186,7 +186,7 @@ fn turned<V: Singles>(x: V) -> Option<[V; 3]> {
 
 /// The sine, so many quarters of a turn ahead.
 #[inline(always)]
-fn wave<V: Singles>(x: V, ahead: f32, slow: fn(f32) -> f32) -> V {
+fn wave<V: Floats>(x: V, ahead: f32, slow: fn(f32) -> f32) -> V {
     let Some([sine, cosine, n]) = turned(x) else { return x.each(slow) };
     // Which quarter of the turn it is, from 0 to 3.
     let quarter = n + V::splat(ahead);
@@ -199,20 +199,20 @@ fn wave<V: Singles>(x: V, ahead: f32, slow: fn(f32) -> f32) -> V {
 
 /// The sine.
 #[inline(always)]
-pub(crate) fn sin<V: Singles>(x: V) -> V {
+pub(crate) fn sin<V: Floats>(x: V) -> V {
     // With the sign of 0.
     V::select(x.eq(V::zero()), x, wave(x, 0.0, f32::sin))
 }
 
 /// The cosine.
 #[inline(always)]
-pub(crate) fn cos<V: Singles>(x: V) -> V {
+pub(crate) fn cos<V: Floats>(x: V) -> V {
     wave(x, 1.0, f32::cos)
 }
 
 /// The tangent.
 #[inline(always)]
-pub(crate) fn tan<V: Singles>(x: V) -> V {
+pub(crate) fn tan<V: Floats>(x: V) -> V {
     let Some([sine, cosine, n]) = turned(x) else { return x.each(f32::tan) };
     let odd = (n * V::splat(0.5)).floor().mul_add(V::splat(-2.0), n);
     let even = odd.eq(V::zero());
@@ -223,7 +223,7 @@ pub(crate) fn tan<V: Singles>(x: V) -> V {
 
 /// The error function.
 #[inline(always)]
-pub(crate) fn erf<V: Singles>(x: V) -> V {
+pub(crate) fn erf<V: Floats>(x: V) -> V {
     // From 4 on the result is 1.
     let size = V::splat(4.0).min(x.abs());
     let square = size * size;
@@ -240,7 +240,7 @@ pub(crate) fn erf<V: Singles>(x: V) -> V {
 
 /// `x` times the normal distribution function.
 #[inline(always)]
-pub(crate) fn gelu<V: Singles>(x: V) -> V {
+pub(crate) fn gelu<V: Floats>(x: V) -> V {
     // Beyond, the distribution is 0 or 1 to the last bit.
     let limit = V::splat(5.6);
     let inner = (-limit).max(limit.min(x));
@@ -255,7 +255,7 @@ pub(crate) fn gelu<V: Singles>(x: V) -> V {
 
 /// The approximation of [`gelu`] with a hyperbolic tangent.
 #[inline(always)]
-pub(crate) fn gelu_tanh<V: Singles>(x: V) -> V {
+pub(crate) fn gelu_tanh<V: Floats>(x: V) -> V {
     /// The square root of 2 over pi.
     const SCALE: f32 = 0.797_884_560_802_865_4;
     let inner = (x * x * x).mul_add(V::splat(0.044_715), x) * V::splat(SCALE);
@@ -265,27 +265,27 @@ pub(crate) fn gelu_tanh<V: Singles>(x: V) -> V {
 
 /// `x * sigmoid(x)`.
 #[inline(always)]
-pub(crate) fn silu<V: Singles>(x: V) -> V {
+pub(crate) fn silu<V: Floats>(x: V) -> V {
     x / (exp_of_minus(x) + V::splat(1.0))
 }
 
 /// `positive * x` above 0, else `negative * (exp(rate * x) - 1)`.
 #[inline(always)]
-pub(crate) fn elu<V: Singles>(x: V, negative: f32, positive: f32, rate: f32) -> V {
+pub(crate) fn elu<V: Floats>(x: V, negative: f32, positive: f32, rate: f32) -> V {
     let below = expm1(x * V::splat(rate)) * V::splat(negative);
     V::select(V::zero().lt(x), x * V::splat(positive), below)
 }
 
 /// `log(1 + exp(beta * x)) / beta`; `x` itself where `beta * x` is above `threshold`.
 #[inline(always)]
-pub(crate) fn softplus<V: Singles>(x: V, beta: f32, threshold: f32) -> V {
+pub(crate) fn softplus<V: Floats>(x: V, beta: f32, threshold: f32) -> V {
     let scaled = x * V::splat(beta);
     V::select(V::splat(threshold).lt(scaled), x, log1p(exp(scaled)) / V::splat(beta))
 }
 
 /// `x * tanh(log(1 + exp(x)))`.
 #[inline(always)]
-pub(crate) fn mish<V: Singles>(x: V) -> V {
+pub(crate) fn mish<V: Floats>(x: V) -> V {
     // The tangent of the logarithm is a fraction of powers, without cancellation.
     let power = exp(x);
     let above = power * (power + V::splat(2.0));
@@ -294,24 +294,24 @@ pub(crate) fn mish<V: Singles>(x: V) -> V {
 
 /// `log(sigmoid(x))`.
 #[inline(always)]
-pub(crate) fn log_sigmoid<V: Singles>(x: V) -> V {
+pub(crate) fn log_sigmoid<V: Floats>(x: V) -> V {
     V::zero().min(x) - log1p(exp(-x.abs()))
 }
 
 /// The value, but at least `low` and at most `high`; NaN stays.
 #[inline(always)]
-pub(crate) fn clamp<V: Singles>(x: V, low: f32, high: f32) -> V {
+pub(crate) fn clamp<V: Floats>(x: V, low: f32, high: f32) -> V {
     V::splat(high).min(V::splat(low).max(x))
 }
 
 /// `min(max(x + 3, 0), 6) / 6`.
 #[inline(always)]
-pub(crate) fn hardsigmoid<V: Singles>(x: V) -> V {
+pub(crate) fn hardsigmoid<V: Floats>(x: V) -> V {
     clamp(x + V::splat(3.0), 0.0, 6.0) / V::splat(6.0)
 }
 
 /// `x * min(max(x + 3, 0), 6) / 6`.
 #[inline(always)]
-pub(crate) fn hardswish<V: Singles>(x: V) -> V {
+pub(crate) fn hardswish<V: Floats>(x: V) -> V {
     x * clamp(x + V::splat(3.0), 0.0, 6.0) / V::splat(6.0)
 }

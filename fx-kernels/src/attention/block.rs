@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::tile::Tile;
 use super::{Kernel, Mask, Scores, Sizes, Strides, Vector};
-use crate::math::{self, Single, Singles};
+use crate::math::{self, Floats, Single};
 use crate::memory::{LINE, Lent};
 use crate::rows::first as first_lanes;
 use crate::simd::{BESIDE, Beside, Lanes};
@@ -111,7 +111,7 @@ impl Kernel for Block<'_> {
 /// The exponential of how far a score is below the highest. Scores themselves are no powers of 2: with that factor, the lowest
 /// number in a mask would be minus infinity.
 #[inline(always)]
-pub(super) fn power<V: Singles>(below: V) -> V {
+pub(super) fn power<V: Floats>(below: V) -> V {
     math::exp2_below_one(below * V::splat(LOG2_E))
 }
 

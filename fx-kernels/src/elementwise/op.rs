@@ -1,7 +1,7 @@
 //! The elementwise ops: a row each, with its name and what it computes on vectors.
 
 use super::tile::{Area, Loop1, Loop2, Loop3, Operands};
-use crate::math::{self, Singles};
+use crate::math::{self, Floats};
 use crate::simd::{Level, dispatch};
 
 /// The type of an op's parameter.
@@ -36,7 +36,7 @@ macro_rules! ops {
                             $(const $WAITS: bool = true;)?
 
                             #[inline(always)]
-                            fn of<V: Singles>(&self, $($x: V),+) -> V {
+                            fn of<V: Floats>(&self, $($x: V),+) -> V {
                                 $(let Row { $($p),+ } = *self;)?
                                 $body
                             }
@@ -101,7 +101,7 @@ pub(super) trait Function1 {
     /// Whether its steps wait for each other, for so long that several vectors are computed side by side.
     const WAITS: bool = false;
 
-    fn of<V: Singles>(&self, x: V) -> V;
+    fn of<V: Floats>(&self, x: V) -> V;
 }
 
 /// A function of two vectors.
@@ -109,7 +109,7 @@ pub(super) trait Function2 {
     /// As for [`Function1`].
     const WAITS: bool = false;
 
-    fn of<V: Singles>(&self, x: V, y: V) -> V;
+    fn of<V: Floats>(&self, x: V, y: V) -> V;
 }
 
 /// A function of three vectors.
@@ -117,7 +117,7 @@ pub(super) trait Function3 {
     /// As for [`Function1`].
     const WAITS: bool = false;
 
-    fn of<V: Singles>(&self, x: V, y: V, z: V) -> V;
+    fn of<V: Floats>(&self, x: V, y: V, z: V) -> V;
 }
 
 ops! {

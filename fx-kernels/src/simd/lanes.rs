@@ -91,18 +91,24 @@ impl<V: Vector> Beside<V> {
     }
 }
 
+macro_rules! binary {
+    ($($function:ident),*) => { $(
+        #[inline(always)]
+        fn $function(mut self, other: Self) -> Self {
+            for i in 0..BESIDE {
+                self.0[i] = self.0[i].$function(other.0[i]);
+            }
+            self
+        }
+    )* };
+}
+
 macro_rules! operators {
     ($($Trait:ident $function:ident),*) => { $(
         impl<V: Lanes> $Trait for Beside<V> {
             type Output = Self;
 
-            #[inline(always)]
-            fn $function(mut self, other: Self) -> Self {
-                for i in 0..BESIDE {
-                    self.0[i] = self.0[i].$function(other.0[i]);
-                }
-                self
-            }
+            binary!($function);
         }
     )* };
 }
@@ -126,18 +132,6 @@ macro_rules! unary {
         fn $function(mut self) -> Self {
             for x in &mut self.0 {
                 *x = x.$function();
-            }
-            self
-        }
-    )* };
-}
-
-macro_rules! binary {
-    ($($function:ident),*) => { $(
-        #[inline(always)]
-        fn $function(mut self, other: Self) -> Self {
-            for i in 0..BESIDE {
-                self.0[i] = self.0[i].$function(other.0[i]);
             }
             self
         }

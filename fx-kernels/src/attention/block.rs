@@ -244,13 +244,12 @@ impl Block<'_> {
             }
             let (mut shrink, mut factor) = ([V::zero(); VECTORS], [V::zero(); VECTORS]);
             for v in 0..VECTORS {
-                let mut highest = [lowest; BESIDE];
+                let places = |key: usize| [0, 1, 2, 3].map(|part| place(key + part, v));
+                let mut highest = Beside([lowest; BESIDE]);
                 for key in (0..padded).step_by(BESIDE) {
-                    for (part, highest) in highest.iter_mut().enumerate() {
-                        *highest = highest.max(V::load_at(scratch.scores.wrapping_add(place(key + part, v))));
-                    }
+                    highest = highest.max(Beside::load_each(scratch.scores, places(key)));
                 }
-                let highest = highest[0].max(highest[1]).max(highest[2].max(highest[3]));
+                let highest = highest.join(V::max);
                 let (highest_at, sums_at) =
                     (panel.highest.wrapping_add(place(0, v)), panel.sums.wrapping_add(place(0, v)));
                 let before = if starts { lowest } else { V::load_at(highest_at) };
@@ -260,13 +259,11 @@ impl Block<'_> {
                 let base = V::select(highest.eq(lowest), V::zero(), highest);
                 let mut sums = Beside::<V>::zero();
                 for key in (0..padded).step_by(BESIDE) {
-                    let places = [0, 1, 2, 3].map(|part| place(key + part, v));
-                    let x = power(Beside::load_each(scratch.scores, places) - Beside([base; BESIDE]));
-                    x.store_each(scratch.scores, places);
+                    let x = power(Beside::load_each(scratch.scores, places(key)) - Beside([base; BESIDE]));
+                    x.store_each(scratch.scores, places(key));
                     sums = sums + x;
                 }
-                let Beside(sums) = sums;
-                let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+                let mut sum = sums.join(|x, y| x + y);
                 if !starts {
                     shrink[v] = power(before - base);
                     sum = V::load_at(sums_at).mul_add(shrink[v], sum);

@@ -1,7 +1,7 @@
 //! What is done with the sums of a product before they are written.
 
 use crate::elementwise::Unary;
-use crate::simd::Vector;
+use crate::math::{self, Floats};
 
 /// What follows a product: its value is `activation(sums + bias + residual)`.
 ///
@@ -68,22 +68,26 @@ impl Epilogue<'_> {
         self.activation.filter(|_| self.bounds().is_none())
     }
 
-    /// A vector of sums of a row, with all that follows but a function that is more than bounds. `load` reads the vector's
-    /// columns of what begins at a place, and `to` is where the row of the result begins.
+    /// The bounds, infinite where there are none.
+    pub(crate) fn limits(&self) -> (f32, f32) {
+        self.bounds().unwrap_or((f32::NEG_INFINITY, f32::INFINITY))
+    }
+
+    /// Sums with all that follows but a function that is more than bounds. `load` reads what stands in the sums' places, of a
+    /// matrix that begins somewhere and has rows at a distance, as `out`, the result, has.
     #[inline(always)]
-    pub(crate) fn finish<V: Vector<Elem = f32>>(
+    pub(crate) fn finish<V: Floats>(
         &self,
         mut sums: V,
-        row: usize,
-        to: *const f32,
-        load: impl Fn(*const f32) -> V,
+        out: (*const f32, usize),
+        load: impl Fn(*const f32, usize) -> V,
     ) -> V {
         if let Some(bias) = self.bias {
-            sums = sums + load(bias.as_ptr());
+            sums = sums + load(bias.as_ptr(), 0);
         }
-        sums = self.add(sums, row, to, load);
+        sums = self.add(sums, out, load);
         if let Some((low, high)) = self.bounds() {
-            sums = V::splat(high).min(V::splat(low).max(sums));
+            sums = math::clamp(sums, low, high);
         }
         sums
     }
@@ -93,20 +97,19 @@ impl Epilogue<'_> {
         self.accumulate || self.residual.is_some()
     }
 
-    /// A vector of sums of a row, with the matrices that are added; see [`finish`](Self::finish).
+    /// Sums with the matrices that are added; see [`finish`](Self::finish).
     #[inline(always)]
-    pub(crate) fn add<V: Vector<Elem = f32>>(
+    pub(crate) fn add<V: Floats>(
         &self,
         mut sums: V,
-        row: usize,
-        to: *const f32,
-        load: impl Fn(*const f32) -> V,
+        (out, stride): (*const f32, usize),
+        load: impl Fn(*const f32, usize) -> V,
     ) -> V {
         if self.accumulate {
-            sums = sums + load(to);
+            sums = sums + load(out, stride);
         }
-        if let Some(residual) = self.residual {
-            sums = sums + load(residual.data.as_ptr().wrapping_add(row * residual.stride));
+        if let Some(Residual { data, stride }) = self.residual {
+            sums = sums + load(data.as_ptr(), stride);
         }
         sums
     }

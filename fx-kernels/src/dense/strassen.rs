@@ -28,7 +28,7 @@ use super::tile::{Aside, Tile};
 use crate::elementwise::{Unary, run_rows};
 use crate::math;
 use crate::memory::{new_key, scratch};
-use crate::simd::{Beside, Kernel, Lanes, Vector, dispatch};
+use crate::simd::{Beside, Kernel, Vector, dispatch};
 use crate::threads::{Shared, for_each, num_threads};
 use crate::tiles::tiles;
 
@@ -278,8 +278,6 @@ impl Leave<'_> {
         let Leave { rows, left, epilogue, target, .. } = self;
         let pairs = left.pairs();
         let width = self.products.len() / PRODUCTS / pairs;
-        let (low, high) = epilogue.bounds().unwrap_or((f32::NEG_INFINITY, f32::INFINITY));
-        let (low, high) = (Beside::splat(low), Beside::splat(high));
         let mut all = V::zero();
         for pair in 0..pairs {
             let scales = left.scales(pair);
@@ -291,27 +289,19 @@ impl Leave<'_> {
                 all = doubt(all, &numbers);
                 let [upper, lower] = numbers;
                 let lower = if second == first { upper } else { lower };
-                let mut x = Beside([upper[0], upper[1], lower[0], lower[1]]);
+                let x = Beside([upper[0], upper[1], lower[0], lower[1]]);
                 let column = self.column + from;
                 let places = |stride: usize| {
                     let (first, second) = (first * stride + column, second * stride + column);
                     [first, first + width, second, second + width]
                 };
-                let (out, to) = (target.out.at(0), places(target.stride));
                 // SAFETY: the bias has a number for each column, as have the rows of the residual and the result, whose places are
                 // the caller's. All are read before one is written.
-                unsafe {
-                    if let Some(bias) = epilogue.bias {
-                        x = x + Beside::load_each(bias.as_ptr(), places(0));
-                    }
-                    if epilogue.accumulate {
-                        x = x + Beside::load_each(out, to);
-                    }
-                    if let Some(residual) = epilogue.residual {
-                        x = x + Beside::load_each(residual.data.as_ptr(), places(residual.stride));
-                    }
-                    function(high.min(low.max(x))).store_each(out, to);
-                }
+                let load = |from: *const f32, stride| unsafe { Beside::load_each(from, places(stride)) };
+                let out = target.out.at(0);
+                let x = function(epilogue.finish(x, (out, target.stride), load));
+                // SAFETY: as above.
+                unsafe { x.store_each(out, places(target.stride)) };
             }
         }
         all

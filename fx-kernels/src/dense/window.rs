@@ -209,9 +209,11 @@ impl Job<'_> {
                 if KIND == SCALED {
                     sum = sum * V::splat(self.scales[i]);
                 }
-                let to = self.out.wrapping_add(i * self.stride);
-                sum = epilogue.finish(sum, self.first + i, to, |from| load(from, v));
-                let to = to.wrapping_add(channel + v * V::LANES);
+                // From the first of all rows on.
+                let out = self.out.wrapping_sub(self.first * self.stride);
+                let row = |from: *const f32, stride: usize| load(from.wrapping_add((self.first + i) * stride), v);
+                sum = epilogue.finish(sum, (out, self.stride), row);
+                let to = self.out.wrapping_add(i * self.stride + channel + v * V::LANES);
                 // SAFETY: as for `load`.
                 unsafe { if PART { sum.store_first(to, channels - channel) } else { sum.store_at(to) } };
             }

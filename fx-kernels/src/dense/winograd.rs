@@ -255,13 +255,13 @@ where
                     continue;
                 }
                 let pixel = self.first + i * self.leave.output[1] + j;
-                let to = out.at(pixel * stride);
+                let place = |stride: usize| pixel * stride + first + column;
                 // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
                 // whose places for this tile are the caller's.
-                let load = |from: *const f32| unsafe { V::load_at(from.add(first + column)) };
-                let x = epilogue.finish(*x, pixel, to, load);
+                let load = |from: *const f32, stride| unsafe { V::load_at(from.add(place(stride))) };
+                let x = epilogue.finish(*x, (out.at(0), stride), load);
                 // SAFETY: as above.
-                unsafe { x.store_at(to.add(first + column)) };
+                unsafe { x.store_at(out.at(place(stride))) };
             }
         }
         all.reduce(|a, b| a + b) == 0.0

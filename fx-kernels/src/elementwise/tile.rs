@@ -49,8 +49,6 @@ unsafe fn last<V: Single>(operand: (*const f32, bool), index: usize, count: usiz
 /// The places of an area's vectors, several at a time.
 struct Places {
     area: Area,
-    /// The elements of a vector.
-    lanes: usize,
     /// The row of the next one, and its place there.
     row: usize,
     next: usize,
@@ -59,23 +57,21 @@ struct Places {
 impl Places {
     /// The next ones; the first one again where there are no more.
     #[inline(always)]
-    fn next(&mut self) -> Option<[usize; BESIDE]> {
+    fn next<V: Single>(&mut self) -> Option<[usize; BESIDE]> {
         let Area { rows, stride, len } = self.area;
-        if self.row == rows || len < self.lanes {
+        if self.row == rows || len < V::LANES {
             return None;
         }
-        let mut places = [self.row * stride + self.next; BESIDE];
-        if self.next + BESIDE * self.lanes <= len {
-            for (i, place) in places.iter_mut().enumerate() {
-                *place += i * self.lanes;
-            }
-            self.advance(BESIDE);
-            return Some(places);
+        let first = self.row * stride + self.next;
+        if self.next + BESIDE * V::LANES <= len {
+            self.advance::<V>(BESIDE);
+            return Some(Beside::<V>::from(first));
         }
+        let mut places = [first; BESIDE];
         for place in &mut places {
             if self.row < rows {
                 *place = self.row * stride + self.next;
-                self.advance(1);
+                self.advance::<V>(1);
             }
         }
         Some(places)
@@ -83,9 +79,9 @@ impl Places {
 
     /// So many vectors of the row further.
     #[inline(always)]
-    fn advance(&mut self, vectors: usize) {
-        self.next += vectors * self.lanes;
-        if self.next + self.lanes > self.area.len {
+    fn advance<V: Single>(&mut self, vectors: usize) {
+        self.next += vectors * V::LANES;
+        if self.next + V::LANES > self.area.len {
             (self.row, self.next) = (self.row + 1, 0);
         }
     }
@@ -114,15 +110,15 @@ macro_rules! loops {
                 // What is written may be anywhere, but not here.
                 let x = *x;
                 let (vectors, rest) = (area.len / V::LANES, area.len % V::LANES);
-                let mut places = Places { area, lanes: V::LANES, row: 0, next: 0 };
-                while F::WAITS && let Some(indices) = places.next() {
+                let mut places = Places { area, row: 0, next: 0 };
+                while F::WAITS && let Some(indices) = places.next::<V>() {
                     // SAFETY: as the struct says; the vectors end within their rows. All are read before one is written, so one
                     // may come again.
                     unsafe { function.of::<Beside<V>>($(beside(x[$n], indices)),+).store_each(out, indices) };
                 }
                 for row in 0..area.rows {
                     let start = row * area.stride;
-                    for vector in if F::WAITS { vectors } else { 0 }..vectors {
+                    for vector in 0..if F::WAITS { 0 } else { vectors } {
                         let index = start + vector * V::LANES;
                         // SAFETY: as the struct says; the vector ends within the row.
                         unsafe { function.of::<V>($(at(x[$n], index)),+).store_at(out.add(index)) };

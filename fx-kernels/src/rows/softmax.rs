@@ -103,14 +103,14 @@ unsafe fn softmax_row<V: Single>(kind: Softmax, at: Pointers, len: usize) {
         let mut sums = Beside::<V>::zero();
         let several = len - len % (BESIDE * V::LANES);
         for start in (0..several).step_by(BESIDE * V::LANES) {
-            let places = [0, 1, 2, 3].map(|i| start + i * V::LANES);
+            let places = Beside::<V>::from(start);
             let powers = math::exp(Beside::load_each(again, places) - Beside([highest; BESIDE]));
             if kind == Softmax::Plain {
                 powers.store_each(at.out, places);
             }
             sums = sums + powers;
         }
-        let Beside(mut sums) = sums;
+        let mut sum = sums.join(|x, y| x + y);
         for start in (several..len).step_by(V::LANES) {
             let count = (len - start).min(V::LANES);
             let x = load::<V>(again.wrapping_add(start), count);
@@ -118,9 +118,9 @@ unsafe fn softmax_row<V: Single>(kind: Softmax, at: Pointers, len: usize) {
             if kind == Softmax::Plain {
                 store(power, at.out.wrapping_add(start), count);
             }
-            sums[0] = sums[0] + power;
+            sum = sum + power;
         }
-        let sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum();
+        let sum = sum.sum();
         let (scale, log) = (V::splat(1.0 / sum), V::splat(sum.ln()));
         for_vectors!(V, len, |i, count, _part| {
             let to = at.out.wrapping_add(i);

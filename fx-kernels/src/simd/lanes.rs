@@ -64,6 +64,23 @@ pub(crate) const BESIDE: usize = 4;
 pub(crate) struct Beside<V>(pub(crate) [V; BESIDE]);
 
 impl<V: Vector> Beside<V> {
+    /// Where vectors are that lie one after the other.
+    #[inline(always)]
+    pub(crate) fn from(first: usize) -> [usize; BESIDE] {
+        let mut places = [first; BESIDE];
+        for (i, place) in places.iter_mut().enumerate() {
+            *place += i * V::LANES;
+        }
+        places
+    }
+
+    /// The vectors as one.
+    #[inline(always)]
+    pub(crate) fn join(self, f: impl Fn(V, V) -> V) -> V {
+        let Self([a, b, c, d]) = self;
+        f(f(a, b), f(c, d))
+    }
+
     /// Reads the vectors at some places, at any alignment.
     ///
     /// # Safety

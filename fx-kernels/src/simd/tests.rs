@@ -51,7 +51,7 @@ macro_rules! for_type {
                 for (name, several) in self.results::<Beside<V>>() {
                     let mut lanes = vec![0.0; BESIDE * V::LANES];
                     // SAFETY: there are as many numbers.
-                    unsafe { several.store_each(lanes.as_mut_ptr(), [0, 1, 2, 3].map(|i| i * V::LANES)) };
+                    unsafe { several.store_each(lanes.as_mut_ptr(), Beside::<V>::from(0)) };
                     all.push((name, lanes));
                 }
                 all

@@ -2,6 +2,7 @@
 
 use super::{Depthwise, Lane, Windows};
 use crate::elementwise::run_rows;
+use crate::math;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 
@@ -103,8 +104,7 @@ impl Taps<'_> {
             }
         }
         let bias = if let Some(bias) = epilogue.bias { lane.load(bias.as_ptr()) } else { V::zero() };
-        let (low, high) = epilogue.bounds().unwrap_or((f32::NEG_INFINITY, f32::INFINITY));
-        let finish = Finish { adds: epilogue.adds(), low: V::splat(low), high: V::splat(high) };
+        let finish = (epilogue.adds(), epilogue.limits());
         let (line, step) = (dilation[0] * width * pixel, stride[1] * pixel);
         for x in (0..start).chain(end..output[1]) {
             let mut sum = bias;
@@ -117,7 +117,7 @@ impl Taps<'_> {
                     }
                 }
             }
-            self.line.write(lane, &finish, sum, x);
+            self.line.write(lane, finish, sum, x);
         }
         let mut from = self.from.wrapping_add((start * stride[1]).wrapping_sub(before[1]).wrapping_mul(pixel));
         let mut x = start;
@@ -135,8 +135,8 @@ impl Taps<'_> {
                     }
                 }
             }
-            self.line.write(lane, &finish, sums[0][0] + sums[0][1], x);
-            self.line.write(lane, &finish, sums[1][0] + sums[1][1], x + 1);
+            self.line.write(lane, finish, sums[0][0] + sums[0][1], x);
+            self.line.write(lane, finish, sums[1][0] + sums[1][1], x + 1);
             from = from.wrapping_add(2 * step);
             x += 2;
         }
@@ -148,30 +148,30 @@ impl Taps<'_> {
                     sum = lane.load::<V>(from).mul_add(kernel[i][j], sum);
                 }
             }
-            self.line.write(lane, &finish, sum, x);
+            self.line.write(lane, finish, sum, x);
             from = from.wrapping_add(step);
         }
     }
 }
 
 impl Line<'_> {
-    /// Writes sums with bias to a pixel, with what follows.
+    /// Writes sums with bias to a pixel, with what follows: whether matrices are added, and limits.
     #[inline(always)]
-    fn write<V: Vector<Elem = f32>, const PART: bool>(&self, lane: &Lane<PART>, finish: &Finish<V>, sum: V, x: usize) {
-        let to = self.to.wrapping_add(x * self.stride);
+    fn write<V: Vector<Elem = f32>, const PART: bool>(
+        &self,
+        lane: &Lane<PART>,
+        (adds, (low, high)): (bool, (f32, f32)),
+        sum: V,
+        x: usize,
+    ) {
         let mut sum = sum;
-        if finish.adds {
-            let row = self.index * self.of.windows.output[1] + x;
-            sum = self.of.epilogue.add(sum, row, to, |from| lane.load(from));
+        if adds {
+            let first = self.index * self.of.windows.output[1];
+            // From the first of all rows on.
+            let out = self.to.wrapping_sub(first * self.stride);
+            let load = |from: *const f32, stride| lane.load(from.wrapping_add((first + x) * stride));
+            sum = self.of.epilogue.add(sum, (out, self.stride), load);
         }
-        lane.store(finish.high.min(finish.low.max(sum)), to);
+        lane.store(math::clamp(sum, low, high), self.to.wrapping_add(x * self.stride));
     }
-}
-
-/// What follows a sum.
-struct Finish<V> {
-    /// Whether other matrices than the bias are added.
-    adds: bool,
-    low: V,
-    high: V,
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::{Depthwise, Lane, Windows};
 use crate::elementwise::run_rows;
+use crate::math;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
@@ -130,8 +131,7 @@ impl Tile<'_> {
         let Depthwise { windows: Windows { output, kernel, stride, .. }, epilogue, .. } = *self.of;
         self.copy::<V, PART>(lane, image, [height, width]);
         self.copy_weights::<V, PART>(lane, weights);
-        let (low, high) = epilogue.bounds().unwrap_or((f32::NEG_INFINITY, f32::INFINITY));
-        let (low, high, adds) = (V::splat(low), V::splat(high), epilogue.adds());
+        let ((low, high), adds) = (epilogue.limits(), epilogue.adds());
         let bias = epilogue.bias.map_or(V::zero(), |bias| lane.load(bias.as_ptr()));
         for line in self.lines.clone() {
             let first = (line - self.lines.start) * stride[0] * width * V::LANES;
@@ -146,9 +146,9 @@ impl Tile<'_> {
                 let count = left.min(BLOCK);
                 for (o, sum) in sums.into_iter().enumerate() {
                     if o < count {
-                        let to = to.wrapping_add(o * self.stride);
-                        let sum = if adds { epilogue.add(sum, row + o, to, |from| lane.load(from)) } else { sum };
-                        lane.store(high.min(low.max(sum)), to);
+                        let load = |from: *const f32, stride| lane.load(from.wrapping_add((row + o) * stride));
+                        let sum = if adds { epilogue.add(sum, (self.out, self.stride), load) } else { sum };
+                        lane.store(math::clamp(sum, low, high), to.wrapping_add(o * self.stride));
                     }
                 }
                 from = from.wrapping_add(BLOCK * STRIDE * V::LANES);

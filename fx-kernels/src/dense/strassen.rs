@@ -134,13 +134,13 @@ impl Strassen<'_> {
             // Where the rows of each part begin.
             let mut table = [[null(); BLOCK / 2]; PRODUCTS];
             for (part, table) in table.iter_mut().enumerate() {
-                let (first, distance, rows) = left.part(part);
-                for (row, place) in table[..rows].iter_mut().enumerate() {
+                let (first, distance) = left.part(part);
+                for (row, place) in table.iter_mut().take(left.count(part)).enumerate() {
                     *place = first.wrapping_add(row * distance);
                 }
             }
             // Where the lower half has a row less than the upper one.
-            products[LOWER * each + rows.len() / 2 * width..(LOWER + 1) * each].fill(0.0);
+            products[LOWER * each + left.count(LOWER) * width..(LOWER + 1) * each].fill(0.0);
             let [first, second] = [0, 1].map(|index| sums.as_mut_ptr().wrapping_add(index * most));
             let end = pairs.end;
             for (pair, step) in pairs.flat_map(|pair| (0..steps).map(move |step| (pair, step))) {
@@ -170,7 +170,7 @@ impl Strassen<'_> {
                 ];
                 for (part, weights, next, aside) in parts {
                     let products = &mut products[part * each..][..each];
-                    let left = &table[part][..if part == LOWER { rows.len() / 2 } else { left.pairs() }];
+                    let left = &table[part][..left.count(part)];
                     // SAFETY: the rows have the steps, the panels have two quarters each, there is room for two sums, and
                     // differences are made of what was written before.
                     unsafe { self.multiply(left, range.clone(), weights, products, next, aside) };

@@ -63,11 +63,15 @@ impl<'a> Rows<'a> {
         self.count.div_ceil(2)
     }
 
-    /// Where a part of the first pair is, the distance of the next pair's, and how many there are.
-    pub(super) fn part(&self, part: usize) -> (*const f32, usize, usize) {
+    /// How many pairs have a part.
+    pub(super) fn count(&self, part: usize) -> usize {
+        if part == LOWER { self.count / 2 } else { self.pairs() }
+    }
+
+    /// Where a part of the first pair is, and the distance of the next pair's.
+    pub(super) fn part(&self, part: usize) -> (*const f32, usize) {
         const QUARTERS: usize = PRODUCTS - SUMS;
-        let count = if part == LOWER { self.count / 2 } else { self.pairs() };
-        let (first, distance) = match part {
+        match part {
             0..QUARTERS if !self.copied => {
                 let row = if part == LOWER { self.pairs() } else { 0 };
                 let column = if part == 0 { 0 } else { self.half };
@@ -77,8 +81,7 @@ impl<'a> Rows<'a> {
                 let place = if part < QUARTERS { part + SUMS } else { part - QUARTERS };
                 (self.numbers.as_ptr().wrapping_add(place * self.half), Self::distance(self.half, self.copied))
             }
-        };
-        (first, distance, count)
+        }
     }
 
     /// What a pair's sums of products are multiplied with, for the upper and the lower row, and what makes a product of the

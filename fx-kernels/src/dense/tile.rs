@@ -174,7 +174,7 @@ struct Run<'a, S>(&'a Tile, PhantomData<S>);
 macro_rules! with_rows {
     ($tile:expr, $V:ident, |$ROWS:ident| $run:expr, $($rows:literal)*) => {
         match $tile.rows {
-            $($rows if $rows <= $V::ROWS => {
+            $($rows if const { $rows <= $V::ROWS } => {
                 const $ROWS: usize = $rows;
                 // SAFETY: the tile's pointers are valid as its fields say.
                 unsafe { $run }

@@ -77,8 +77,20 @@ macro_rules! arrays {
             unsafe fn select(mask: Mask, yes: Raw, no: Raw) -> Raw {
                 each(|i| if mask[i] { yes[i] } else { no[i] })
             }
-            arrays!(@unary $T, abs |x| x.abs(), sqrt |x| x.sqrt(), round |x| x.round_ties_even(),
-                floor |x| x.floor());
+            /// Without an instruction for it, the standard library's is a slow function: a number whose units are its last bits
+            /// has no fraction, and those beyond have none anyway.
+            #[inline(always)]
+            unsafe fn round(x: Raw) -> Raw {
+                let magic = (1_u64 << $mantissa) as $T;
+                each(|i| if x[i].abs() < magic { (x[i].abs() + magic - magic).copysign(x[i]) } else { x[i] })
+            }
+            #[inline(always)]
+            unsafe fn floor(x: Raw) -> Raw {
+                // SAFETY: plain arithmetic.
+                let rounded = unsafe { round(x) };
+                each(|i| if rounded[i] > x[i] { rounded[i] - 1.0 } else { rounded[i] })
+            }
+            arrays!(@unary $T, abs |x| x.abs(), sqrt |x| x.sqrt());
             arrays!(@binary $T, add |x, y| x + y, sub |x, y| x - y, mul |x, y| x * y, div |x, y| x / y,
                 min |x, y| if x < y { x } else { y }, max |x, y| if x > y { x } else { y });
             arrays!(@compare $n, lt |x, y| x < y, le |x, y| x <= y, eq |x, y| x == y);

@@ -56,11 +56,8 @@ impl Block {
             }
             Left::Windows(windows) if left.runs() > 1 => {
                 let pixels = windows.pixels(all());
-                let write = |copy: &mut [f32]| {
-                    for (pixel, to) in pixels.clone().zip(copy.chunks_exact_mut(distance)) {
-                        take(&mut to[..words], &windows.data[pixel * windows.pixel..][..width]);
-                    }
-                };
+                let data = &windows.data[pixels.start * windows.pixel..];
+                let write = |copy: &mut [f32]| Rows { data, stride: windows.pixel, width, pairs }.take(copy, distance);
                 kept(key, pixels.len() * distance, write, |copy| {
                     let base = copy.as_ptr().wrapping_sub(pixels.start * distance);
                     let fill = |rows: Range<usize>, table: &mut [_]| windows.fill(rows, base, distance, table);
@@ -70,13 +67,18 @@ impl Block {
             _ => {
                 let all = all();
                 let write = |copy: &mut [f32]| {
+                    if let Left::Rows { data, stride } = left {
+                        let data = &data[all.start * stride..];
+                        return Rows { data, stride: *stride, width, pairs }.take(copy, distance);
+                    }
                     let mut copies = copy.chunks_exact_mut(distance);
                     for rows in tiles.clone() {
                         let mut places = [null(); MOST_ROWS];
                         left.fill(rows.clone(), &mut places);
                         for (place, copy) in places[..rows.len()].iter().zip(&mut copies) {
                             // SAFETY: the left operand covers the row.
-                            take(&mut copy[..words], unsafe { std::slice::from_raw_parts(*place, width) });
+                            let data = unsafe { std::slice::from_raw_parts(*place, width) };
+                            Rows { data, stride: width, width, pairs }.take(copy, distance);
                         }
                     }
                 };
@@ -132,11 +134,24 @@ impl Block {
     }
 }
 
-/// Copies numbers or, where there are twice as many as words, rounds them to pairs.
-fn take(words: &mut [f32], numbers: &[f32]) {
-    if words.len() == numbers.len() {
-        words.copy_from_slice(numbers);
-    } else {
-        round_to_pairs(words, numbers);
+/// Rows at equal distances, of which the first numbers are copied.
+struct Rows<'a> {
+    data: &'a [f32],
+    stride: usize,
+    width: usize,
+    /// Whether they are rounded to pairs.
+    pairs: bool,
+}
+
+impl Rows<'_> {
+    /// Copies as many rows as there are places for, which are `distance` apart.
+    fn take(&self, copy: &mut [f32], distance: usize) {
+        let Self { data, stride, width, pairs } = *self;
+        if pairs {
+            return round_to_pairs(copy, distance, data, stride, width);
+        }
+        for (row, to) in copy.chunks_exact_mut(distance).enumerate() {
+            to[..width].copy_from_slice(&data[row * stride..][..width]);
+        }
     }
 }

@@ -208,7 +208,8 @@ impl Panels {
     }
 
     fn width(&self, index: usize) -> usize {
-        let narrow = self.packing == Packing::Single && self.columns - index * 2 * self.lanes <= self.lanes;
+        let may_be = matches!(self.packing, Packing::Single | Packing::Pairs);
+        let narrow = may_be && self.columns - index * 2 * self.lanes <= self.lanes;
         if narrow { self.lanes } else { 2 * self.lanes }
     }
 }

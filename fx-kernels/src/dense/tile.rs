@@ -50,7 +50,7 @@ pub(crate) struct Tile {
     pub(crate) farther: usize,
     /// From where every line is brought in instead, for a single row, or 0.
     pub(crate) each: usize,
-    /// Whether the panel is one vector wide, not two; only panels of numbers are.
+    /// Whether the panel is one vector wide, not two; only panels of numbers and of pairs are.
     pub(crate) narrow: bool,
     /// Whether the product is added to what is at `out`.
     pub(crate) accumulate: bool,
@@ -215,7 +215,10 @@ impl<const F16: bool> Kernel for Run<'_, Widened<F16>> {
 impl PairKernel for Run<'_, Dots> {
     #[inline(always)]
     fn run<V: Pairs>(self) {
-        with_rows!(self.0, V, |ROWS| tile::<V, Dots, ROWS, 2, true, false>(self.0));
+        with_rows!(self.0, V, |ROWS| match self.0.narrow {
+            true => tile::<V, Dots, ROWS, 1, false, false>(self.0),
+            false => tile::<V, Dots, ROWS, 2, true, false>(self.0),
+        });
     }
 }
 

@@ -31,6 +31,8 @@ const BLOCK: usize = 160 * 1024;
 const SMALL_BLOCK: usize = 32 * 1024;
 /// The numbers of panels that stay in the cache beside all else.
 pub(crate) const SMALL_PANELS: usize = 40 * 1024;
+/// The words of the left operand that stay in the first-level cache between two panels.
+const NEAR: usize = 4 * 1024;
 /// The pointers to the left operand in a block.
 const POINTERS: usize = 16 * 1024;
 /// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.
@@ -192,8 +194,19 @@ impl Product<'_> {
                 let (full, rest) = self.full(split, group, set);
                 let rest = rest.map(|index| self.slice(split, group, index, 0));
                 let slices: SmallVec<[_; 2]> = full.into_iter().chain(rest).collect();
-                for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
-                    slices.iter().for_each(|slice| self.tile(slice, table, place(tile, usize::MAX, null()), out));
+                let together = match (self.left.runs(), slices.len()) {
+                    (1, 1) => tiles.len(),
+                    (1, _) => NEAR / (MOST_ROWS * split.run * panels.packing().left()).max(1),
+                    _ => 1,
+                };
+                for equal in [tiles.start..tiles.end.min(more), tiles.start.max(more)..tiles.end] {
+                    for tile in equal.clone().step_by(together.max(1)) {
+                        let table = &table[(tile - tiles.start) * pitch..];
+                        let count = together.clamp(1, equal.end - tile);
+                        slices
+                            .iter()
+                            .for_each(|slice| self.tiles(slice, count, table, place(tile, usize::MAX, null()), out));
+                    }
                 }
                 return;
             }
@@ -235,8 +248,14 @@ impl Product<'_> {
         Slice { panel, panels: 1, runs, offset, depth, steps, starts, ends }
     }
 
-    /// One step of one tile, unless all that it would multiply with is padding.
+    /// One step of one tile.
     fn tile(&self, slice: &Slice<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
+        self.tiles(slice, 1, table, place, out);
+    }
+
+    /// One step of a tile and of those below it, so many of as many rows, unless all that they would multiply with is
+    /// padding. There is more than one only where rows have a single run.
+    fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, steps, starts, ends } = *slice;
         let inside = self.left.inside(table, place.rows.len());
         let runs = runs.start.max(inside.start)..runs.end.min(inside.end);
@@ -254,6 +273,7 @@ impl Product<'_> {
         let (far, farther) = far((place.share, place.of), (steps.as_ptr(), steps.len()), place.next);
         let tile = Tile {
             rows: rows.len(),
+            tiles: count,
             left: table[runs.start * MOST_ROWS..].as_ptr(),
             offset,
             segments: runs.len(),
@@ -285,7 +305,7 @@ impl Product<'_> {
             }
             if let Some(function) = self.epilogue.function().filter(|_| last) {
                 let columns = panel.columns + (side_by_side - 1) * panel.width;
-                run_rows(panels.level(), function, to, rows.len(), stride, columns);
+                run_rows(panels.level(), function, to, count * rows.len(), stride, columns);
             }
         }
     }

@@ -215,6 +215,7 @@ impl Strassen<'_> {
             let [from, to] = [tile, tile + 1].map(|tile| tile * depth / of * width);
             let tile = Tile {
                 rows,
+                tiles: 1,
                 left: left[row..row + rows].as_ptr(),
                 offset: steps.start,
                 segments: 1,

@@ -27,6 +27,8 @@ const LARGEST: usize = MOST_ROWS * MOST_COLUMNS;
 pub(crate) struct Tile {
     /// The number of rows, at most [`MOST_ROWS`] and at most the level's.
     pub(crate) rows: usize,
+    /// How many tiles, one below the other, are computed: each has pointers of its own after those of the one before.
+    pub(crate) tiles: usize,
     /// Pointers to the left operand: `segments` times [`MOST_ROWS`], of which the first `rows` count.
     pub(crate) left: *const *const f32,
     /// Where in their runs the segments begin, in rows of the panel.
@@ -124,12 +126,33 @@ impl Tile {
         }
     }
 
-    /// Computes the tile in memory of its own, and copies its first `columns` of `width` to their place; nothing is read
+    /// Moves on to the tile below.
+    #[inline(always)]
+    fn move_down(&mut self) {
+        self.left = self.left.wrapping_add(self.segments * MOST_ROWS);
+        self.out = self.out.wrapping_add(self.rows * self.stride);
+        if !self.residual.is_null() {
+            self.residual = self.residual.wrapping_add(self.rows * self.residual_stride);
+        }
+    }
+
+    /// Computes each tile in memory of its own, and copies its first `columns` of `width` to their place; nothing is read
     /// beyond them either.
     ///
     /// # Safety
     /// As for [`run`](Self::run).
     pub(crate) unsafe fn run_aside(mut self, level: Level, columns: usize, width: usize) {
+        let tiles = std::mem::replace(&mut self.tiles, 1);
+        for _ in 0..tiles {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_one_aside(level, columns, width) };
+            self.move_down();
+        }
+    }
+
+    /// # Safety
+    /// As for [`run`](Self::run), for one tile.
+    unsafe fn run_one_aside(mut self, level: Level, columns: usize, width: usize) {
         // Zeros only where something is read that nobody writes.
         let [mut out, mut residual] = [[MaybeUninit::<f32>::uninit(); LARGEST]; 2];
         let mut bias = [0.0; MOST_COLUMNS];
@@ -193,11 +216,11 @@ impl Kernel for Run<'_, Singles> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        // A narrow panel is the last one. A loop over one panel takes the tiles of large products a hundredth longer.
+        // A narrow panel is the last one. Loops take the tiles of large products a hundredth longer.
         with_rows!(self.0, V, |ROWS| match self.0.panels {
-            _ if self.0.narrow => tile::<V, Singles, ROWS, 1, false, false>(self.0),
-            1 => tile::<V, Singles, ROWS, 2, false, false>(self.0),
-            _ => tile::<V, Singles, ROWS, 2, true, false>(self.0),
+            _ if self.0.narrow => tiles::<V, Singles, ROWS, 1, false>(self.0),
+            1 if self.0.tiles == 1 => tile::<V, Singles, ROWS, 2, false, false>(self.0),
+            _ => tiles::<V, Singles, ROWS, 2, true>(self.0),
         });
     }
 }
@@ -208,7 +231,7 @@ impl<const F16: bool> Kernel for Run<'_, Widened<F16>> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        with_rows!(self.0, V, |ROWS| tile::<V, Widened<F16>, ROWS, 2, true, false>(self.0));
+        with_rows!(self.0, V, |ROWS| tiles::<V, Widened<F16>, ROWS, 2, true>(self.0));
     }
 }
 
@@ -216,8 +239,8 @@ impl PairKernel for Run<'_, Dots> {
     #[inline(always)]
     fn run<V: Pairs>(self) {
         with_rows!(self.0, V, |ROWS| match self.0.narrow {
-            true => tile::<V, Dots, ROWS, 1, false, false>(self.0),
-            false => tile::<V, Dots, ROWS, 2, true, false>(self.0),
+            true => tiles::<V, Dots, ROWS, 1, false>(self.0),
+            false => tiles::<V, Dots, ROWS, 2, true>(self.0),
         });
     }
 }
@@ -396,6 +419,22 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
         panel = panel.wrapping_add(VECTORS * V::LANES);
     }
     panel
+}
+
+/// Tiles one below the other.
+///
+/// # Safety
+/// As [`Tile`] says.
+#[inline(always)]
+unsafe fn tiles<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize, const PANELS: bool>(
+    job: &Tile,
+) {
+    let mut job = *job;
+    for _ in 0..job.tiles {
+        // SAFETY: the caller's promise.
+        unsafe { tile::<V, S, ROWS, VECTORS, PANELS, false>(&job) };
+        job.move_down();
+    }
 }
 
 /// The loops over constants are unrolled, so that the sums are registers. Without `PANELS` there is one panel.

@@ -230,6 +230,7 @@ impl Winograd {
     fn tile(&self, group: &Group, panel: &[f32], width: usize, out: *mut f32) -> Tile {
         Tile {
             rows: group.count,
+            tiles: 1,
             left: group.places.as_ptr(),
             offset: 0,
             segments: 1,

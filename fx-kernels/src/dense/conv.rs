@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::algorithm::Algorithm;
 use super::depthwise::Depthwise;
 use super::epilogue::Epilogue;
@@ -64,8 +66,6 @@ pub struct PackedConv {
 enum Weights {
     /// A product of the windows with a matrix for each group.
     Groups(Panels),
-    /// The same with a padded copy of the image, where a line of a window is one run: for few channels.
-    Lines(Panels),
     /// A number for each tap and channel.
     Depthwise(Vec<f32>),
     /// Transformed.
@@ -157,9 +157,9 @@ impl ConvShape {
         self.groups == self.inputs && self.groups == self.outputs && self.groups > 1
     }
 
-    /// Whether a pixel has so few channels that the taps of a line are better taken together.
+    /// Whether a pixel has so few channels that all numbers of a window are better taken together.
     fn has_short_pixels(&self) -> bool {
-        self.groups == 1 && self.dilation[1] == 1 && self.kernel[1] > 1 && self.inputs <= 16
+        self.groups == 1 && self.kernel != [1; 2] && self.inputs <= 16
     }
 }
 
@@ -209,14 +209,14 @@ impl PackedConv {
             // The taps of a window one after the other, each with all channels.
             let rows: Vec<usize> =
                 (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
-            // Lines of a window have an odd number of numbers, mostly, and are few.
+            // Windows of few channels have an odd number of numbers, mostly, and are few.
             let format = if shape.has_short_pixels() { Format::F32 } else { format };
             let packing = Packing::of(format, level, channels, |is_such| weight.all(outputs, step, is_such));
             let matrices = Matrices { weight, groups, distance: filters * step, rows: &rows, columns: filters, step };
             let panels = Panels::new((level, packing), &matrices);
-            if shape.has_short_pixels() { Weights::Lines(panels) } else { Weights::Groups(panels) }
+            Weights::Groups(panels)
         };
-        Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs * kernel[1]] }
+        Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] }
     }
 
     /// The algorithm by which so many pixels of the output are computed.
@@ -224,7 +224,7 @@ impl PackedConv {
         match &self.weights {
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
-            Weights::Groups(_) | Weights::Lines(_) | Weights::Depthwise(_) => Algorithm::Direct,
+            Weights::Groups(_) | Weights::Depthwise(_) => Algorithm::Direct,
         }
     }
 
@@ -232,7 +232,7 @@ impl PackedConv {
     pub fn format(&self) -> Format {
         match &self.weights {
             Weights::Groups(panels) => panels.packing().format(),
-            Weights::Lines(_) | Weights::Depthwise(_) | Weights::Winograd(_) => Format::F32,
+            Weights::Depthwise(_) | Weights::Winograd(_) => Format::F32,
         }
     }
 
@@ -250,7 +250,7 @@ impl PackedConv {
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
         match &self.weights {
-            Weights::Groups(panels) | Weights::Lines(panels) => panels.bytes(),
+            Weights::Groups(panels) => panels.bytes(),
             Weights::Depthwise(weights) => size_of_val(weights.as_slice()),
             Weights::Winograd(winograd) => winograd.bytes(),
         }
@@ -270,7 +270,7 @@ impl PackedConv {
                 let left = Left::Rows { data: images.data, stride: stride_in };
                 Product { left, rows: pixels, panels, epilogue }.run_by(self.algorithm, out, stride);
             });
-        } else if let Weights::Lines(_) = self.weights {
+        } else if self.by_taps().is_some() {
             // One by one, so that what is copied stays in the cache.
             for image in 0..images.batch {
                 let row = image * height * width;
@@ -280,6 +280,14 @@ impl PackedConv {
             }
         } else {
             self.run_lines(out, stride, images, whole, 0..height, epilogue);
+        }
+    }
+
+    /// The weights, if all numbers of a window are taken together.
+    fn by_taps(&self) -> Option<&Panels> {
+        match &self.weights {
+            Weights::Groups(panels) if self.shape.has_short_pixels() => Some(panels),
+            _ => None,
         }
     }
 
@@ -300,22 +308,43 @@ impl PackedConv {
         let width = self.shape.output([held.height, images.size[1]])[1];
         let (read, above) = self.shape.lines_read(&lines, held.height);
         let read = read.start - held.first..read.end - held.first;
-        let mut run = |images: &Images<'_>, kernel: [usize; 2], before: [usize; 2]| {
-            let Layout::Pixels { distance: pixel } = images.layout else { return };
-            let (data, input, output) = (images.data, images.size, [lines.len(), width]);
-            let windows =
-                Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros: &self.zeros };
-            self.run_windows(out, stride, images.batch, windows, epilogue);
-        };
-        if let Weights::Lines(_) = self.weights {
+        let output = [lines.len(), width];
+        if let Some(panels) = self.by_taps() {
+            // A copy where all windows are inside.
             let window = dilation[0] * (kernel[0].max(1) - 1) + 1;
             let needed = if lines.is_empty() { 0 } else { (lines.len() - 1) * step[0] + window };
             let below = needed.saturating_sub(above + read.len());
             let padding = [[above, below], [before[1], after[1]]];
-            images.with_padding(inputs, padding, read, |images| run(images, [kernel[0], 1], [0; 2]));
-        } else {
-            images.with_pixels(inputs, read, |images| run(images, kernel, [above, before[1]]));
+            return images.with_padding(inputs, padding, read, |images| {
+                let [_, line, pixel, channel] = images.strides(inputs);
+                let taps: SmallVec<[usize; 32]> = (0..kernel[0])
+                    .flat_map(|i| (0..kernel[1]).map(move |j| [i, j]))
+                    .map(|[i, j]| i * dilation[0] * line + j * dilation[1] * pixel)
+                    .flat_map(|tap| (0..inputs).map(move |index| tap + index * channel))
+                    .collect();
+                let (data, input, one) = (images.data, images.size, [1; 2]);
+                let windows = Windows {
+                    data,
+                    input,
+                    pixel,
+                    output,
+                    kernel: one,
+                    stride: step,
+                    dilation: one,
+                    before: [0; 2],
+                    zeros: &[],
+                };
+                let left = Left::Taps { windows, taps: &taps };
+                Product { left, rows: output[0] * output[1], panels, epilogue }.run(out, stride);
+            });
         }
+        images.with_pixels(inputs, read, |images| {
+            let Layout::Pixels { distance: pixel } = images.layout else { return };
+            let (data, input, before) = (images.data, images.size, [above, before[1]]);
+            let windows =
+                Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros: &self.zeros };
+            self.run_windows(out, stride, images.batch, windows, epilogue);
+        });
     }
 
     /// Computes the outputs of windows of so many images.
@@ -326,7 +355,7 @@ impl PackedConv {
             false => Left::Windows(windows),
         };
         match &self.weights {
-            Weights::Groups(panels) | Weights::Lines(panels) => {
+            Weights::Groups(panels) => {
                 Product { left, rows, panels, epilogue }.run(out, stride);
             }
             Weights::Depthwise(weights) if Depthwise::fits(&windows) => {

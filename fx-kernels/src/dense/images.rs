@@ -60,14 +60,12 @@ impl<'a> Images<'a> {
                 let data = &self.data[start.min(self.data.len())..];
                 f(&Images { data, size: [lines.len(), self.size[1]], ..*self });
             }
-            _ => self.with_padding(channels, [[0; 2]; 2], lines, f),
+            _ => self.with_copy(channels, [[0; 2]; 2], lines, Layout::Pixels { distance: channels }, f),
         }
     }
 
-    /// Lends a copy of some lines with the channels last, and with zeros around: above and below, on the left and on the
-    /// right.
-    ///
-    /// The copy is followed by as many zeros as are in a padded line, so that a window's line may be read as one run.
+    /// Lends some lines of one image with zeros around, above and below, on the left and on the right: itself, or a copy in the
+    /// same order without gaps.
     pub(crate) fn with_padding(
         &self,
         channels: usize,
@@ -75,37 +73,51 @@ impl<'a> Images<'a> {
         lines: Range<usize>,
         f: impl FnOnce(&Images<'_>),
     ) {
+        if padding == [[0; 2]; 2] && lines == (0..self.size[0]) {
+            return f(self);
+        }
+        let layout = match self.layout {
+            Layout::Pixels { .. } => Layout::Pixels { distance: channels },
+            Layout::Planes => Layout::Planes,
+        };
+        self.with_copy(channels, padding, lines, layout, f);
+    }
+
+    /// Lends a copy of some lines in an order, without gaps, with zeros around.
+    fn with_copy(
+        &self,
+        channels: usize,
+        padding: [[usize; 2]; 2],
+        lines: Range<usize>,
+        layout: Layout,
+        f: impl FnOnce(&Images<'_>),
+    ) {
         let inner = [lines.len(), self.size[1]];
         let size = [0, 1].map(|i| inner[i] + padding[i][0] + padding[i][1]);
-        let line = size[1] * channels;
-        let len = self.batch * size[0] * line;
-        let [image, step, pixel, channel] = self.strides(channels);
+        let [_, step, ..] = self.strides(channels);
         let data = &self.data[(lines.start * step).min(self.data.len())..];
-        scratch(len + line, |padded| {
-            let (before, after) = (padding[1][0] * channels, padding[1][1] * channels);
-            for (y, line) in padded.chunks_exact_mut(line.max(1)).enumerate() {
-                let end = line.len() - after;
-                if y < self.batch * size[0] && (y % size[0]).wrapping_sub(padding[0][0]) < lines.len() {
+        scratch(self.batch * channels * size[0] * size[1], |padded| {
+            let width = if layout == Layout::Planes { 1 } else { channels };
+            let (before, after) = (padding[1][0] * width, padding[1][1] * width);
+            for (y, line) in padded.chunks_exact_mut((size[1] * width).max(1)).enumerate() {
+                if (y % size[0]).wrapping_sub(padding[0][0]) < lines.len() {
+                    let end = line.len() - after;
                     line[..before].fill(0.0);
                     line[end..].fill(0.0);
                 } else {
                     line.fill(0.0);
                 }
             }
-            let (first, shape) = ((padding[0][0] * line + before).min(len), [self.batch, inner[0], inner[1], channels]);
-            copy(
-                &mut padded[first..],
-                &[size[0] * line, line, channels, 1],
-                data,
-                &[image, step, pixel, channel],
-                &shape,
-            );
-            f(&Images::pixels(padded, self.batch, size, channels));
+            let to = Images { data: padded, batch: self.batch, size, layout }.strides(channels);
+            let first = (padding[0][0] * to[1] + padding[1][0] * to[2]).min(padded.len());
+            let shape = [self.batch, inner[0], inner[1], channels];
+            copy(&mut padded[first..], &to, data, &self.strides(channels), &shape);
+            f(&Images { data: padded, batch: self.batch, size, layout });
         });
     }
 
     /// From one image, line, pixel and channel to the next.
-    fn strides(&self, channels: usize) -> [usize; 4] {
+    pub(crate) fn strides(&self, channels: usize) -> [usize; 4] {
         let [height, width] = self.size;
         match self.layout {
             Layout::Pixels { distance } => [height * width * distance, width * distance, distance, 1],

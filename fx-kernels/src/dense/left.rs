@@ -16,6 +16,13 @@ pub(crate) enum Left<'a> {
     },
     /// The windows of a convolution over images with the channels last, a run for each tap.
     Windows(Windows<'a>),
+    /// Windows that lie all inside an image, of few numbers each: a single run, whose numbers are apart.
+    Taps {
+        /// Windows of one tap, which say where each begins.
+        windows: Windows<'a>,
+        /// Where the numbers of a window are, from its beginning on.
+        taps: &'a [usize],
+    },
 }
 
 /// The windows of a convolution, one a row, in the order of the output's pixels.
@@ -45,7 +52,7 @@ impl Left<'_> {
     /// The runs of a row.
     pub(crate) fn runs(&self) -> usize {
         match self {
-            Left::Rows { .. } => 1,
+            Left::Rows { .. } | Left::Taps { .. } => 1,
             Left::Windows(windows) => windows.kernel[0] * windows.kernel[1],
         }
     }
@@ -64,6 +71,11 @@ impl Left<'_> {
     /// Whether the first `len` numbers of every run of the first `rows` rows can be read.
     pub(crate) fn covers(&self, rows: usize, len: usize) -> bool {
         match self {
+            Left::Taps { windows, taps } => {
+                let last = rows.checked_sub(1).map_or(0, |last| windows.inside(last));
+                let reach = taps.iter().max().map_or(0, |reach| last + reach + 1);
+                rows == 0 || taps.len() == len && reach <= windows.data.len()
+            }
             Left::Rows { data, stride } => rows == 0 || (rows - 1) * stride + len <= data.len(),
             Left::Windows(windows) => {
                 let Windows { data, input: [height, width], pixel, output, zeros, .. } = *windows;
@@ -84,6 +96,19 @@ impl Left<'_> {
                 }
             }
             Left::Windows(windows) => windows.fill(rows, windows.data.as_ptr(), windows.pixel, table),
+            Left::Taps { windows, .. } => {
+                let mut place = windows.inside(rows.start);
+                let (step, width) = (windows.stride[1] * windows.pixel, windows.output[1]);
+                let next_line = windows.stride[0] * windows.input[1] * windows.pixel;
+                let mut left = width - rows.start % width;
+                for to in &mut table[..rows.len()] {
+                    *to = windows.data.as_ptr().wrapping_add(place);
+                    (place, left) = (place + step, left - 1);
+                    if left == 0 {
+                        (place, left) = (place - width * step + next_line, width);
+                    }
+                }
+            }
         }
     }
 
@@ -95,6 +120,7 @@ impl Left<'_> {
         let distance = match self {
             Left::Rows { stride, .. } => *stride,
             Left::Windows(windows) => windows.stride[1] * windows.pixel,
+            Left::Taps { .. } => return false,
         };
         (distance * size_of::<f32>()).is_multiple_of(REPEAT)
     }
@@ -138,6 +164,12 @@ impl Windows<'_> {
                 *to = if inside { place.wrapping_add(distance) } else { self.zeros.as_ptr() };
             }
         }
+    }
+
+    /// Where the window of a row begins in the data, if there is one image without padding.
+    fn inside(&self, row: usize) -> usize {
+        let [y, x] = [row / self.output[1] * self.stride[0], row % self.output[1] * self.stride[1]];
+        (y * self.input[1] + x) * self.pixel
     }
 
     /// The image of a row, and where its window begins; a place before the image wraps around to one far behind it.

@@ -276,6 +276,10 @@ impl Product<'_> {
             tiles: count,
             left: table[runs.start * MOST_ROWS..].as_ptr(),
             offset,
+            taps: match self.left {
+                Left::Taps { taps, .. } => taps[offset..].as_ptr(),
+                _ => null(),
+            },
             segments: runs.len(),
             depth,
             panel: steps.as_ptr(),

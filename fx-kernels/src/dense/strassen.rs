@@ -218,6 +218,7 @@ impl Strassen<'_> {
                 tiles: 1,
                 left: left[row..row + rows].as_ptr(),
                 offset: steps.start,
+                taps: null(),
                 segments: 1,
                 depth,
                 panel: weights,

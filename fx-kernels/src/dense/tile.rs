@@ -33,6 +33,9 @@ pub(crate) struct Tile {
     pub(crate) left: *const *const f32,
     /// Where in their runs the segments begin, in rows of the panel.
     pub(crate) offset: usize,
+    /// Where the numbers of a segment are, from its beginning on, or null where they lie side by side. For tiles of numbers of
+    /// one segment.
+    pub(crate) taps: *const usize,
     /// How many segments the inner dimension has here.
     pub(crate) segments: usize,
     /// The length of a segment, in rows of the panel.
@@ -119,6 +122,7 @@ impl Tile {
     pub(crate) unsafe fn run(&self, level: Level) {
         match self.packing {
             Packing::Single if self.aside.numbers > 0 => dispatch(level, WithAside(self)),
+            Packing::Single if !self.taps.is_null() => dispatch(level, Run::<Taps>(self, PhantomData)),
             Packing::Single => dispatch(level, Run::<Singles>(self, PhantomData)),
             Packing::Bf16 => dispatch(level, Run::<Widened<false>>(self, PhantomData)),
             Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
@@ -225,6 +229,19 @@ impl Kernel for Run<'_, Singles> {
     }
 }
 
+impl Kernel for Run<'_, Taps> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        with_rows!(self.0, V, |ROWS| match self.0.narrow {
+            true => tiles::<V, Taps, ROWS, 1, false>(self.0),
+            false => tiles::<V, Taps, ROWS, 2, true>(self.0),
+        });
+    }
+}
+
 impl<const F16: bool> Kernel for Run<'_, Widened<F16>> {
     type Elem = f32;
     type Output = ();
@@ -267,6 +284,15 @@ trait Step<V: Vector<Elem = f32>> {
     /// The words of a run of the left operand that meet a row of the panel.
     const LEFT: usize;
 
+    /// Where in a run the words of the `k`-th step are, in such words.
+    ///
+    /// # Safety
+    /// There must be such a step.
+    #[inline(always)]
+    unsafe fn place(_: &Tile, k: usize) -> usize {
+        k
+    }
+
     /// One step of the inner dimension.
     ///
     /// # Safety
@@ -296,6 +322,31 @@ impl<V: Vector<Elem = f32>> Step<V> for Singles {
         let right = unsafe { load::<V, VECTORS>(panel) };
         // SAFETY: the caller's promise.
         unsafe { add_products(sums, rows, k, |left, sum, v| left.mul_add(right[v], sum)) };
+    }
+}
+
+/// Numbers with numbers that are apart.
+struct Taps;
+
+impl<V: Vector<Elem = f32>> Step<V> for Taps {
+    // Runs begin where they begin; the places of their numbers are counted from there.
+    const LEFT: usize = 0;
+
+    #[inline(always)]
+    unsafe fn place(job: &Tile, k: usize) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { *job.taps.add(k) }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { <Singles as Step<V>>::multiply(sums, rows, k, panel) };
     }
 }
 
@@ -415,7 +466,7 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
             prefetch(panel.wrapping_add(AHEAD + v * V::LANES));
         }
         // SAFETY: the caller's promise.
-        unsafe { S::multiply(&mut sums[if ROWS == 1 { step } else { 0 }], rows, k + step, panel) };
+        unsafe { S::multiply(&mut sums[if ROWS == 1 { step } else { 0 }], rows, S::place(job, k + step), panel) };
         panel = panel.wrapping_add(VECTORS * V::LANES);
     }
     panel
@@ -507,7 +558,7 @@ unsafe fn tile<
             }
             while k < job.depth {
                 // SAFETY: as above.
-                unsafe { S::multiply(&mut parts[0], &rows, k, panel) };
+                unsafe { S::multiply(&mut parts[0], &rows, S::place(job, k), panel) };
                 panel = panel.wrapping_add(VECTORS * V::LANES);
                 k += 1;
             }

@@ -233,6 +233,7 @@ impl Winograd {
             tiles: 1,
             left: group.places.as_ptr(),
             offset: 0,
+            taps: null(),
             segments: 1,
             depth: panel.len() / width,
             panel: panel.as_ptr(),

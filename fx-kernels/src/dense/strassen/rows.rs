@@ -1,7 +1,7 @@
 //! A block of rows, in halves, and sums of these.
 
 use super::{LOWER, PRODUCTS};
-use crate::memory::kept;
+use crate::memory::{kept, prefetch};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// The sums of quarters, of which there are four; the quarters themselves come after them, where they are copied.
@@ -42,7 +42,8 @@ impl<'a> Rows<'a> {
         let write = |numbers: &mut [f32]| {
             let row = |row: usize| if row < count { &data[row * stride..][..2 * half] } else { &[] };
             for (pair, to) in numbers.chunks_exact_mut(distance).enumerate() {
-                dispatch(level, Sums { rows: [row(pair), row(pairs + pair)], to });
+                let rows = |pair: usize| [row(pair), row(pairs + pair)];
+                dispatch(level, Sums { rows: rows(pair), next: rows((pair + 1).min(pairs - 1)), to });
             }
         };
         kept(key, pairs * distance, write, |numbers| f(&Rows { data, stride, count, half, copied, numbers }));
@@ -96,6 +97,8 @@ impl<'a> Rows<'a> {
 /// Writes the sums of a pair of rows, the quarters if there is room for them, and the scales. The lower row may be empty.
 struct Sums<'a> {
     rows: [&'a [f32]; 2],
+    /// The next pair, which is asked for meanwhile.
+    next: [&'a [f32]; 2],
     to: &'a mut [f32],
 }
 
@@ -108,7 +111,7 @@ impl Kernel for Sums<'_> {
         let [above, below] = self.rows;
         let half = above.len() / 2;
         let (parts, after) = self.to.split_at_mut(self.to.len() - AFTER);
-        let ([up, upper], [down, lower]) = (scale::<V>(above), scale::<V>(below));
+        let ([up, upper], [down, lower]) = (scale::<V>(above, self.next[0]), scale::<V>(below, self.next[1]));
         after[..3].copy_from_slice(&[upper, lower, up]);
         let [up, down] = [V::splat(up), V::splat(down)];
         let count = parts.len() / half;
@@ -131,14 +134,16 @@ impl Kernel for Sums<'_> {
     }
 }
 
-/// A power of 2 that makes the largest number of a row as large as 1, nearly, and its inverse, 0 for a row of zeros.
+/// A power of 2 that makes the largest number of a row as large as 1, nearly, and its inverse, 0 for a row of zeros; asks for
+/// another row.
 #[inline(always)]
-fn scale<V: Vector<Elem = f32>>(row: &[f32]) -> [f32; 2] {
+fn scale<V: Vector<Elem = f32>>(row: &[f32], next: &[f32]) -> [f32; 2] {
     /// The bits of an f32 before the exponent, and the exponents that it and its inverse may have.
     const FRACTION: u32 = 23;
     const EXPONENTS: [u32; 2] = [1, 253];
     let mut most = V::zero();
-    for numbers in row.chunks(V::LANES) {
+    for (index, numbers) in row.chunks(V::LANES).enumerate() {
+        prefetch(next.as_ptr().wrapping_add(index * V::LANES));
         most = most.max(V::load_part(numbers).abs());
     }
     let most = most.reduce(f32::max);

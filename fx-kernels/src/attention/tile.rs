@@ -35,7 +35,9 @@ impl Tile {
             ($($rows:literal)*) => {
                 match self.rows {
                     // SAFETY: the caller's promise.
-                    $($rows if const { $rows <= V::ROWS } => unsafe { self.multiply::<V, $rows, VECTORS>(before, after) },)*
+                    $($rows if const { $rows <= V::ROWS } => unsafe {
+                        self.multiply::<V, $rows, VECTORS>(before, after)
+                    },)*
                     rows => unreachable!("a tile of {rows} rows"),
                 }
             };

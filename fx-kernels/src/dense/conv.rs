@@ -174,7 +174,7 @@ impl PackedConv {
 
     /// As [`new`](Self::new), for an algorithm; one that the shape or the weight is not made for gives way to the direct
     /// one. The direct algorithm's weights are kept in a format, if each channel is not on its own and there is an even
-    /// number of them.
+    /// number of them, more than 16 where windows have several pixels.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -310,7 +310,7 @@ impl PackedConv {
         let read = read.start - held.first..read.end - held.first;
         let output = [lines.len(), width];
         if let Some(panels) = self.by_taps() {
-            // A copy where all windows are inside.
+            // All windows are inside the image with its padding.
             let window = dilation[0] * (kernel[0].max(1) - 1) + 1;
             let needed = if lines.is_empty() { 0 } else { (lines.len() - 1) * step[0] + window };
             let below = needed.saturating_sub(above + read.len());

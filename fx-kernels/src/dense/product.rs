@@ -194,6 +194,7 @@ impl Product<'_> {
                 let (full, rest) = self.full(split, group, set);
                 let rest = rest.map(|index| self.slice(split, group, index, 0));
                 let slices: SmallVec<[_; 2]> = full.into_iter().chain(rest).collect();
+                // Tiles of one run go together, as many as the cache holds if there is more than one set of panels.
                 let together = match (self.left.runs(), slices.len()) {
                     (1, 1) => tiles.len(),
                     (1, _) => NEAR / (MOST_ROWS * split.run * panels.packing().left()).max(1),

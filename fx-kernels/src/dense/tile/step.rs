@@ -1,0 +1,155 @@
+//! What a step of the inner dimension is: a row of a panel times a number of each row of the left operand.
+
+use super::Tile;
+use crate::simd::{Pairs, Vector};
+
+/// How a row of a panel is multiplied with the left operand, in vectors of a type.
+pub(super) trait Step<V: Vector<Elem = f32>> {
+    /// The words of a run of the left operand that meet a row of the panel.
+    const LEFT: usize;
+
+    /// Where in a run the words of the `k`-th step are, in such words.
+    ///
+    /// # Safety
+    /// There must be such a step.
+    #[inline(always)]
+    unsafe fn place(_: &Tile, k: usize) -> usize {
+        k
+    }
+
+    /// One step of the inner dimension.
+    ///
+    /// # Safety
+    /// Every row must have these words at `k`, and the panel a row.
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    );
+}
+
+/// Numbers with numbers.
+pub(super) struct Singles;
+
+impl<V: Vector<Elem = f32>> Step<V> for Singles {
+    const LEFT: usize = 1;
+
+    #[inline(always)]
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    ) {
+        // SAFETY: the caller's promise.
+        let right = unsafe { load::<V, VECTORS>(panel) };
+        // SAFETY: the caller's promise.
+        unsafe { add_products(sums, rows, k, |left, sum, v| left.mul_add(right[v], sum)) };
+    }
+}
+
+/// Numbers with numbers that are apart.
+pub(super) struct Taps;
+
+impl<V: Vector<Elem = f32>> Step<V> for Taps {
+    // Runs begin where they begin; the places of their numbers are counted from there.
+    const LEFT: usize = 0;
+
+    #[inline(always)]
+    unsafe fn place(job: &Tile, k: usize) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { *job.taps.add(k) }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { <Singles as Step<V>>::multiply(sums, rows, k, panel) };
+    }
+}
+
+/// Numbers with half floats, which are widened: f16 or bf16.
+pub(super) struct Widened<const F16: bool>;
+
+impl<V: Vector<Elem = f32>, const F16: bool> Step<V> for Widened<F16> {
+    const LEFT: usize = 2;
+
+    #[inline(always)]
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    ) {
+        for half in 0..2 {
+            let mut right = [V::zero(); VECTORS];
+            for (v, right) in right.iter_mut().enumerate() {
+                // SAFETY: the caller's promise; in the place of a vector there are two of half the length.
+                *right = unsafe {
+                    let from = panel.add(v * V::LANES).cast::<u16>().add(half * V::LANES);
+                    if F16 { V::load_f16(from) } else { V::load_bf16(from) }
+                };
+            }
+            // SAFETY: the caller's promise.
+            unsafe { add_products(sums, rows, 2 * k + half, |left, sum, v| left.mul_add(right[v], sum)) };
+        }
+    }
+}
+
+/// Pairs of bf16 with pairs of bf16.
+pub(super) struct Dots;
+
+impl<V: Pairs> Step<V> for Dots {
+    const LEFT: usize = 1;
+
+    #[inline(always)]
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    ) {
+        // SAFETY: the caller's promise.
+        let right = unsafe { load::<V, VECTORS>(panel) };
+        // SAFETY: the caller's promise.
+        unsafe { add_products(sums, rows, k, |left, sum, v| left.dot(right[v], sum)) };
+    }
+}
+
+/// Reads a row of a panel, which must have one.
+#[inline(always)]
+unsafe fn load<V: Vector<Elem = f32>, const VECTORS: usize>(panel: *const f32) -> [V; VECTORS] {
+    let mut right = [V::zero(); VECTORS];
+    for (v, right) in right.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        *right = unsafe { V::load_at(panel.add(v * V::LANES)) };
+    }
+    right
+}
+
+/// Adds to each sum the product of the row's word at `k` with a vector.
+///
+/// # Safety
+/// Every row must have a word there.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+unsafe fn add_products<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: usize>(
+    sums: &mut [[V; VECTORS]; ROWS],
+    rows: &[*const f32; ROWS],
+    k: usize,
+    product: impl Fn(V, V, usize) -> V,
+) {
+    for i in 0..ROWS {
+        // SAFETY: the caller's promise.
+        let left = V::splat(unsafe { *rows[i].add(k) });
+        for v in 0..VECTORS {
+            sums[i][v] = product(left, sums[i][v], v);
+        }
+    }
+}

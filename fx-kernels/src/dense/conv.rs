@@ -124,7 +124,7 @@ impl ConvShape {
         if self.is_pointwise() && format == Format::F32 {
             return Algorithm::Strassen;
         }
-        let twice_as_fast = format == Format::Bf16 && has_pairs(Level::detect());
+        let twice_as_fast = self.format(format) == Format::Bf16 && has_pairs(Level::detect());
         if !Winograd::fits(self) {
             return Algorithm::Direct;
         }
@@ -155,6 +155,12 @@ impl ConvShape {
     /// Whether each channel is on its own.
     fn is_depthwise(&self) -> bool {
         self.groups == self.inputs && self.groups == self.outputs && self.groups > 1
+    }
+
+    /// The format in which the direct algorithm's weights are kept where one is allowed. Windows of few channels have an odd
+    /// number of numbers, mostly, and are few.
+    fn format(&self, allowed: Format) -> Format {
+        if self.has_short_pixels() { Format::F32 } else { allowed }
     }
 
     /// Whether a pixel has so few channels that all numbers of a window are better taken together.
@@ -209,9 +215,8 @@ impl PackedConv {
             // The taps of a window one after the other, each with all channels.
             let rows: Vec<usize> =
                 (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
-            // Windows of few channels have an odd number of numbers, mostly, and are few.
-            let format = if shape.has_short_pixels() { Format::F32 } else { format };
-            let packing = Packing::of(format, level, channels, |is_such| weight.all(outputs, step, is_such));
+            let packing =
+                Packing::of(shape.format(format), level, channels, |is_such| weight.all(outputs, step, is_such));
             let matrices = Matrices { weight, groups, distance: filters * step, rows: &rows, columns: filters, step };
             let panels = Panels::new((level, packing), &matrices);
             Weights::Groups(panels)

@@ -220,6 +220,8 @@ fn algorithms() {
         let algorithm = if pairs { with_pairs } else { Algorithm::Winograd4 };
         assert_eq!(window(256).algorithm(1, [side; 2], Format::Bf16), algorithm, "{side}");
     }
+    // Windows of few channels are not kept in pairs.
+    assert_eq!(window(16).algorithm(1, [8; 2], Format::Bf16), Algorithm::Winograd4);
 }
 
 /// One after the other, and a few lines at a time.

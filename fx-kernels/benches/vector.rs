@@ -227,14 +227,17 @@ fn attentions(cases: &mut Vec<Case>) {
         let sizes = Sizes { batches, heads, key_heads: heads, queries, keys, width, values: width };
         // The layout of a linear layer's output: rows before heads.
         let strides = move |rows: usize| Strides { batch: rows * heads * width, head: width, row: heads * width };
-        let (q, k) = (numbers(batches * heads * queries * width), numbers(batches * heads * keys * width));
-        let v = numbers(k.len());
-        let name = format!("attention {name} {batches}x{heads}x{queries}x{keys}");
-        case(cases, &name, q.len(), q.len() + k.len() + v.len(), move |out| {
-            let mask = if causal { Mask::Causal } else { Mask::None };
-            let (of_q, of_k) = (strides(queries), strides(keys));
-            attention(sizes, (out, of_q), (&q, of_q), (&k, of_k), (&v, of_k), Scores::new(0.125, mask));
-        });
+        for (format, kept) in [(Format::F32, ""), (Format::Bf16, " in bf16")] {
+            let name = format!("attention {name} {batches}x{heads}x{queries}x{keys}{kept}");
+            let (q, k) = (numbers(batches * heads * queries * width), numbers(batches * heads * keys * width));
+            let v = numbers(k.len());
+            case(cases, &name, q.len(), q.len() + k.len() + v.len(), move |out| {
+                let mask = if causal { Mask::Causal } else { Mask::None };
+                let (of_q, of_k) = (strides(queries), strides(keys));
+                let scores = Scores { format, ..Scores::new(0.125, mask) };
+                attention(sizes, (out, of_q), (&q, of_q), (&k, of_k), (&v, of_k), scores);
+            });
+        }
     }
 }
 

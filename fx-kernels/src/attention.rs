@@ -9,10 +9,12 @@ mod one;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod words;
 
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::dense::Format;
+use crate::simd::{Kernel, Level, Vector, dispatch, dispatch_pairs, has_pairs};
 use crate::threads::{Shared, for_each};
-use block::Block;
+use block::{Block, InPairs};
 
 /// How far apart the parts of an operand are; the numbers of a row lie side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,12 +52,14 @@ pub struct Scores<'a> {
     pub hides: bool,
     /// What a query gives that no key counts for: 0, or NaN as the softmax of nothing but minus infinity.
     pub empty: f32,
+    /// What operands and powers may be rounded to; [`Sizes::format`] says whether they are. Sums are in f32.
+    pub format: Format,
 }
 
 impl<'a> Scores<'a> {
     /// As PyTorch's `scaled_dot_product_attention` has them: masks are added, and a query that no key counts for gives 0.
     pub fn new(scale: f32, mask: Mask<'a>) -> Self {
-        Self { scale, mask, hides: false, empty: 0.0 }
+        Self { scale, mask, hides: false, empty: 0.0, format: Format::F32 }
     }
 }
 
@@ -76,6 +80,19 @@ pub struct Sizes {
     pub width: usize,
     /// The length of a value and of a result.
     pub values: usize,
+}
+
+impl Sizes {
+    /// What operands and powers are rounded to on this processor where they may be: bf16 if it has an instruction for that
+    /// (AVX-512 BF16) and there are several queries.
+    pub fn format(&self, allowed: Format) -> Format {
+        self.format_at(Level::detect(), allowed)
+    }
+
+    fn format_at(&self, level: Level, allowed: Format) -> Format {
+        let in_pairs = allowed == Format::Bf16 && self.queries > 1 && has_pairs(level);
+        if in_pairs { Format::Bf16 } else { Format::F32 }
+    }
 }
 
 /// An operand and how far apart its parts are.
@@ -128,6 +145,7 @@ pub(crate) fn attention_at(
     let to = Shared(out.0.as_mut_ptr());
     let chunk = chunk(batches * heads, queries);
     let chunks = queries.div_ceil(chunk);
+    let format = sizes.format_at(level, scores.format);
     let work = 2 * batches * heads * queries * keys * (width + values);
     for_each(batches * heads * chunks, work, |task| {
         let (first, head) = (task % chunks * chunk, task / chunks);
@@ -135,19 +153,20 @@ pub(crate) fn attention_at(
         let (batch, head) = (head / heads, head % heads);
         let place = |strides: Strides, head: usize| batch * strides.batch + head * strides.head;
         let key_head = head / (heads / key_heads);
-        dispatch(
-            level,
-            Block {
-                sizes,
-                scores: Scores { mask: at(scores.mask, |strides| place(strides, head)), ..scores },
-                out: to.at(place(out.1, head)),
-                out_row: out.1.row,
-                q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),
-                k: (k.0.as_ptr().wrapping_add(place(k.1, key_head)), k.1.row),
-                v: (v.0.as_ptr().wrapping_add(place(v.1, key_head)), v.1.row),
-                rows,
-            },
-        );
+        let block = Block {
+            sizes,
+            scores: Scores { mask: at(scores.mask, |strides| place(strides, head)), ..scores },
+            out: to.at(place(out.1, head)),
+            out_row: out.1.row,
+            q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),
+            k: (k.0.as_ptr().wrapping_add(place(k.1, key_head)), k.1.row),
+            v: (v.0.as_ptr().wrapping_add(place(v.1, key_head)), v.1.row),
+            rows,
+        };
+        match format {
+            Format::Bf16 => dispatch_pairs(InPairs(block)),
+            _ => dispatch(level, block),
+        }
     });
 }
 

@@ -10,6 +10,7 @@ pub mod elementwise;
 pub mod gemm;
 mod math;
 pub mod memory;
+mod pairs;
 mod peak;
 pub mod recurrent;
 pub mod rows;

@@ -191,6 +191,11 @@ pub(crate) trait Vector: Lanes {
 pub(crate) trait Pairs: Vector<Elem = f32> {
     /// The numbers of both vectors, rounded, in order.
     fn pairs(low: Self, high: Self) -> Self;
+    /// The numbers of both vectors, rounded: in each word one of either.
+    fn joined(low: Self, high: Self) -> Self;
+    /// 2 to the power of each number, within 1e-4 of it: less than is lost in rounding to bf16. NaN gives NaN, infinities the
+    /// limits.
+    fn exp2(self) -> Self;
     /// The products of both numbers of each word, added to `sum`.
     fn dot(self, other: Self, sum: Self) -> Self;
 }

@@ -234,7 +234,7 @@ fn by(algorithm: Algorithm) -> &'static str {
     }
 }
 
-/// Says in what weights are kept, if they are rounded.
+/// Says in what weights or operands are kept, if they are rounded.
 fn kept(format: Format) -> &'static str {
     match format {
         Format::F32 => "",

@@ -65,6 +65,11 @@ impl Packs {
         }
     }
 
+    /// The type that weights are kept in where the kernel can.
+    pub(super) fn format(&self) -> Format {
+        self.format
+    }
+
     /// The weight of a convolution in f32, for so many images of a size; None if it is not known.
     pub(super) fn conv(
         &self,

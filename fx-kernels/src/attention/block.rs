@@ -3,16 +3,20 @@
 //! Queries lie side by side: a panel of them, as wide as one vector or two, has each query in a lane. A tile of scores is some
 //! keys times a panel, and reads the keys where they lie; a tile of results is some numbers of the values, where they lie, times
 //! the powers of a panel's scores. So the highest score of a query, its powers and their sum need no other lane.
+//!
+//! Where products are of pairs of bf16, a query and a key are rounded number by number, each with its neighbour, and powers and
+//! values each with that of the next key: keys and values are copied so, a block at a time.
 
-use std::f32::consts::LOG2_E;
 use std::ops::Range;
 
 use super::tile::Tile;
+use super::words::{Rounded, Singles, Words, power};
 use super::{Kernel, Mask, Scores, Sizes, Strides, Vector};
-use crate::math::{self, Floats, Single};
+use crate::math::Single;
 use crate::memory::{LINE, Lent};
+use crate::pairs::{round_below, round_to_pairs};
 use crate::rows::first as first_lanes;
-use crate::simd::{BESIDE, Beside, Lanes};
+use crate::simd::{BESIDE, Beside, Lanes, PairKernel, Pairs};
 use crate::tiles::tiles;
 
 /// The most keys at a time: with their values and the scores of a panel they stay in the cache.
@@ -36,20 +40,21 @@ pub(super) struct Block<'a> {
 
 /// What panels share.
 struct Scratch {
-    /// The scores of a block of keys with a panel, key after key.
+    /// The scores of a block of keys with a panel, key after key, then their powers, word after word.
     scores: *mut f32,
     /// What is added to them: for some queries, row after row, and for a square of these, key after key.
     mask_rows: *mut f32,
     mask: *mut f32,
-    /// A block of keys, where they are copied.
+    /// A block of keys and one of values, where they are copied.
     keys: *mut f32,
+    values: *mut f32,
 }
 
 /// What is kept of a panel of queries while blocks of keys pass.
 struct Panel {
     /// The queries.
     rows: Range<usize>,
-    /// The queries times the factor of the scores, number after number.
+    /// The queries times the factor of the scores, word after word.
     queries: *mut f32,
     /// The results, number after number, relative to the highest score so far.
     results: *mut f32,
@@ -64,55 +69,27 @@ impl Kernel for Block<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let Sizes { width, values, .. } = self.sizes;
         if self.rows.len() == 1 {
             // SAFETY: the operands were checked to hold all rows.
             return unsafe { self.one::<V>() };
         }
-        let wide = 2 * V::LANES;
-        let panels = self.rows.len().div_ceil(wide);
-        let copied = self.k.1 != width && (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT);
-        let masked = !matches!(self.scores.mask, Mask::None | Mask::Causal);
-        let mask = if masked { [V::LANES * KEYS, V::LANES * V::LANES] } else { [0; 2] };
-        let shared = [wide * KEYS, mask[0], mask[1], if copied { width * KEYS } else { 0 }];
-        let each = [width * wide, values * wide, wide, wide].map(|len| len.next_multiple_of(LINE));
-        let of_panel: usize = each.iter().sum();
-        let mut memory = Lent::new(shared.iter().sum::<usize>() + panels * of_panel);
-        let [scores, mask_rows, mask, keys_copy] = parts(memory.numbers_mut().as_mut_ptr(), shared);
-        let scratch = Scratch { scores, mask_rows, mask, keys: keys_copy };
-        let first = keys_copy.wrapping_add(shared[3]);
-        let panel = |index: usize| {
-            let start = self.rows.start + index * wide;
-            let [queries, results, highest, sums] = parts(first.wrapping_add(index * of_panel), each);
-            Panel { rows: start..self.rows.end.min(start + wide), queries, results, highest, sums }
-        };
-        // SAFETY: the operands were checked to hold all rows, and the scratch memory has room for all parts.
-        unsafe {
-            (0..panels).for_each(|index| self.pack::<V>(&panel(index)));
-            let last_key = self.last_key(self.rows.end - 1);
-            // Without any key there is one block of none.
-            let blocks = tiles(last_key, KEYS).chain((last_key == 0).then_some((0, 0)));
-            for (start, len) in blocks {
-                let block = start..start + len;
-                let k = if copied { self.copy(&scratch, block.clone()) } else { self.keys_from(start) };
-                for index in 0..panels {
-                    let panel = panel(index);
-                    if panel.rows.len() > V::LANES {
-                        self.panel::<V, 2>(&scratch, &panel, k, block.clone());
-                    } else {
-                        self.panel::<V, 1>(&scratch, &panel, k, block.clone());
-                    }
-                }
-            }
-        }
+        self.many::<V, Singles>();
     }
 }
 
-/// The exponential of how far a score is below the highest. Scores themselves are no powers of 2: with that factor, the lowest
-/// number in a mask would be minus infinity.
-#[inline(always)]
-pub(super) fn power<V: Floats>(below: V) -> V {
-    math::exp2_below_one(below * V::splat(LOG2_E))
+/// Several queries of a block, in products of pairs.
+pub(super) struct InPairs<'a>(pub(super) Block<'a>);
+
+impl PairKernel for InPairs<'_> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        self.0.many::<V, Rounded>();
+    }
+}
+
+/// Rows from one on.
+fn from((first, distance): (*const f32, usize), row: usize) -> (*const f32, usize) {
+    (first.wrapping_add(row * distance), distance)
 }
 
 /// The parts of some memory, of these lengths.
@@ -125,6 +102,57 @@ fn parts<const N: usize>(mut start: *mut f32, lens: [usize; N]) -> [*mut f32; N]
 }
 
 impl Block<'_> {
+    /// All queries, a panel at a time.
+    #[inline(always)]
+    fn many<V: Single, W: Words<V>>(self) {
+        let Sizes { width, values, .. } = self.sizes;
+        let wide = 2 * V::LANES;
+        let panels = self.rows.len().div_ceil(wide);
+        let in_pairs = W::NUMBERS > 1;
+        let copied = in_pairs || self.k.1 != width && (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT);
+        let masked = !matches!(self.scores.mask, Mask::None | Mask::Causal);
+        let mask = if masked { [V::LANES * KEYS, V::LANES * V::LANES] } else { [0; 2] };
+        let keys = if copied { W::count(width) * KEYS } else { 0 };
+        let shared = [wide * KEYS, mask[0], mask[1], keys, if in_pairs { values * W::count(KEYS) } else { 0 }];
+        let each = [width * wide, values * wide, wide, wide].map(|len| len.next_multiple_of(LINE));
+        let of_panel: usize = each.iter().sum();
+        let mut memory = Lent::new(shared.iter().sum::<usize>() + panels * of_panel);
+        let [scores, mask_rows, mask, keys, values_copy] = parts(memory.numbers_mut().as_mut_ptr(), shared);
+        let scratch = Scratch { scores, mask_rows, mask, keys, values: values_copy };
+        let first = values_copy.wrapping_add(shared[4]);
+        let panel = |index: usize| {
+            let start = self.rows.start + index * wide;
+            let [queries, results, highest, sums] = parts(first.wrapping_add(index * of_panel), each);
+            Panel { rows: start..self.rows.end.min(start + wide), queries, results, highest, sums }
+        };
+        // SAFETY: the operands were checked to hold all rows, and the scratch memory has room for all parts.
+        unsafe {
+            for index in 0..panels {
+                self.pack::<V, W>(&panel(index));
+            }
+            let last_key = self.last_key(self.rows.end - 1);
+            // Without any key there is one block of none.
+            let blocks = tiles(last_key, KEYS).chain((last_key == 0).then_some((0, 0)));
+            for (start, len) in blocks {
+                let block = start..start + len;
+                let (k, v) = if in_pairs {
+                    self.rounded::<V, W>(&scratch, block.clone())
+                } else {
+                    let k = if copied { self.copy(&scratch, block.clone()) } else { from(self.k, start) };
+                    (k, from(self.v, start))
+                };
+                for index in 0..panels {
+                    let panel = panel(index);
+                    if panel.rows.len() > V::LANES {
+                        self.panel::<V, W, 2>(&scratch, &panel, [k, v], block.clone());
+                    } else {
+                        self.panel::<V, W, 1>(&scratch, &panel, [k, v], block.clone());
+                    }
+                }
+            }
+        }
+    }
+
     /// The key after the last that may count for a query.
     pub(super) fn last_key(&self, row: usize) -> usize {
         if matches!(self.scores.mask, Mask::Causal) { self.sizes.keys.min(row + 1) } else { self.sizes.keys }
@@ -160,11 +188,6 @@ impl Block<'_> {
         if self.scores.hides { V::select(mask.eq(lowest), lowest, x + mask) } else { x + mask }
     }
 
-    /// The keys from one on.
-    fn keys_from(&self, start: usize) -> (*const f32, usize) {
-        (self.k.0.wrapping_add(start * self.k.1), self.k.1)
-    }
-
     /// Copies keys that would displace each other in the cache.
     ///
     /// # Safety
@@ -179,12 +202,42 @@ impl Block<'_> {
         (scratch.keys, width)
     }
 
+    /// Copies keys, whose numbers are rounded with their neighbours, and values, with those of the next one.
+    ///
+    /// # Safety
+    /// There must be such keys and values, and room for them.
+    #[inline(always)]
+    unsafe fn rounded<V: Single, W: Words<V>>(
+        &self,
+        scratch: &Scratch,
+        block: Range<usize>,
+    ) -> ((*const f32, usize), (*const f32, usize)) {
+        let (Sizes { width, values, .. }, count) = (self.sizes, block.len());
+        let words = W::count(width);
+        if count > 0 {
+            // SAFETY: the caller's promise; a last row may end where its operand does.
+            unsafe {
+                let rows = |(first, distance): (*const f32, usize), len: usize| {
+                    let first = first.wrapping_add(block.start * distance);
+                    std::slice::from_raw_parts(first, (count - 1) * distance + len)
+                };
+                if width > 0 {
+                    let to = std::slice::from_raw_parts_mut(scratch.keys, count * words);
+                    round_to_pairs(to, words, rows(self.k, width), self.k.1, width);
+                }
+                let to = std::slice::from_raw_parts_mut(scratch.values, W::count(count) * values);
+                round_below(to, rows(self.v, values), self.v.1, [count, values]);
+            }
+        }
+        ((scratch.keys, words), (scratch.values, values))
+    }
+
     /// Transposes queries into their panel, times the factor of the scores; missing queries are zeros.
     ///
     /// # Safety
     /// The queries must be readable, and the panel have room for them.
     #[inline(always)]
-    unsafe fn pack<V: Single>(&self, panel: &Panel) {
+    unsafe fn pack<V: Single, W: Words<V>>(&self, panel: &Panel) {
         let (width, lanes) = (self.sizes.width, V::LANES);
         let wide = panel.rows.len().next_multiple_of(lanes);
         let scale = V::splat(self.scores.scale);
@@ -194,10 +247,15 @@ impl Block<'_> {
             let to = panel.queries.wrapping_add(lane);
             // SAFETY: `count` queries are left, and the panel has room for as many as there are lanes.
             unsafe { transpose::<V>((from, self.q.1), [count, width], (to, wide)) };
-            for d in 0..width {
-                let place = to.wrapping_add(d * wide);
+            for word in 0..W::count(width) {
+                let first = word * W::NUMBERS;
+                let last = (first + W::NUMBERS - 1).min(width - 1);
                 // SAFETY: just written.
-                unsafe { (V::load_at(place) * scale).store_at(place) };
+                unsafe {
+                    let low = V::load_at(to.wrapping_add(first * wide)) * scale;
+                    let high = if last > first { V::load_at(to.wrapping_add(last * wide)) * scale } else { V::zero() };
+                    W::of(low, high).store_at(to.wrapping_add(word * wide));
+                }
             }
         }
     }
@@ -205,13 +263,13 @@ impl Block<'_> {
     /// A panel of queries and a block of keys: the scores, their powers, and the values' share of the results.
     ///
     /// # Safety
-    /// `k` must be the block's keys, and the panel be packed, `VECTORS` wide.
+    /// `k` and `v` must be the block's keys and values, and the panel be packed, `VECTORS` wide.
     #[inline(always)]
-    unsafe fn panel<V: Single, const VECTORS: usize>(
+    unsafe fn panel<V: Single, W: Words<V>, const VECTORS: usize>(
         &self,
         scratch: &Scratch,
         panel: &Panel,
-        k: (*const f32, usize),
+        [k, v]: [(*const f32, usize); 2],
         block: Range<usize>,
     ) {
         let (Sizes { width, values, .. }, wide) = (self.sizes, VECTORS * V::LANES);
@@ -229,11 +287,11 @@ impl Block<'_> {
                     left: k.0.wrapping_add(first * k.1),
                     row: k.1,
                     step: 1,
-                    depth: width,
+                    depth: W::count(width),
                     panel: panel.queries,
                     out: scratch.scores.wrapping_add(first * wide),
                 };
-                tile.run::<V, VECTORS>(None, None);
+                tile.run::<V, W, VECTORS>(None, None);
             }
             let lowest = V::splat(f32::NEG_INFINITY);
             self.mask::<V>(scratch, panel, block.start, keys);
@@ -259,9 +317,17 @@ impl Block<'_> {
                 let base = V::select(highest.eq(lowest), V::zero(), highest);
                 let mut sums = Beside::<V>::zero();
                 for key in (0..padded).step_by(BESIDE) {
-                    let x = power(Beside::load_each(scratch.scores, places(key)) - Beside([base; BESIDE]));
-                    x.store_each(scratch.scores, places(key));
+                    let x = W::power(Beside::load_each(scratch.scores, places(key)) - Beside([base; BESIDE]));
                     sums = sums + x;
+                    if W::NUMBERS == 1 {
+                        x.store_each(scratch.scores, places(key));
+                        continue;
+                    }
+                    // Words take half the room, so none is written where powers are still to be computed.
+                    let Beside([first, second, third, fourth]) = x;
+                    let word = key / W::NUMBERS;
+                    W::of(first, second).store_at(scratch.scores.wrapping_add(place(word, v)));
+                    W::of(third, fourth).store_at(scratch.scores.wrapping_add(place(word + 1, v)));
                 }
                 let mut sum = sums.join(|x, y| x + y);
                 if !starts {
@@ -275,14 +341,14 @@ impl Block<'_> {
             for (first, count) in tiles(values, V::ROWS) {
                 let tile = Tile {
                     rows: count,
-                    left: self.v.0.wrapping_add(block.start * self.v.1 + first),
+                    left: v.0.wrapping_add(first),
                     row: 1,
-                    step: self.v.1,
-                    depth: keys,
+                    step: v.1,
+                    depth: W::count(keys),
                     panel: scratch.scores,
                     out: panel.results.wrapping_add(first * wide),
                 };
-                tile.run::<V, VECTORS>((!starts).then_some(shrink), ends.then_some(factor));
+                tile.run::<V, W, VECTORS>((!starts).then_some(shrink), ends.then_some(factor));
             }
             if ends {
                 self.write::<V>(panel, wide);

@@ -1,6 +1,7 @@
 //! A query alone: keys and values are read once, row after row.
 
-use super::block::{Block, power};
+use super::block::Block;
+use super::words::power;
 use super::{Mask, Sizes};
 use crate::math::Single;
 use crate::memory::{LINE, Lent};

@@ -15,6 +15,11 @@ fn strides(rows_first: bool, heads: usize, rows: usize, width: usize) -> Strides
     }
 }
 
+/// Levels and what operands may be rounded to.
+fn versions() -> impl Iterator<Item = (Level, Format)> {
+    Level::available().flat_map(|level| [Format::F32, Format::Bf16].map(|format| (level, format)))
+}
+
 fn definition(sizes: Sizes, q: Operand<'_>, k: Operand<'_>, v: Operand<'_>, scale: f32, mask: Mask<'_>) -> Vec<f64> {
     let at = |x: Operand<'_>, b: usize, h: usize, r: usize, i: usize| {
         f64::from(x.0[b * x.1.batch + h * x.1.head + r * x.1.row + i])
@@ -75,6 +80,7 @@ fn all_layouts_and_masks() {
         [2, 2, 1, 128, 128, 64, 64],
         [1, 2, 2, 1, 300, 64, 32],
         [1, 1, 1, 300, 530, 33, 40],
+        [1, 1, 1, 40, 530, 31, 17],
         [1, 2, 2, 3, 0, 8, 8],
         // Keys that displace each other in the cache.
         [1, 16, 16, 20, 17, 64, 3],
@@ -101,23 +107,38 @@ fn all_layouts_and_masks() {
             Mask::Keep(&keep, by_batch, 1),
             Mask::Keep(&keep, by_key, queries),
         ];
+        // What bf16 takes for the operands: queries are rounded with their factor, powers too.
+        let rounded = |x: &[f32], factor: f32| -> Vec<f32> {
+            x.iter().map(|x| half::bf16::from_f32(x * factor).to_f32() / factor).collect()
+        };
+        let in_bf16 = [rounded(&q, 0.3), rounded(&k, 1.0), rounded(&v, 1.0)];
         for rows_first in [false, true] {
-            let q = (&q[..], strides(rows_first, heads, queries, width));
-            let k = (&k[..], strides(rows_first, key_heads, keys, width));
-            let v = (&v[..], strides(rows_first, key_heads, keys, values));
+            let strides_of = [
+                strides(rows_first, heads, queries, width),
+                strides(rows_first, key_heads, keys, width),
+                strides(rows_first, key_heads, keys, values),
+            ];
             let to = strides(rows_first, heads, queries, values);
+            let [q, k, v] = [(&q[..], strides_of[0]), (&k[..], strides_of[1]), (&v[..], strides_of[2])];
             for mask in masks {
-                let want = definition(sizes, q, k, v, 0.3, mask);
-                for level in Level::available() {
+                let exact = definition(sizes, q, k, v, 0.3, mask);
+                let of_rounded = [0, 1, 2].map(|index| (&in_bf16[index][..], strides_of[index]));
+                let of_rounded = definition(sizes, of_rounded[0], of_rounded[1], of_rounded[2], 0.3, mask);
+                for (level, format) in versions() {
+                    let scores = Scores { format, ..Scores::new(0.3, mask) };
+                    let (want, tolerance) = match sizes.format_at(level, format) {
+                        Format::Bf16 => (&of_rounded, 2e-3),
+                        _ => (&exact, 1e-5),
+                    };
                     let mut out = vec![9.0; want.len()];
-                    attention_at(level, sizes, (&mut out, to), q, k, v, Scores::new(0.3, mask));
+                    attention_at(level, sizes, (&mut out, to), q, k, v, scores);
                     for (index, &want) in want.iter().enumerate() {
                         let (row, d) = (index / values, index % values);
                         let (b, h, i) = (row / queries / heads, row / queries % heads, row % queries);
                         let got = f64::from(out[b * to.batch + h * to.head + i * to.row + d]);
                         assert!(
-                            (got - want).abs() <= 1e-5 * want.abs().max(1.0),
-                            "{level:?} {sizes:?} {rows_first} {mask:.0?} at {index}: {got}, not {want}"
+                            (got - want).abs() <= tolerance * want.abs().max(1.0),
+                            "{level:?} {format:?} {sizes:?} {rows_first} {mask:.0?} at {index}: {got}, not {want}"
                         );
                     }
                 }
@@ -134,7 +155,7 @@ fn the_lowest_number_is_not_infinity() {
     let mask: Vec<f32> = (0..400).map(|i| if i / 20 % 3 == 0 || i % 4 == 0 { f32::MIN } else { 0.0 }).collect();
     let by_row = Strides { batch: 0, head: 0, row: 20 };
     let by_key = Strides { batch: 0, head: 0, row: 1 };
-    for (level, queries) in Level::available().flat_map(|level| [(level, 1), (level, 20)]) {
+    for ((level, format), queries) in versions().flat_map(|version| [(version, 1), (version, 20)]) {
         let sizes = Sizes { batches: 1, heads: 1, key_heads: 1, queries, keys: 20, width: 8, values: 8 };
         for mask in [Mask::Add(&mask, by_row, 1), Mask::Add(&mask, by_key, 20)] {
             let mut out = vec![9.0; 160];
@@ -147,16 +168,20 @@ fn the_lowest_number_is_not_infinity() {
                 operands[0],
                 operands[1],
                 operands[2],
-                Scores::new(0.3, mask),
+                Scores { format, ..Scores::new(0.3, mask) },
             );
+            let tolerance = if format == Format::Bf16 { 1e-2 } else { 1e-5 };
             for (index, (got, want)) in out.iter().zip(want).enumerate() {
-                assert!((f64::from(*got) - want).abs() < 1e-5, "{level:?} {queries} at {index}: {got}, not {want}");
+                assert!(
+                    (f64::from(*got) - want).abs() < tolerance,
+                    "{level:?} {format:?} {queries} at {index}: {got}, not {want}"
+                );
             }
         }
     }
 }
 
-const PLAIN: Scores<'_> = Scores { scale: 1.0, mask: Mask::None, hides: false, empty: 0.0 };
+const PLAIN: Scores<'_> = Scores { scale: 1.0, mask: Mask::None, hides: false, empty: 0.0, format: Format::F32 };
 
 #[test]
 fn a_query_without_keys_may_give_nan() {
@@ -164,10 +189,10 @@ fn a_query_without_keys_may_give_nan() {
     let x = numbers(48, 1);
     let keep: Vec<bool> = (0..36).map(|i| i / 6 != 0).collect();
     let by_row = Strides { batch: 0, head: 0, row: 6 };
-    for (level, queries) in Level::available().flat_map(|level| [(level, 1), (level, 6)]) {
+    for ((level, format), queries) in versions().flat_map(|version| [(version, 1), (version, 6)]) {
         let sizes = Sizes { batches: 1, heads: 1, key_heads: 1, queries, keys: 6, width: 8, values: 8 };
         let mut out = vec![0.0; 48];
-        let scores = Scores { mask: Mask::Keep(&keep, by_row, 1), empty: f32::NAN, ..PLAIN };
+        let scores = Scores { mask: Mask::Keep(&keep, by_row, 1), empty: f32::NAN, format, ..PLAIN };
         attention_at(level, sizes, (&mut out, strides), (&x, strides), (&x, strides), (&x, strides), scores);
         assert!(out.chunks(8).enumerate().all(|(i, row)| row.iter().all(|x| x.is_nan() == (i == 0))), "{level:?}");
     }
@@ -180,11 +205,11 @@ fn scores_may_be_hidden() {
     k[8 * 4] = f32::NAN;
     let keep: Vec<bool> = (0..20).map(|key| key != 4).collect();
     let mask = Mask::Keep(&keep, Strides::default(), 1);
-    for (level, queries) in Level::available().flat_map(|level| [(level, 1), (level, 20)]) {
+    for ((level, format), queries) in versions().flat_map(|version| [(version, 1), (version, 20)]) {
         let sizes = Sizes { batches: 1, heads: 1, key_heads: 1, queries, keys: 20, width: 8, values: 8 };
         for hides in [false, true] {
             let mut out = vec![0.0; 160];
-            let scores = Scores { mask, hides, ..PLAIN };
+            let scores = Scores { mask, hides, format, ..PLAIN };
             attention_at(level, sizes, (&mut out, strides), (&q, strides), (&k, strides), (&v, strides), scores);
             assert!(out[..8 * queries].iter().all(|x| x.is_nan() != hides), "{level:?} {hides}");
         }
@@ -197,9 +222,10 @@ fn nan_reaches_its_rows_only() {
     let strides = strides(false, 1, 20, 8);
     let (mut q, k) = (numbers(160, 1), numbers(160, 2));
     q[8 * 3] = f32::NAN;
-    for level in Level::available() {
+    for (level, format) in versions() {
         let mut out = vec![0.0; 160];
-        attention_at(level, sizes, (&mut out, strides), (&q, strides), (&k, strides), (&k, strides), PLAIN);
+        let scores = Scores { format, ..PLAIN };
+        attention_at(level, sizes, (&mut out, strides), (&q, strides), (&k, strides), (&k, strides), scores);
         assert!(out.chunks(8).enumerate().all(|(i, row)| row.iter().all(|x| x.is_nan() == (i == 3))), "{level:?}");
     }
 }
@@ -210,9 +236,9 @@ fn nan_of_a_later_key_is_hidden() {
     let strides = strides(false, 1, 40, 8);
     let (q, mut k) = (numbers(320, 1), numbers(320, 2));
     k[8 * 21] = f32::NAN;
-    for level in Level::available() {
+    for (level, format) in versions() {
         let mut out = vec![0.0; 320];
-        let scores = Scores { mask: Mask::Causal, ..PLAIN };
+        let scores = Scores { mask: Mask::Causal, format, ..PLAIN };
         attention_at(level, sizes, (&mut out, strides), (&q, strides), (&k, strides), (&q, strides), scores);
         assert!(out.chunks(8).enumerate().all(|(i, row)| row.iter().all(|x| x.is_nan() == (i >= 21))), "{level:?}");
     }

@@ -1,16 +1,17 @@
-//! A register tile: some rows times a panel of one vector or two.
+//! A register tile: some rows times a panel of one vector or two, both of words.
 
 use std::ptr::null;
 
+use super::words::Words;
 use crate::math::Single;
 
-/// Rows whose numbers lie at equal distances, and a panel that they are multiplied with.
+/// Rows whose words lie at equal distances, and a panel that they are multiplied with.
 pub(super) struct Tile {
     /// How many rows there are, at most the level's.
     pub(super) rows: usize,
-    /// The first number of the first row.
+    /// The first word of the first row.
     pub(super) left: *const f32,
-    /// How far apart rows are, and the numbers of a row.
+    /// How far apart rows are, and the words of a row.
     pub(super) row: usize,
     pub(super) step: usize,
     /// The length of a row, and the rows of the panel.
@@ -26,7 +27,7 @@ impl Tile {
     /// # Safety
     /// The pointers must be valid for all reads and writes that the fields describe.
     #[inline(always)]
-    pub(super) unsafe fn run<V: Single, const VECTORS: usize>(
+    pub(super) unsafe fn run<V: Single, W: Words<V>, const VECTORS: usize>(
         &self,
         before: Option<[V; VECTORS]>,
         after: Option<[V; VECTORS]>,
@@ -36,7 +37,7 @@ impl Tile {
                 match self.rows {
                     // SAFETY: the caller's promise.
                     $($rows if const { $rows <= V::ROWS } => unsafe {
-                        self.multiply::<V, $rows, VECTORS>(before, after)
+                        self.multiply::<V, W, $rows, VECTORS>(before, after)
                     },)*
                     rows => unreachable!("a tile of {rows} rows"),
                 }
@@ -49,7 +50,7 @@ impl Tile {
     /// As for [`run`](Self::run), with so many rows.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    unsafe fn multiply<V: Single, const ROWS: usize, const VECTORS: usize>(
+    unsafe fn multiply<V: Single, W: Words<V>, const ROWS: usize, const VECTORS: usize>(
         &self,
         before: Option<[V; VECTORS]>,
         after: Option<[V; VECTORS]>,
@@ -79,7 +80,7 @@ impl Tile {
                 // SAFETY: as above.
                 let left = V::splat(unsafe { *rows[i].wrapping_add(index) });
                 for v in 0..VECTORS {
-                    sums[i][v] = left.mul_add(right[v], sums[i][v]);
+                    sums[i][v] = W::mul_add(left, right[v], sums[i][v]);
                 }
             }
             panel = panel.wrapping_add(VECTORS * V::LANES);

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::ptr::null;
 
-use super::format::round_to_pairs;
 use super::left::Left;
 use super::tile::MOST_ROWS;
 use crate::memory::kept;
+use crate::pairs::round_to_pairs;
 
 /// Numbers between copied rows, so that they do not collide.
 const GAP: usize = 16;

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::simd::{Level, PairKernel, Pairs, dispatch_pairs, has_pairs};
+use crate::simd::{Level, has_pairs};
 
 /// The type in which packed weights are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -90,42 +90,6 @@ impl Packing {
                         *to = word(low, high);
                     }
                 }
-            }
-        }
-    }
-}
-
-/// Rounds the first `width` numbers of rows to bf16, two to a word: as many rows as there are places for, each `distance`
-/// words long.
-///
-/// # Panics
-/// If the processor has no instruction for it, or there are too few numbers.
-pub(crate) fn round_to_pairs(words: &mut [f32], distance: usize, numbers: &[f32], stride: usize, width: usize) {
-    dispatch_pairs(Round { words, distance, numbers, stride, width });
-}
-
-struct Round<'a> {
-    words: &'a mut [f32],
-    distance: usize,
-    numbers: &'a [f32],
-    stride: usize,
-    width: usize,
-}
-
-impl PairKernel for Round<'_> {
-    #[inline(always)]
-    fn run<V: Pairs>(self) {
-        let lanes = V::LANES;
-        for (row, to) in self.words.chunks_exact_mut(self.distance).enumerate() {
-            let mut to = to[..self.width / 2].chunks_exact_mut(lanes);
-            let mut from = self.numbers[row * self.stride..][..self.width].chunks_exact(2 * lanes);
-            for (to, from) in to.by_ref().zip(from.by_ref()) {
-                V::pairs(V::load(from), V::load(&from[lanes..])).store(to);
-            }
-            let (to, from) = (to.into_remainder(), from.remainder());
-            if !to.is_empty() {
-                let (low, high) = from.split_at(from.len().min(lanes));
-                V::pairs(V::load_part(low), V::load_part(high)).store_part(to);
             }
         }
     }

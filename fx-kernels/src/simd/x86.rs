@@ -250,6 +250,39 @@ mod single16 {
             Self(unsafe { std::mem::transmute::<x86::__m512bh, __m512>(x86::_mm512_cvtne2ps_pbh(high.0, low.0)) })
         }
         #[inline(always)]
+        fn joined(low: Self, high: Self) -> Self {
+            const ORDER: [u16; 32] = {
+                let mut order = [0; 32];
+                let mut i = 0;
+                while i < 16 {
+                    (order[2 * i], order[2 * i + 1]) = (i as u16, 16 + i as u16);
+                    i += 1;
+                }
+                order
+            };
+            // SAFETY: as above, and who has a vector has the others; both types are 512 bits.
+            Self(unsafe {
+                let order = x86::_mm512_loadu_si512(ORDER.as_ptr().cast());
+                x86::_mm512_castsi512_ps(x86::_mm512_permutexvar_epi16(
+                    order,
+                    x86::_mm512_castps_si512(Self::pairs(low, high).0),
+                ))
+            })
+        }
+        #[inline(always)]
+        fn exp2(self) -> Self {
+            // SAFETY: who has a vector has the instructions. The fraction of an infinity is 0.
+            unsafe {
+                let fraction = x86::_mm512_reduce_ps::<{ x86::_MM_FROUND_TO_NEG_INF | x86::_MM_FROUND_NO_EXC }>(self.0);
+                let mut power = splat(0.078_024_55);
+                for coefficient in [0.226_067_18, 0.695_833_5, 0.999_925_23] {
+                    power = mul_add(power, fraction, splat(coefficient));
+                }
+                // The exponent is rounded down too.
+                Self(scale(power, self.0))
+            }
+        }
+        #[inline(always)]
         fn dot(self, other: Self, sum: Self) -> Self {
             // SAFETY: as above.
             unsafe {

@@ -93,7 +93,7 @@ impl Builder<'_> {
         keys.layout.shape.swap(n - 2, n - 1);
         keys.layout.strides.swap(n - 2, n - 1);
         let operands = [lies(queries)?, keys, values.clone()];
-        let mut lowered = written_out(operands, &product.output.shape, scale, mask, given)?;
+        let mut lowered = written_out(operands, &product.output.shape, scale, mask, given, self.packs.format())?;
         lowered.operands[1] = lies(lowered.operands[1].register)?;
         let bytes: usize = lowered.operands.iter().map(|operand| operand.layout.bytes()).sum();
         let flops: u64 = self.steps[first..].iter().map(|step| step.flops).sum();

@@ -1,8 +1,9 @@
 //! Scaled dot-product attention on values with any strides.
 
 use fx_kernels::attention::{self, Mask, Scores, Sizes, Strides};
+use fx_kernels::dense::Format;
 
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::kind;
@@ -22,6 +23,8 @@ struct How {
     mask: Option<Added>,
     /// What a query gives that no key counts for.
     empty: f32,
+    /// What operands may be rounded to.
+    format: Format,
 }
 
 /// What is added to the scores.
@@ -59,7 +62,7 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     }
     let default = 1.0 / (*q.layout.shape.last()? as f64).sqrt();
     let scale = site.attribute::<kind::opt_float>("scale", None)?.unwrap_or(default) as f32;
-    let how = How { scale, causal, mask, empty: 0.0 };
+    let how = How { scale, causal, mask, empty: 0.0, format: site.packs.format() };
     lowered([q, k, v], site.shape(), grouped, how, register)
 }
 
@@ -71,8 +74,9 @@ pub(in crate::compile) fn written_out(
     scale: f32,
     mask: Option<Added>,
     register: Option<Wanted>,
+    format: Format,
 ) -> Option<Lowered> {
-    let how = How { scale, causal: false, mask, empty: f32::NAN };
+    let how = How { scale, causal: false, mask, empty: f32::NAN, format };
     lowered(operands, shape, false, how, register)
 }
 
@@ -183,7 +187,7 @@ impl Added {
 impl Kernel for Attention {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let operand = |index: usize| (operands[index].unwrap_or(&[]), self.strides[index]);
-        let How { scale, causal, ref mask, empty } = self.how;
+        let How { scale, causal, ref mask, empty, format } = self.how;
         let hides = mask.as_ref().is_some_and(|mask| mask.hides);
         let mask = match (mask, causal) {
             (Some(Added { strides, step, known, .. }), _) => {
@@ -193,7 +197,7 @@ impl Kernel for Attention {
             (None, true) => Mask::Causal,
             (None, false) => Mask::None,
         };
-        let scores = Scores { scale, mask, hides, empty };
+        let scores = Scores { scale, mask, hides, empty, format };
         attention::attention(self.sizes, (out, self.strides[3]), operand(0), operand(1), operand(2), scores);
     }
 
@@ -205,6 +209,7 @@ impl Kernel for Attention {
             (None, true) => ", causal",
             (None, false) => "",
         };
-        format!("attention of {heads} heads{shared}, {queries} x {keys}{masked}")
+        let rounded = kept(self.sizes.format(self.how.format));
+        format!("attention of {heads} heads{shared}, {queries} x {keys}{masked}{rounded}")
     }
 }

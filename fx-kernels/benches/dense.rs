@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use fx_kernels::dense::{
-    Algorithm, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear, Weight, run_chain,
+    Algorithm, CompactLinear, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear, Weight, run_chain,
 };
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{num_threads, set_num_threads};
@@ -270,6 +270,21 @@ fn linear() -> Vec<Layer> {
     ];
     let formats = [(Format::F32, "linear"), (Format::Bf16, "bf16 linear"), (Format::F16, "f16 linear")];
     let all = formats.into_iter().flat_map(|format| shapes.map(|shape| (format, shape)));
+    let compact = shapes.into_iter().filter(|(_, rows, _, _)| *rows == 1).map(|(name, rows, inputs, outputs)| {
+        let weight = numbers(inputs * outputs);
+        let layer = CompactLinear::new(Weight::Numbers(&weight), outputs, inputs).expect("finite weights");
+        let (x, bias) = (numbers(inputs), numbers(outputs));
+        let mut out = vec![0.0; outputs];
+        Layer {
+            name: format!("compact linear {name} {rows}x{inputs}->{outputs}"),
+            count: 0.0,
+            flops: 2.0 * (inputs * outputs) as f64,
+            run: Box::new(move || {
+                layer.run(&mut out, &x, &Epilogue { bias: Some(&bias), ..Epilogue::default() });
+                black_box(&out);
+            }),
+        }
+    });
     let layers = all.map(|((format, kind), (name, rows, inputs, outputs))| {
         let weight = numbers(inputs * outputs);
         let algorithm = match std::env::var("ALGORITHM").as_deref() {
@@ -289,5 +304,5 @@ fn linear() -> Vec<Layer> {
             }),
         }
     });
-    layers.collect()
+    layers.chain(compact).collect()
 }

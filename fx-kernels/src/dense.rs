@@ -7,6 +7,7 @@
 mod algorithm;
 mod block;
 mod chain;
+mod compact;
 mod conv;
 mod depthwise;
 mod epilogue;
@@ -27,6 +28,7 @@ mod winograd;
 
 pub use algorithm::Algorithm;
 pub use chain::{Link, run_chain};
+pub use compact::CompactLinear;
 pub use conv::{ConvShape, PackedConv};
 pub use epilogue::{Epilogue, Residual};
 pub use format::Format;

@@ -121,6 +121,15 @@ pub(crate) trait Vector: Lanes {
     /// As there.
     unsafe fn load_f16(from: *const u16) -> Self;
 
+    /// The bits that are set in both.
+    fn and(self, other: Self) -> Self;
+    /// The bits that are set in either.
+    fn or(self, other: Self) -> Self;
+    /// The bits of each lane, moved to where they count for more.
+    fn bits_up(self, by: u32) -> Self;
+    /// The bits of each lane, moved to where they count for less.
+    fn bits_down(self, by: u32) -> Self;
+
     /// Transposes a square of `LANES` rows and columns.
     ///
     /// # Safety
@@ -394,6 +403,26 @@ macro_rules! vector {
             unsafe fn load_f16(from: *const u16) -> Self {
                 // SAFETY: the caller's promise.
                 Self(unsafe { load_f16(from) })
+            }
+            #[inline(always)]
+            fn and(self, other: Self) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { and(self.0, other.0) })
+            }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { or(self.0, other.0) })
+            }
+            #[inline(always)]
+            fn bits_up(self, by: u32) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { bits_up(self.0, by) })
+            }
+            #[inline(always)]
+            fn bits_down(self, by: u32) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { bits_down(self.0, by) })
             }
             #[inline(always)]
             unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {

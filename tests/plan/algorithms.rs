@@ -87,3 +87,25 @@ fn rows_are_apart() {
         assert!(!all.narrow(0, i as i64, 1).sum().item().to_f64().is_finite(), "row {i}");
     }
 }
+
+/// A single row, which waits for memory, is multiplied with weights in 28 bits where the processor is fast at unpacking them.
+#[test]
+fn single_rows() {
+    let layer = nn::Sequential::new((nn::Linear::new(600, 500), nn::GELU::new(), nn::Linear::new(500, 600)));
+    let mut module = traced(&layer);
+    let (row, rows) = (Tensor::randn([1, 600]), Tensor::randn([2, 600]));
+    let text = plan(&module, &row);
+    let fast = text.matches("in 28 bits").count();
+    assert!(fast == 2 || fast == 0, "{text}");
+    assert!(fast == 0 || text.contains("linear 600 to 500 in 28 bits + gelu"), "{text}");
+    assert!(!plan(&module, &rows).contains("28 bits"));
+    let first = module.forward(&row).unwrap();
+    module.set_fast_algorithms(false);
+    assert!(!plan(&module, &row).contains("28 bits"));
+    let exact = module.forward(&row).unwrap();
+    assert!(first.all_close(&exact, 1e-5, 1e-6), "off by {}", first.max_abs_diff(&exact));
+    // What is in memory for several rows is not packed once more.
+    module.set_fast_algorithms(true);
+    let _ = module.forward(&rows).unwrap();
+    assert!(!plan(&module, &row).contains("28 bits"));
+}

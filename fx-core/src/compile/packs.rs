@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fx_kernels::Matrix;
-use fx_kernels::dense::{Algorithm, ConvShape, Format, PackedConv, PackedLinear};
+use fx_kernels::dense::{Algorithm, CompactLinear, ConvShape, Format, PackedConv, PackedLinear, Weight};
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
 
@@ -24,6 +24,8 @@ pub(super) struct Packs {
     conv_transposes: Cache<Place, Vec<PackedLinear>>,
     /// With whether the weight is transposed.
     linears: Cache<(Place, bool), PackedLinear>,
+    /// As these, for single rows.
+    compact: Cache<(Place, bool), CompactLinear>,
     cells: Cache<(Place, Cell), PackedCell>,
 }
 
@@ -39,13 +41,22 @@ impl<K, P> Default for Cache<K, P> {
 impl<K: Eq + Hash, P> Cache<K, P> {
     /// What was packed, or is now; None if it cannot be read, which is an error of the plan that is being made.
     fn get(&self, key: K, named: &Known, pack: impl FnOnce() -> Result<P>) -> Option<Arc<P>> {
+        self.get_if(key, named, || pack().map(Some))
+    }
+
+    /// As [`get`](Self::get), of what may be such that it cannot be packed.
+    fn get_if(&self, key: K, named: &Known, pack: impl FnOnce() -> Result<Option<P>>) -> Option<Arc<P>> {
         let mut packs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, packed)) = packs.get(&key) {
             return Some(Arc::clone(packed));
         }
-        let packed = pack().map_err(fallible::note).ok().map(Arc::new)?;
+        let packed = pack().map_err(fallible::note).ok().flatten().map(Arc::new)?;
         packs.insert(key, (named.clone(), Arc::clone(&packed)));
         Some(packed)
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
     }
 
     fn bytes(&self, of: impl Fn(&P) -> usize) -> usize {
@@ -61,6 +72,7 @@ impl Packs {
             convs: Cache::default(),
             conv_transposes: Cache::default(),
             linears: Cache::default(),
+            compact: Cache::default(),
             cells: Cache::default(),
         }
     }
@@ -111,17 +123,26 @@ impl Packs {
     pub(super) fn linear(&self, weight: &Known, transposed: bool) -> Option<Arc<PackedLinear>> {
         let by = if self.fast { Algorithm::Strassen } else { Algorithm::Direct };
         let pack = || {
-            if transposed && weight.is_by_rows() {
-                let shape = weight.weight().unwrap_or_default();
-                return weight.pack(|weight| PackedLinear::with(weight, shape[0], shape[1], by, self.format));
-            }
-            let tensor = weight.peek()?;
-            let right: Tensor = if transposed { view::transpose(&tensor, 0, 1) } else { tensor };
-            let (shape, strides) = (right.shape(), right.strides());
-            let matrix = Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1]);
-            Ok(PackedLinear::from_matrix(matrix, by, self.format))
+            right_operand(
+                weight,
+                transposed,
+                |weight, [outputs, inputs]| PackedLinear::with(weight, outputs, inputs, by, self.format),
+                |matrix| PackedLinear::from_matrix(matrix, by, self.format),
+            )
         };
         self.linears.get((weight.place()?, transposed), weight, pack)
+    }
+
+    /// As [`linear`](Self::linear), in the form in which a single row is multiplied faster; None too if it would not be, or if the
+    /// weight is in memory as it is for several rows.
+    pub(super) fn linear_of_a_row(&self, weight: &Known, transposed: bool) -> Option<Arc<CompactLinear>> {
+        let (key, weights) = ((weight.place()?, transposed), weight.weight()?.iter().product());
+        let may_be = self.fast && self.format == Format::F32 && CompactLinear::is_faster(weights);
+        if !may_be || self.linears.has(&key) {
+            return None;
+        }
+        let by_rows = |weight: Weight<'_>, [outputs, inputs]: [usize; 2]| CompactLinear::new(weight, outputs, inputs);
+        self.compact.get_if(key, weight, || right_operand(weight, transposed, by_rows, CompactLinear::from_matrix))
     }
 
     /// The weight of a recurrent layer's state in f32; None if it is not known.
@@ -136,6 +157,25 @@ impl Packs {
         self.convs.bytes(PackedConv::bytes)
             + self.conv_transposes.bytes(|lines| lines.iter().map(PackedLinear::bytes).sum())
             + self.linears.bytes(PackedLinear::bytes)
+            + self.compact.bytes(CompactLinear::bytes)
             + self.cells.bytes(PackedCell::bytes)
     }
+}
+
+/// What is packed of the right operand of a product, `[inputs, outputs]`, or the other way round if it is transposed: of rows as
+/// long as an input, or of the matrix.
+fn right_operand<P>(
+    weight: &Known,
+    transposed: bool,
+    by_rows: impl FnOnce(Weight<'_>, [usize; 2]) -> P,
+    of_matrix: impl FnOnce(Matrix<'_, f32>) -> P,
+) -> Result<P> {
+    if transposed && weight.is_by_rows() {
+        let shape = weight.weight().unwrap_or_default();
+        return weight.pack(|weight| by_rows(weight, [shape[0], shape[1]]));
+    }
+    let tensor = weight.peek()?;
+    let right: Tensor = if transposed { view::transpose(&tensor, 0, 1) } else { tensor };
+    let (shape, strides) = (right.shape(), right.strides());
+    Ok(of_matrix(Matrix::new(right.strided::<f32>(), shape[0], shape[1], strides[0], strides[1])))
 }

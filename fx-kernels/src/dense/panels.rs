@@ -69,36 +69,18 @@ impl Panels {
         (level, packing): (Level, Packing),
         matrices: &Matrices<'_>,
     ) -> Self {
-        let Matrices { groups, rows, columns, step, .. } = *matrices;
+        let Matrices { groups, rows, columns, .. } = *matrices;
         let (_, lanes) = tile_size(level);
         let steps = rows.len() / packing.rows();
         let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps, columns, cached: false };
         let (group, len) = (panels.group(), groups * panels.group());
         let mut lines = memory(len);
         let packed = &mut lines.numbers_mut()[..len];
-        let in_order = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
         for_each_piece(packed, group, 16 * len, |index, packed| {
             for_each_piece(packed, steps * 2 * lanes, 16 * group, |panel, packed| {
                 let (first, width) = (panel * 2 * lanes, panels.width(panel));
                 let own = first..columns.min(first + width);
-                let fill = |packed: &mut [f32]| {
-                    if own.len() < width {
-                        packed.fill(0.0);
-                    }
-                    for some in matrices.weight.few(own.clone(), step) {
-                        let place = some.start - first..some.end - first;
-                        matrices.with_columns(index, some, |data| {
-                            let source = Source { data, step, place };
-                            if step == 1 {
-                                source.copy(rows, packed, width);
-                            } else if in_order && !rows.is_empty() {
-                                source.transpose(rows[0]..rows[0] + rows.len(), packed, width);
-                            } else {
-                                source.gather(rows, packed, width);
-                            }
-                        });
-                    }
-                };
+                let fill = |packed: &mut [f32]| matrices.panel(index, own.clone(), packed, width);
                 match packing {
                     Packing::Single => fill(packed),
                     _ => scratch(rows.len() * width, |numbers| {
@@ -215,6 +197,31 @@ impl Panels {
 }
 
 impl Matrices<'_> {
+    /// Writes some columns of a matrix as rows of `width` numbers, filled up with zeros.
+    ///
+    /// # Panics
+    /// If an element lies outside the data, or there is room for fewer rows.
+    pub(crate) fn panel(&self, group: usize, columns: Range<usize>, packed: &mut [f32], width: usize) {
+        let Self { rows, step, .. } = *self;
+        let in_order = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        if columns.len() < width {
+            packed.fill(0.0);
+        }
+        for some in self.weight.few(columns.clone(), step) {
+            let place = some.start - columns.start..some.end - columns.start;
+            self.with_columns(group, some, |data| {
+                let source = Source { data, step, place };
+                if step == 1 {
+                    source.copy(rows, packed, width);
+                } else if in_order && !rows.is_empty() {
+                    source.transpose(rows[0]..rows[0] + rows.len(), packed, width);
+                } else {
+                    source.gather(rows, packed, width);
+                }
+            });
+        }
+    }
+
     /// The numbers from some columns of a matrix on.
     fn with_columns<R>(&self, group: usize, columns: Range<usize>, f: impl FnOnce(&[f32]) -> R) -> R {
         match self.weight {

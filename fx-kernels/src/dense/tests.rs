@@ -1,5 +1,6 @@
 //! Every level and many shapes, against the definitions in f64.
 
+mod compact;
 mod depthwise;
 mod panels;
 

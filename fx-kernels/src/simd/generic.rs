@@ -90,6 +90,22 @@ macro_rules! arrays {
                 let rounded = unsafe { round(x) };
                 each(|i| if rounded[i] > x[i] { rounded[i] - 1.0 } else { rounded[i] })
             }
+            #[inline(always)]
+            unsafe fn and(x: Raw, y: Raw) -> Raw {
+                each(|i| $T::from_bits(x[i].to_bits() & y[i].to_bits()))
+            }
+            #[inline(always)]
+            unsafe fn or(x: Raw, y: Raw) -> Raw {
+                each(|i| $T::from_bits(x[i].to_bits() | y[i].to_bits()))
+            }
+            #[inline(always)]
+            unsafe fn bits_up(x: Raw, by: u32) -> Raw {
+                each(|i| $T::from_bits(x[i].to_bits() << by))
+            }
+            #[inline(always)]
+            unsafe fn bits_down(x: Raw, by: u32) -> Raw {
+                each(|i| $T::from_bits(x[i].to_bits() >> by))
+            }
             arrays!(@unary $T, abs |x| x.abs(), sqrt |x| x.sqrt());
             arrays!(@binary $T, add |x, y| x + y, sub |x, y| x - y, mul |x, y| x * y, div |x, y| x / y,
                 min |x, y| if x < y { x } else { y }, max |x, y| if x > y { x } else { y });

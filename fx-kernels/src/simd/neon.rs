@@ -6,8 +6,29 @@ pub(super) use single4::F32x4;
 /// What both vectors share.
 macro_rules! neon {
     ($T:ty, $lanes:literal, $Raw:ty, $Mask:ty, $fma:ident, $blend:ident, $cast:ident, $back:ident, $shift:ident,
-        $down:ident, $or:ident, $mantissa:literal, $bias:literal) => {
+        $down:ident, $or:ident, $and:ident, $by:ident, $number:ident, $mantissa:literal, $bias:literal) => {
         use std::arch::aarch64 as arm;
+
+        #[inline(always)]
+        unsafe fn and(x: $Raw, y: $Raw) -> $Raw {
+            // SAFETY: the instructions are part of the architecture.
+            unsafe { arm::$back(arm::$and(arm::$cast(x), arm::$cast(y))) }
+        }
+        #[inline(always)]
+        unsafe fn or(x: $Raw, y: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { arm::$back(arm::$or(arm::$cast(x), arm::$cast(y))) }
+        }
+        #[inline(always)]
+        unsafe fn bits_up(x: $Raw, by: u32) -> $Raw {
+            // SAFETY: as above.
+            unsafe { arm::$back(arm::$by(arm::$cast(x), arm::$number((by as i32).into()))) }
+        }
+        #[inline(always)]
+        unsafe fn bits_down(x: $Raw, by: u32) -> $Raw {
+            // SAFETY: as above; a shift by less than nothing is one in the other direction.
+            unsafe { arm::$back(arm::$by(arm::$cast(x), arm::$number((-(by as i32)).into()))) }
+        }
 
         #[inline(always)]
         unsafe fn load_first(from: *const $T, count: usize) -> $Raw {
@@ -96,6 +117,9 @@ mod single4 {
         vshlq_n_u32,
         vshrq_n_u32,
         vorrq_u32,
+        vandq_u32,
+        vshlq_u32,
+        vdupq_n_s32,
         23,
         127
     );
@@ -122,6 +146,9 @@ mod double2 {
         vshlq_n_u64,
         vshrq_n_u64,
         vorrq_u64,
+        vandq_u64,
+        vshlq_u64,
+        vdupq_n_s64,
         52,
         1023
     );

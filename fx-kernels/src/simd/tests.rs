@@ -126,6 +126,30 @@ macro_rules! for_type {
             }
         }
 
+        impl Kernel for &[[$T; 2]] {
+            type Elem = $T;
+            type Output = ();
+
+            /// Bits in common and in either, and moved by every distance.
+            #[inline(always)]
+            fn run<V: Vector<Elem = $T>>(self) {
+                for [x, y] in self {
+                    let (a, b) = (x.to_bits(), y.to_bits());
+                    let mut checks =
+                        vec![(V::splat(*x).and(V::splat(*y)), a & b), (V::splat(*x).or(V::splat(*y)), a | b)];
+                    for by in 0..a.count_zeros() + a.count_ones() {
+                        checks.push((V::splat(*x).bits_up(by), a << by));
+                        checks.push((V::splat(*x).bits_down(by), a >> by));
+                    }
+                    for (got, want) in checks {
+                        let mut lanes = vec![0.0; V::LANES];
+                        got.store(&mut lanes);
+                        assert!(lanes.iter().all(|x: &$T| x.to_bits() == want), "{x} {y}: {lanes:?}, not {want:x}");
+                    }
+                }
+            }
+        }
+
         impl Kernel for &[$T] {
             type Elem = $T;
             type Output = ();
@@ -155,6 +179,15 @@ macro_rules! for_type {
 
 for_type!(single_precision, f32);
 for_type!(double_precision, f64);
+
+#[test]
+fn bits() {
+    for level in Level::available() {
+        let pairs = [[1.5_f32, -2.25], [-0.0, 1e-42], [1e30, 7.7], [3.3, 3.3]];
+        dispatch(level, &pairs[..]);
+        dispatch(level, &pairs.map(|pair| pair.map(f64::from))[..]);
+    }
+}
 
 #[test]
 fn parts_of_vectors() {

@@ -11,8 +11,19 @@ pub(super) use single16::F32x16;
 /// What the two vectors of 512 bits share: masks are bits, and both parts of a vector are reached by them.
 macro_rules! avx512 {
     ($T:ty, $Raw:ty, $Mask:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident, $fma:ident,
-        $round:ident, $scale:ident, $exponent:ident) => {
+        $round:ident, $scale:ident, $exponent:ident, $cast:ident, $back:ident, $up:ident, $down:ident) => {
         use std::arch::x86_64 as x86;
+
+        #[inline(always)]
+        unsafe fn bits_up(x: $Raw, by: u32) -> $Raw {
+            // SAFETY: who has a vector has the instructions.
+            unsafe { x86::$back(x86::$up(x86::$cast(x), x86::_mm_cvtsi32_si128(by as i32))) }
+        }
+        #[inline(always)]
+        unsafe fn bits_down(x: $Raw, by: u32) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$back(x86::$down(x86::$cast(x), x86::_mm_cvtsi32_si128(by as i32))) }
+        }
 
         #[inline(always)]
         unsafe fn first(count: usize) -> $Mask {
@@ -79,9 +90,20 @@ macro_rules! avx512 {
 /// What the two vectors of 256 bits share: masks are vectors, whose numbers' signs count.
 macro_rules! avx2 {
     ($T:ty, $Raw:ty, $lanes:literal, $Int:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident,
-        $round:ident, $andnot:ident, $cast:ident, $back:ident, $shift:ident, $down:ident,
+        $round:ident, $andnot:ident, $cast:ident, $back:ident, $shift:ident, $down:ident, $up_by:ident, $down_by:ident,
         $mantissa:literal, $bias:literal) => {
         use std::arch::x86_64 as x86;
+
+        #[inline(always)]
+        unsafe fn bits_up(x: $Raw, by: u32) -> $Raw {
+            // SAFETY: who has a vector has the instructions.
+            unsafe { x86::$back(x86::$up_by(x86::$cast(x), x86::_mm_cvtsi32_si128(by as i32))) }
+        }
+        #[inline(always)]
+        unsafe fn bits_down(x: $Raw, by: u32) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$back(x86::$down_by(x86::$cast(x), x86::_mm_cvtsi32_si128(by as i32))) }
+        }
 
         /// A mask of the first `count` lanes: a window on as many ones as zeros.
         #[inline(always)]
@@ -176,9 +198,9 @@ macro_rules! avx2 {
 
 mod single16 {
     use std::arch::x86_64::{
-        __m512, __mmask16, _mm512_abs_ps as abs, _mm512_add_ps as add, _mm512_div_ps as div, _mm512_loadu_ps as load,
-        _mm512_max_ps as max, _mm512_min_ps as min, _mm512_mul_ps as mul, _mm512_set1_ps as splat,
-        _mm512_sqrt_ps as sqrt, _mm512_storeu_ps as store, _mm512_sub_ps as sub,
+        __m512, __mmask16, _mm512_abs_ps as abs, _mm512_add_ps as add, _mm512_and_ps as and, _mm512_div_ps as div,
+        _mm512_loadu_ps as load, _mm512_max_ps as max, _mm512_min_ps as min, _mm512_mul_ps as mul, _mm512_or_ps as or,
+        _mm512_set1_ps as splat, _mm512_sqrt_ps as sqrt, _mm512_storeu_ps as store, _mm512_sub_ps as sub,
     };
     avx512!(
         f32,
@@ -191,7 +213,11 @@ mod single16 {
         _mm512_fmadd_ps,
         _mm512_roundscale_ps,
         _mm512_scalef_ps,
-        _mm512_getexp_ps
+        _mm512_getexp_ps,
+        _mm512_castps_si512,
+        _mm512_castsi512_ps,
+        _mm512_sll_epi32,
+        _mm512_srl_epi32
     );
 
     /// # Safety
@@ -295,9 +321,9 @@ mod single16 {
 
 mod double8 {
     use std::arch::x86_64::{
-        __m512d, __mmask8, _mm512_abs_pd as abs, _mm512_add_pd as add, _mm512_div_pd as div, _mm512_loadu_pd as load,
-        _mm512_max_pd as max, _mm512_min_pd as min, _mm512_mul_pd as mul, _mm512_set1_pd as splat,
-        _mm512_sqrt_pd as sqrt, _mm512_storeu_pd as store, _mm512_sub_pd as sub,
+        __m512d, __mmask8, _mm512_abs_pd as abs, _mm512_add_pd as add, _mm512_and_pd as and, _mm512_div_pd as div,
+        _mm512_loadu_pd as load, _mm512_max_pd as max, _mm512_min_pd as min, _mm512_mul_pd as mul, _mm512_or_pd as or,
+        _mm512_set1_pd as splat, _mm512_sqrt_pd as sqrt, _mm512_storeu_pd as store, _mm512_sub_pd as sub,
     };
     avx512!(
         f64,
@@ -310,7 +336,11 @@ mod double8 {
         _mm512_fmadd_pd,
         _mm512_roundscale_pd,
         _mm512_scalef_pd,
-        _mm512_getexp_pd
+        _mm512_getexp_pd,
+        _mm512_castpd_si512,
+        _mm512_castsi512_pd,
+        _mm512_sll_epi64,
+        _mm512_srl_epi64
     );
     crate::simd::transpose!(f64, 8);
     crate::simd::halves!(f64, 8, __m512d);
@@ -319,9 +349,9 @@ mod double8 {
 
 mod single8 {
     use std::arch::x86_64::{
-        __m256, _mm256_add_ps as add, _mm256_div_ps as div, _mm256_fmadd_ps as mul_add, _mm256_loadu_ps as load,
-        _mm256_max_ps as max, _mm256_min_ps as min, _mm256_mul_ps as mul, _mm256_set1_ps as splat,
-        _mm256_sqrt_ps as sqrt, _mm256_storeu_ps as store, _mm256_sub_ps as sub,
+        __m256, _mm256_add_ps as add, _mm256_and_ps as and, _mm256_div_ps as div, _mm256_fmadd_ps as mul_add,
+        _mm256_loadu_ps as load, _mm256_max_ps as max, _mm256_min_ps as min, _mm256_mul_ps as mul, _mm256_or_ps as or,
+        _mm256_set1_ps as splat, _mm256_sqrt_ps as sqrt, _mm256_storeu_ps as store, _mm256_sub_ps as sub,
     };
     avx2!(
         f32,
@@ -338,6 +368,8 @@ mod single8 {
         _mm256_castsi256_ps,
         _mm256_slli_epi32,
         _mm256_srli_epi32,
+        _mm256_sll_epi32,
+        _mm256_srl_epi32,
         23,
         127
     );
@@ -388,9 +420,9 @@ mod single8 {
 
 mod double4 {
     use std::arch::x86_64::{
-        __m256d, _mm256_add_pd as add, _mm256_div_pd as div, _mm256_fmadd_pd as mul_add, _mm256_loadu_pd as load,
-        _mm256_max_pd as max, _mm256_min_pd as min, _mm256_mul_pd as mul, _mm256_set1_pd as splat,
-        _mm256_sqrt_pd as sqrt, _mm256_storeu_pd as store, _mm256_sub_pd as sub,
+        __m256d, _mm256_add_pd as add, _mm256_and_pd as and, _mm256_div_pd as div, _mm256_fmadd_pd as mul_add,
+        _mm256_loadu_pd as load, _mm256_max_pd as max, _mm256_min_pd as min, _mm256_mul_pd as mul, _mm256_or_pd as or,
+        _mm256_set1_pd as splat, _mm256_sqrt_pd as sqrt, _mm256_storeu_pd as store, _mm256_sub_pd as sub,
     };
     avx2!(
         f64,
@@ -407,6 +439,8 @@ mod double4 {
         _mm256_castsi256_pd,
         _mm256_slli_epi64,
         _mm256_srli_epi64,
+        _mm256_sll_epi64,
+        _mm256_srl_epi64,
         52,
         1023
     );

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{Epilogue, PackedLinear, Residual};
+use fx_kernels::dense::{CompactLinear, Epilogue, PackedLinear, Residual};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, gemm};
@@ -65,10 +65,28 @@ pub(super) fn other(site: &Site<'_>, layout: &Layout) -> Option<Option<Wanted>> 
 }
 
 struct Linear {
-    packed: Arc<PackedLinear>,
-    rows: usize,
+    product: Product,
     follow: Follow,
     residual: bool,
+}
+
+/// What rows are multiplied with.
+#[derive(Clone)]
+enum Product {
+    /// So many.
+    Rows(usize, Arc<PackedLinear>),
+    /// A single one.
+    Row(Arc<CompactLinear>),
+}
+
+impl Product {
+    /// The numbers in a row of the input, and of the output.
+    fn sizes(&self) -> [usize; 2] {
+        match self {
+            Self::Rows(_, packed) => [packed.inputs(), packed.outputs()],
+            Self::Row(packed) => [packed.inputs(), packed.outputs()],
+        }
+    }
 }
 
 pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
@@ -102,7 +120,12 @@ fn packed(
     let columns = if transposed { shape[0] } else { shape[1] };
     let output = Layout::row_major(DType::F32, site.shape());
     let rows = output.numel().checked_div(columns)?;
-    let kernel = Linear { packed: site.packs.linear(weight, transposed)?, rows, follow, residual: other.is_some() };
+    let single = if rows == 1 { site.packs.linear_of_a_row(weight, transposed) } else { None };
+    let product = match single {
+        Some(packed) => Product::Row(packed),
+        None => Product::Rows(rows, site.packs.linear(weight, transposed)?),
+    };
+    let kernel = Linear { product, follow, residual: other.is_some() };
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &input.shape));
     let operands = [wanted].into_iter().chain(other).collect();
     Some(Lowered::new(kernel, operands, output))
@@ -110,14 +133,18 @@ fn packed(
 
 impl Kernel for Linear {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let (inputs, outputs) = (self.packed.inputs(), self.packed.outputs());
+        let [inputs, outputs] = self.product.sizes();
         let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
-        self.packed.run(out, outputs, operands[0].unwrap_or(&[]), inputs, self.rows, &epilogue);
+        let input = operands[0].unwrap_or(&[]);
+        match &self.product {
+            Product::Rows(rows, packed) => packed.run(out, outputs, input, inputs, *rows, &epilogue),
+            Product::Row(packed) => packed.run(out, input, &epilogue),
+        }
     }
 
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
-        let Self { ref packed, rows, ref follow, residual } = *self;
-        Some(Arc::new(Self { packed: Arc::clone(packed), rows, follow: follow.then(function)?, residual }))
+        let follow = self.follow.then(function)?;
+        Some(Arc::new(Self { product: self.product.clone(), follow, residual: self.residual }))
     }
 
     fn overwrites(&self, operand: usize) -> bool {
@@ -125,13 +152,22 @@ impl Kernel for Linear {
     }
 
     fn describe(&self) -> String {
-        let (inputs, outputs) = (self.packed.inputs(), self.packed.outputs());
-        let (by, kept) = (by(self.packed.algorithm(self.rows)), kept(self.packed.format()));
-        format!("linear {inputs} to {outputs}{by}{kept}{}", self.follow.describe(self.residual))
+        let [inputs, outputs] = self.product.sizes();
+        let how = match &self.product {
+            Product::Rows(rows, packed) => format!("{}{}", by(packed.algorithm(*rows)), kept(packed.format())),
+            Product::Row(_) => " in 28 bits".into(),
+        };
+        format!("linear {inputs} to {outputs}{how}{}", self.follow.describe(self.residual))
     }
 
     fn bytes_saved(&self) -> usize {
-        saved(self.packed.format(), self.packed.bytes())
+        match &self.product {
+            Product::Rows(_, packed) => saved(packed.format(), packed.bytes()),
+            Product::Row(packed) => {
+                let [inputs, outputs] = self.product.sizes();
+                (inputs * outputs * size_of::<f32>()).saturating_sub(packed.bytes())
+            }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::panels::{Matrices, tile_size};
 use super::weight::Weight;
 use crate::elementwise::run_rows;
 use crate::gemm::Matrix;
-use crate::memory::{Lines, prefetch, scratch};
+use crate::memory::{Lines, prefetch};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece};
 
@@ -105,15 +105,18 @@ impl CompactLinear {
         let (inputs, outputs) = (matrix.rows.len(), matrix.columns);
         let mut layer = Self { lines: Lines::default(), level, lanes, inputs, outputs };
         let (panel, width) = (layer.panel(), 2 * lanes);
-        let len = panel * outputs.div_ceil(width);
-        let mut lines = Lines::together(len);
+        let count = outputs.div_ceil(width);
+        let some = count.div_ceil(PARTS);
+        let mut lines = Lines::together(count * panel);
         let fit = AtomicBool::new(true);
-        for_each_piece(&mut lines.numbers_mut()[..len], panel, 16 * len, |index, packed| {
-            let columns = index * width..outputs.min((index + 1) * width);
-            scratch(inputs * width, |numbers| {
-                matrix.panel(0, columns.clone(), numbers, width);
-                fit.fetch_and(dispatch(level, Pack { numbers, packed }), Ordering::Relaxed);
-            });
+        let packed = &mut lines.numbers_mut()[..count * panel];
+        for_each_piece(packed, some * panel, 16 * count * panel, |index, packed| {
+            // Not what a thread lends, which it would keep.
+            let mut numbers = vec![0.0; inputs * width];
+            for (panel, packed) in (index * some..).zip(packed.chunks_mut(panel)) {
+                matrix.panel(0, panel * width..outputs.min((panel + 1) * width), &mut numbers, width);
+                fit.fetch_and(dispatch(level, Pack { numbers: &numbers, packed }), Ordering::Relaxed);
+            }
         });
         layer.lines = lines;
         fit.into_inner().then_some(layer)

@@ -5,12 +5,14 @@
 //! is measured beside them.
 
 use std::hint::black_box;
+use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
 use fx_kernels::dense::{
     Algorithm, CompactLinear, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear, Weight, run_chain,
 };
 use fx_kernels::elementwise::Unary;
+use fx_kernels::memory;
 use fx_kernels::threads::{num_threads, set_num_threads};
 use fx_kernels::{Matrix, peak_flops};
 
@@ -76,8 +78,38 @@ fn shortest(run: &mut dyn FnMut()) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-fn numbers(len: usize) -> Vec<f32> {
-    (0..len).map(|i| ((i * 2_654_435_761) % 1000) as f32 / 1000.0 - 0.5).collect()
+/// Numbers that begin with a line of the cache, as values of a plan do.
+struct Numbers {
+    memory: Vec<f32>,
+    first: usize,
+    len: usize,
+}
+
+impl Deref for Numbers {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.memory[self.first..][..self.len]
+    }
+}
+
+impl DerefMut for Numbers {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.memory[self.first..][..self.len]
+    }
+}
+
+fn zeros(len: usize) -> Numbers {
+    let memory = memory::zeroed(len + memory::LINE);
+    Numbers { first: memory::first_line(&memory), memory, len }
+}
+
+fn numbers(len: usize) -> Numbers {
+    let mut numbers = zeros(len);
+    for (i, number) in numbers.iter_mut().enumerate() {
+        *number = ((i * 2_654_435_761) % 1000) as f32 / 1000.0 - 0.5;
+    }
+    numbers
 }
 
 #[allow(clippy::too_many_arguments, reason = "the sizes of a convolution")]
@@ -114,7 +146,7 @@ fn conv(
     let layer =
         PackedConv::with(Weight::Numbers(&numbers(outputs * inputs / groups * k * k)), shape, algorithm, Format::F32);
     let (x, bias) = (numbers(batch * size * size * inputs), numbers(outputs));
-    let mut out = vec![0.0; batch * output[0] * output[1] * outputs];
+    let mut out = zeros(batch * output[0] * output[1] * outputs);
     Layer {
         name: format!(
             "{name} {batch}x{size}x{size}x{inputs}->{outputs} {k}x{k}/{stride}{}",
@@ -218,8 +250,8 @@ fn chains() -> Vec<Layer> {
             let convs = shapes.map(|shape| PackedConv::new(&weight(&shape), shape));
             let small = size / stride;
             let (x, bias) = (numbers(size * size * inputs), numbers(middle));
-            let (mut first, mut second) = (vec![0.0; size * size * middle], vec![0.0; small * small * middle]);
-            let mut out = vec![0.0; small * small * outputs];
+            let (mut first, mut second) = (zeros(size * size * middle), zeros(small * small * middle));
+            let mut out = zeros(small * small * outputs);
             let flops = size * size * inputs * middle + small * small * middle * (9 + outputs);
             layers.push(Layer {
                 name: format!(
@@ -274,7 +306,7 @@ fn linear() -> Vec<Layer> {
         let weight = numbers(inputs * outputs);
         let layer = CompactLinear::new(Weight::Numbers(&weight), outputs, inputs).expect("finite weights");
         let (x, bias) = (numbers(inputs), numbers(outputs));
-        let mut out = vec![0.0; outputs];
+        let mut out = zeros(outputs);
         Layer {
             name: format!("compact linear {name} {rows}x{inputs}->{outputs}"),
             count: 0.0,
@@ -293,7 +325,7 @@ fn linear() -> Vec<Layer> {
         };
         let layer = PackedLinear::from_matrix(Matrix::rows(&weight, outputs, inputs).t(), algorithm, format);
         let (x, bias) = (numbers(rows * inputs), numbers(outputs));
-        let mut out = vec![0.0; rows * outputs];
+        let mut out = zeros(rows * outputs);
         Layer {
             name: format!("{kind} {name} {rows}x{inputs}->{outputs}"),
             count: if format == Format::F32 { 1.0 } else { 0.0 },

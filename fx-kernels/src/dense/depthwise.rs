@@ -3,10 +3,19 @@
 mod along;
 mod copied;
 
+use std::ops::Range;
+
 use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
+use crate::elementwise::run_rows;
 use crate::simd::{Level, Vector};
-use crate::threads::Shared;
+use crate::threads::{Shared, for_each};
+
+/// The most numbers of a vector.
+const LANES: usize = 16;
+/// The tasks that make a fair share for each of a few threads likely, and the channels of which each has a multiple.
+const TASKS: usize = 8;
+const CHANNELS: usize = 2 * LANES;
 
 /// A depthwise convolution.
 pub(crate) struct Depthwise<'a> {
@@ -48,11 +57,39 @@ impl Depthwise<'_> {
         if kernel == [3; 2] { along::run(self, level, &out, stride) } else { copied::run(self, level, &out, stride) }
     }
 
+    /// Calls `f` for the parts of the output with at most so many lines each, in parallel, and applies the function that follows.
+    fn for_each_part(&self, level: Level, (out, stride): (&Shared<f32>, usize), lines: usize, f: impl Fn(Part) + Sync) {
+        let [height, width] = self.windows.output;
+        let groups = height.div_ceil(lines);
+        let some = self.channels.div_ceil(TASKS.div_ceil(self.batch * groups)).next_multiple_of(CHANNELS);
+        let parts = self.channels.div_ceil(some);
+        for_each(self.batch * groups * parts, self.work(), |task| {
+            let (group, first) = (task / parts, task % parts * some);
+            let (image, start) = (group / groups, group % groups * lines);
+            let lines = start..height.min(start + lines);
+            let channels = first..self.channels.min(first + some);
+            let (rows, columns) = (lines.len() * width, channels.len());
+            f(Part { image, lines, channels });
+            if let Some(function) = self.epilogue.function() {
+                let to = out.at((image * height + start) * width * stride + first);
+                // SAFETY: the lines are in the result (`run` saw it), and no other task has these channels of them.
+                unsafe { run_rows(level, function, to, rows, stride, columns) };
+            }
+        });
+    }
+
     /// The operations on all sums.
     fn work(&self) -> usize {
         let Windows { output: [height, width], kernel, .. } = self.windows;
         2 * self.batch * height * width * self.channels * kernel[0] * kernel[1]
     }
+}
+
+/// Some lines of an image of the output, and some channels.
+struct Part {
+    image: usize,
+    lines: Range<usize>,
+    channels: Range<usize>,
 }
 
 /// A vector of channels: the first, and how many there are. All that a vector has, unless it is a part.

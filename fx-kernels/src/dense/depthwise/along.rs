@@ -1,100 +1,114 @@
-//! Windows of 3 by 3 where the image lies: a vector of channels goes along a line with all its weights in registers.
+//! Windows of 3 by 3 where the image lies: a vector of channels goes along some lines with all its weights in registers.
 
-use super::{Depthwise, Lane, Windows};
-use crate::elementwise::run_rows;
+use super::{Depthwise, LANES, Lane, Part, Windows};
 use crate::math;
 use crate::simd::{Kernel, Level, Vector, dispatch};
-use crate::threads::{Shared, for_each};
+use crate::threads::Shared;
 
 /// The columns of a window.
 const WIDTH: usize = 3;
+/// The numbers of a part's lines, with those of the image that they are computed from: they stay in the second-level cache.
+const CACHED: usize = 128 * 1024;
 
 /// Computes all windows.
+///
+/// A vector of channels goes along all lines of a part before the next one does: what it reads of a line is in the first-level
+/// cache for the next two.
 pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: usize) {
-    let Windows { output: [height, width], .. } = of.windows;
-    for_each(of.batch * height, of.work(), |index| {
-        let to = out.at(index * width * stride);
-        dispatch(level, Line { of, index, to, stride });
-        if let Some(function) = of.epilogue.function() {
-            // SAFETY: the line is in the result (`Depthwise::run` saw it), and no other task has it.
-            unsafe { run_rows(level, function, to, width, stride, of.channels) };
-        }
+    let Windows { input: [_, before], output: [height, width], pixel, stride: [step, _], .. } = of.windows;
+    let lines = (CACHED / (width * stride + before * pixel * step)).clamp(1, height);
+    of.for_each_part(level, (out, stride), lines, |part| {
+        dispatch(level, Lines { of, part: &part, out: out.at(0), stride });
     });
 }
 
-/// A line of the output.
-struct Line<'a> {
+/// Some lines of the output.
+struct Lines<'a> {
     of: &'a Depthwise<'a>,
-    /// Its number among those of all images.
-    index: usize,
-    to: *mut f32,
+    part: &'a Part,
+    out: *mut f32,
     stride: usize,
 }
 
-impl Kernel for Line<'_> {
+impl Kernel for Lines<'_> {
     type Elem = f32;
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
+        let Part { image, ref lines, ref channels } = *self.part;
         let Windows { input: [height, width], output, stride, dilation, before, data, pixel, .. } = self.of.windows;
-        let (image, y) = (self.index / output[0], self.index % output[0]);
-        let tap = |tap: usize| (y * stride[0] + tap * dilation[0]).wrapping_sub(before[0]);
-        let first = (0..WIDTH).find(|i| tap(*i) < height).unwrap_or(0);
-        let count = (first..WIDTH).take_while(|i| tap(*i) < height).count();
-        let from = data.as_ptr().wrapping_add((image * height + tap(first).min(height)) * width * pixel);
-        let taps = Taps { line: &self, first, from };
-        match count {
-            0 => taps.channels::<V, 0>(),
-            1 => taps.channels::<V, 1>(),
-            2 => taps.channels::<V, 2>(),
-            _ => taps.channels::<V, 3>(),
+        for channel in channels.clone().step_by(V::LANES) {
+            let count = V::LANES.min(channels.end - channel);
+            for y in lines.clone() {
+                let tap = |tap: usize| (y * stride[0] + tap * dilation[0]).wrapping_sub(before[0]);
+                let first = (0..WIDTH).find(|i| tap(*i) < height).unwrap_or(0);
+                let inside = (first..WIDTH).take_while(|i| tap(*i) < height).count();
+                let from = data.as_ptr().wrapping_add((image * height + tap(first).min(height)) * width * pixel);
+                let taps = Taps {
+                    of: self.of,
+                    first,
+                    from,
+                    row: (image * output[0] + y) * output[1],
+                    out: (self.out, self.stride),
+                };
+                match inside {
+                    0 => taps.lane::<V, 0>(channel, count),
+                    1 => taps.lane::<V, 1>(channel, count),
+                    2 => taps.lane::<V, 2>(channel, count),
+                    _ => taps.lane::<V, 3>(channel, count),
+                }
+            }
         }
     }
 }
 
-/// The lines of the image that are under the windows of a line.
+/// A line of the output, and the lines of the image that are under its windows.
 struct Taps<'a> {
-    line: &'a Line<'a>,
+    of: &'a Depthwise<'a>,
     /// The first one's number in the window.
     first: usize,
     /// Where it begins.
     from: *const f32,
+    /// The number of the line's first row among those of all images.
+    row: usize,
+    /// The first of all rows, and how far they are apart.
+    out: (*mut f32, usize),
 }
 
 impl Taps<'_> {
-    /// All channels, a vector at a time.
+    /// A vector of channels, which may be a part of one.
     #[inline(always)]
-    fn channels<V: Vector<Elem = f32>, const LINES: usize>(&self) {
-        let Windows { input: [_, width], output, stride, dilation, before, .. } = self.line.of.windows;
+    fn lane<V: Vector<Elem = f32>, const LINES: usize>(&self, channel: usize, count: usize) {
+        let Windows { input: [_, width], output, stride, dilation, before, .. } = self.of.windows;
         // On the left and on the right some columns of the window are outside.
         let reach = (WIDTH - 1) * dilation[1] + 1;
         let end = (width + before[1]).checked_sub(reach).map_or(0, |room| room / stride[1] + 1).min(output[1]);
         let start = before[1].div_ceil(stride[1]).min(end);
-        let channels = self.line.of.channels;
-        for channel in (0..channels).step_by(V::LANES) {
-            let count = V::LANES.min(channels - channel);
-            match (stride[1], dilation[1]) {
-                _ if count < V::LANES => self.along::<V, LINES, 0, true>(&Lane { channel, count }, [start, end]),
-                (1, 1) => self.along::<V, LINES, 1, false>(&Lane { channel, count }, [start, end]),
-                (2, 1) => self.along::<V, LINES, 2, false>(&Lane { channel, count }, [start, end]),
-                _ => self.along::<V, LINES, 0, false>(&Lane { channel, count }, [start, end]),
+        match (stride[1], dilation[1]) {
+            _ if count < V::LANES => self.along::<V, LINES, 0, 1, true>(&Lane { channel, count }, [start, end]),
+            // There are registers for weights, numbers and sums of more neighbours with AVX-512 alone.
+            (1, 1) if V::LANES == LANES => {
+                self.along::<V, LINES, 1, 4, false>(&Lane { channel, count }, [start, end]);
             }
+            (1, 1) => self.along::<V, LINES, 1, 2, false>(&Lane { channel, count }, [start, end]),
+            (2, 1) => self.along::<V, LINES, 2, 2, false>(&Lane { channel, count }, [start, end]),
+            _ => self.along::<V, LINES, 0, 1, false>(&Lane { channel, count }, [start, end]),
         }
     }
 
     /// A vector of channels along the line, whose windows from one place to another are inside the image. With a constant step
-    /// that is not 0, two neighbours at a time.
+    /// that is not 0, some neighbours at a time.
     ///
     /// The loops over constants are unrolled, so that the weights are registers.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn along<V: Vector<Elem = f32>, const LINES: usize, const STEP: usize, const PART: bool>(
+    fn along<V: Vector<Elem = f32>, const LINES: usize, const STEP: usize, const NEAR: usize, const PART: bool>(
         &self,
         lane: &Lane<PART>,
         [start, end]: [usize; 2],
     ) {
-        let Depthwise { windows, channels, weights, epilogue, .. } = *self.line.of;
+        let Depthwise { windows, channels, weights, epilogue, .. } = *self.of;
         let Windows { input: [_, width], output, stride, dilation, before, pixel, .. } = windows;
         let mut kernel = [[V::zero(); WIDTH]; LINES];
         for i in 0..LINES {
@@ -117,28 +131,29 @@ impl Taps<'_> {
                     }
                 }
             }
-            self.line.write(lane, finish, sum, x);
+            self.write(lane, finish, sum, x);
         }
         let mut from = self.from.wrapping_add((start * stride[1]).wrapping_sub(before[1]).wrapping_mul(pixel));
         let mut x = start;
         // Neighbours read some columns together. Each has two sums, so that products need not wait for each other.
-        while STEP > 0 && x + 2 <= end {
-            let mut sums = [[bias, V::zero()]; 2];
-            for j in 0..WIDTH + STEP {
+        while STEP > 0 && x + NEAR <= end {
+            let mut sums = [[bias, V::zero()]; NEAR];
+            for column in 0..WIDTH + (NEAR - 1) * STEP {
                 for i in 0..LINES {
-                    let number = lane.load::<V>(from.wrapping_add(i * line + j * pixel));
-                    if j < WIDTH {
-                        sums[0][j % 2] = number.mul_add(kernel[i][j], sums[0][j % 2]);
-                    }
-                    if j >= STEP {
-                        sums[1][j % 2] = number.mul_add(kernel[i][j - STEP], sums[1][j % 2]);
+                    let number = lane.load::<V>(from.wrapping_add(i * line + column * pixel));
+                    for o in 0..NEAR {
+                        let j = column.wrapping_sub(o * STEP);
+                        if j < WIDTH {
+                            sums[o][column % 2] = number.mul_add(kernel[i][j], sums[o][column % 2]);
+                        }
                     }
                 }
             }
-            self.line.write(lane, finish, sums[0][0] + sums[0][1], x);
-            self.line.write(lane, finish, sums[1][0] + sums[1][1], x + 1);
-            from = from.wrapping_add(2 * step);
-            x += 2;
+            for o in 0..NEAR {
+                self.write(lane, finish, sums[o][0] + sums[o][1], x + o);
+            }
+            from = from.wrapping_add(NEAR * step);
+            x += NEAR;
         }
         for x in x..end {
             let mut sum = bias;
@@ -148,30 +163,25 @@ impl Taps<'_> {
                     sum = lane.load::<V>(from).mul_add(kernel[i][j], sum);
                 }
             }
-            self.line.write(lane, finish, sum, x);
+            self.write(lane, finish, sum, x);
             from = from.wrapping_add(step);
         }
     }
-}
 
-impl Line<'_> {
     /// Writes sums with bias to a pixel, with what follows: whether matrices are added, and limits.
     #[inline(always)]
     fn write<V: Vector<Elem = f32>, const PART: bool>(
         &self,
         lane: &Lane<PART>,
         (adds, (low, high)): (bool, (f32, f32)),
-        sum: V,
+        mut sum: V,
         x: usize,
     ) {
-        let mut sum = sum;
+        let ((out, stride), row) = (self.out, self.row + x);
         if adds {
-            let first = self.index * self.of.windows.output[1];
-            // From the first of all rows on.
-            let out = self.to.wrapping_sub(first * self.stride);
-            let load = |from: *const f32, stride| lane.load(from.wrapping_add((first + x) * stride));
-            sum = self.of.epilogue.add(sum, (out, self.stride), load);
+            let load = |from: *const f32, stride| lane.load(from.wrapping_add(row * stride));
+            sum = self.of.epilogue.add(sum, (out, stride), load);
         }
-        lane.store(math::clamp(sum, low, high), self.to.wrapping_add(x * self.stride));
+        lane.store(math::clamp(sum, low, high), out.wrapping_add(row * stride));
     }
 }

@@ -5,12 +5,11 @@
 
 use std::ops::Range;
 
-use super::{Depthwise, Lane, Windows};
-use crate::elementwise::run_rows;
+use super::{Depthwise, LANES, Lane, Part, Windows};
 use crate::math;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
-use crate::threads::{Shared, for_each};
+use crate::threads::Shared;
 
 /// The neighbours that are computed together.
 const BLOCK: usize = 4;
@@ -20,39 +19,22 @@ const SUMS: usize = 2;
 const CACHED: usize = 384;
 /// The columns of a tile of the output, if there are many.
 const COLUMNS: usize = 32;
-/// The most numbers of a vector.
-const LANES: usize = 16;
-/// The tasks that make a fair share for each of a few threads likely, and the channels of which each has a multiple.
-const TASKS: usize = 8;
-const CHANNELS: usize = 2 * LANES;
 
 /// Computes all windows.
 pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: usize) {
-    let Windows { output: [height, width], kernel, .. } = of.windows;
-    // Tiles of columns, all but the last of the same width, and groups of lines.
+    let Windows { output: [_, width], kernel, .. } = of.windows;
+    // Tiles of columns, all but the last of the same width.
     let columns = width.div_ceil(width.div_ceil(COLUMNS)).next_multiple_of(BLOCK);
     let lines = of.lines(columns);
-    let (tiles, groups) = (width.div_ceil(columns), height.div_ceil(lines));
-    let part = of.channels.div_ceil(TASKS.div_ceil(of.batch * groups)).next_multiple_of(CHANNELS);
-    let parts = of.channels.div_ceil(part);
     let memory = (of.copied(lines, columns).iter().product::<usize>() + kernel[0] * kernel[1]) * LANES;
-    for_each(of.batch * groups * parts, of.work(), |task| {
-        let (group, first) = (task / parts, task % parts * part);
-        let (image, start) = (group / groups, group % groups * lines);
-        let lines = start..height.min(start + lines);
-        let channels = first..of.channels.min(first + part);
+    of.for_each_part(level, (out, stride), lines, |part| {
         scratch(memory, |memory| {
-            for tile in 0..tiles {
-                let columns = tile * columns..width.min((tile + 1) * columns);
-                let (lines, channels, out) = (lines.clone(), channels.clone(), out.at(0));
-                dispatch(level, Tile { of, image, lines, columns, channels, out, stride, memory });
+            for first in (0..width).step_by(columns) {
+                let columns = first..width.min(first + columns);
+                let (part, out) = (&part, out.at(0));
+                dispatch(level, Tile { of, part, columns, out, stride, memory });
             }
         });
-        if let Some(function) = of.epilogue.function() {
-            let to = out.at((image * height + start) * width * stride + first);
-            // SAFETY: the lines are in the result (`Depthwise::run` saw it), and no other task has these channels of them.
-            unsafe { run_rows(level, function, to, lines.len() * width, stride, channels.len()) };
-        }
     });
 }
 
@@ -72,13 +54,11 @@ impl Depthwise<'_> {
     }
 }
 
-/// Some lines and columns of the output, and some channels.
+/// Some columns of a part.
 struct Tile<'a> {
     of: &'a Depthwise<'a>,
-    image: usize,
-    lines: Range<usize>,
+    part: &'a Part,
     columns: Range<usize>,
-    channels: Range<usize>,
     out: *mut f32,
     stride: usize,
     /// For what is copied of the image, and the weights.
@@ -105,12 +85,12 @@ impl Tile<'_> {
     #[inline(always)]
     fn all<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize>(mut self) {
         let memory = std::mem::take(&mut self.memory);
-        let size = self.of.copied(self.lines.len(), self.columns.len());
+        let size = self.of.copied(self.part.lines.len(), self.columns.len());
         let (image, weights) = memory.split_at_mut(size[0] * size[1] * V::LANES);
         // What stays is the padding.
         image.fill(0.0);
-        for channel in self.channels.clone().step_by(V::LANES) {
-            let count = V::LANES.min(self.channels.end - channel);
+        for channel in self.part.channels.clone().step_by(V::LANES) {
+            let count = V::LANES.min(self.part.channels.end - channel);
             if count == V::LANES {
                 self.lane::<V, WIDTH, STRIDE, false>(&Lane { channel, count }, size, image, weights);
             } else {
@@ -133,10 +113,10 @@ impl Tile<'_> {
         self.copy_weights::<V, PART>(lane, weights);
         let ((low, high), adds) = (epilogue.limits(), epilogue.adds());
         let bias = epilogue.bias.map_or(V::zero(), |bias| lane.load(bias.as_ptr()));
-        for line in self.lines.clone() {
-            let first = (line - self.lines.start) * stride[0] * width * V::LANES;
+        for line in self.part.lines.clone() {
+            let first = (line - self.part.lines.start) * stride[0] * width * V::LANES;
             let mut from = image[first..].as_ptr();
-            let mut row = (self.image * output[0] + line) * output[1] + self.columns.start;
+            let mut row = (self.part.image * output[0] + line) * output[1] + self.columns.start;
             let mut to = self.out.wrapping_add(row * self.stride);
             let mut left = self.columns.len();
             while left > 0 {
@@ -169,14 +149,14 @@ impl Tile<'_> {
     ) {
         let Windows { data, input, pixel, stride, before, .. } = self.of.windows;
         // Where the copy begins in the image, and which part of it is there.
-        let start = [self.lines.start * stride[0], self.columns.start * stride[1]];
+        let start = [self.part.lines.start * stride[0], self.columns.start * stride[1]];
         let inside = |i: usize, size: usize| {
             let first = before[i].saturating_sub(start[i]).min(size);
             first..size.min((input[i] + before[i]).saturating_sub(start[i])).max(first)
         };
         let columns = inside(1, width);
         for line in inside(0, height) {
-            let y = self.image * input[0] + start[0] + line - before[0];
+            let y = self.part.image * input[0] + start[0] + line - before[0];
             let x = (start[1] + columns.start).wrapping_sub(before[1]);
             let mut from = data.as_ptr().wrapping_add(y.wrapping_mul(input[1]).wrapping_add(x).wrapping_mul(pixel));
             let to = &mut copy[(line * width + columns.start) * V::LANES..(line * width + columns.end) * V::LANES];

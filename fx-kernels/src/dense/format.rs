@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::simd::{Level, has_pairs};
+use crate::simd::{Kernel, Level, Vector, dispatch, has_pairs};
 
 /// The type in which packed weights are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,7 +61,17 @@ impl Packing {
 
     /// The words that the left operand takes for these rows.
     pub(crate) fn left(self) -> usize {
-        if matches!(self, Self::Bf16 | Self::F16) { 2 } else { 1 }
+        if self.is_halves() { 2 } else { 1 }
+    }
+
+    /// Whether words are vectors of half floats.
+    pub(crate) fn is_halves(self) -> bool {
+        matches!(self, Self::Bf16 | Self::F16)
+    }
+
+    /// Writes the numbers of rows of words that are vectors of half floats, two rows of numbers for each, all of `width`.
+    pub(crate) fn widen(self, level: Level, words: &[f32], numbers: &mut [f32], width: usize) {
+        dispatch(level, Widen { f16: self == Self::F16, words, numbers, width });
     }
 
     /// Writes words for rows of numbers, `width` each: two rows of numbers for each row of words.
@@ -90,6 +100,42 @@ impl Packing {
                         *to = word(low, high);
                     }
                 }
+            }
+        }
+    }
+}
+
+/// See [`Packing::widen`].
+struct Widen<'a> {
+    f16: bool,
+    words: &'a [f32],
+    numbers: &'a mut [f32],
+    width: usize,
+}
+
+impl Kernel for Widen<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Self { f16, words, numbers, width } = self;
+        for (words, numbers) in words.chunks_exact(width).zip(numbers.chunks_exact_mut(2 * width)) {
+            let (first, second) = numbers.split_at_mut(width);
+            let rows = first.chunks_exact_mut(V::LANES).zip(second.chunks_exact_mut(V::LANES));
+            for (words, (first, second)) in words.chunks_exact(V::LANES).zip(rows) {
+                let halves = words.as_ptr().cast::<u16>();
+                // SAFETY: as many words have room for twice as many half floats.
+                let (low, high) = unsafe {
+                    let next = halves.add(V::LANES);
+                    if f16 {
+                        (V::load_f16(halves), V::load_f16(next))
+                    } else {
+                        (V::load_bf16(halves), V::load_bf16(next))
+                    }
+                };
+                low.store(first);
+                high.store(second);
             }
         }
     }

@@ -19,7 +19,8 @@ use super::panels::{Panel, Panels, tile_size};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile};
 use crate::elementwise::run_rows;
-use crate::memory::{LINE, ahead_in_cache, new_key, ways};
+use crate::memory::{LINE, ahead_in_cache, new_key, scratch, ways};
+use crate::simd::Level;
 use crate::threads::{Shared, for_each};
 
 /// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
@@ -189,7 +190,10 @@ impl Product<'_> {
         let pairs = panels.packing() == Packing::Pairs;
         Block::prepare(key, &self.left, tiles.clone().map(rows), width, pairs, |table| {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
-            if split.steps.count == 1 && panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
+            // Half floats are widened once for all tiles, if there are several.
+            let widened = panels.packing().is_halves() && tiles.len() > 1;
+            let small = panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS;
+            if split.steps.count == 1 && small && !widened {
                 // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
                 let (full, rest) = self.full(split, group, set);
                 let rest = rest.map(|index| self.slice(split, group, index, 0));
@@ -224,8 +228,14 @@ impl Product<'_> {
             while let Some(slice) = slices.next() {
                 let end = slice.panel.data.as_ptr_range().end;
                 let next = slices.peek().map_or(end, |next| next.steps.as_ptr());
-                for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
-                    self.tile(&slice, table, place(tile, tile - tiles.start, next), out);
+                let all = |slice: &Slice<'_>| {
+                    for (tile, table) in tiles.clone().zip(table.chunks_exact(pitch)) {
+                        self.tile(slice, table, place(tile, tile - tiles.start, next), out);
+                    }
+                };
+                match widened {
+                    true => slice.widened(panels.level(), all),
+                    false => all(&slice),
                 }
             }
         });
@@ -246,7 +256,8 @@ impl Product<'_> {
         let steps = &panel.data[first * panel.width..(first + runs.len() * depth) * panel.width];
         let offset = group * split.run + start;
         let (starts, ends) = (start == 0, start + depth == split.run);
-        Slice { panel, panels: 1, runs, offset, depth, steps, starts, ends }
+        let packing = self.panels.packing();
+        Slice { panel, panels: 1, runs, offset, depth, packing, steps, starts, ends }
     }
 
     /// One step of one tile.
@@ -257,7 +268,7 @@ impl Product<'_> {
     /// One step of a tile and of those below it, so many of as many rows, unless all that they would multiply with is
     /// padding. There is more than one only where rows have a single run.
     fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
-        let Slice { panel, panels: side_by_side, ref runs, offset, depth, steps, starts, ends } = *slice;
+        let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
         let inside = self.left.inside(table, place.rows.len());
         let runs = runs.start.max(inside.start)..runs.end.min(inside.end);
         if runs.is_empty() {
@@ -286,7 +297,7 @@ impl Product<'_> {
             panel: steps.as_ptr(),
             panels: side_by_side,
             distance: panel.data.len(),
-            packing: panels.packing(),
+            packing,
             far,
             farther,
             each: if panels.are_cached() { ahead_in_cache() } else { 0 },
@@ -347,11 +358,25 @@ struct Slice<'a> {
     runs: Range<usize>,
     offset: usize,
     depth: usize,
+    /// What the words are.
+    packing: Packing,
     /// Its part of the first panel's words.
     steps: &'a [f32],
     /// Whether it has its runs from their start, and to their end.
     starts: bool,
     ends: bool,
+}
+
+impl Slice<'_> {
+    /// Calls a function with the same step of numbers, if this one is of half floats.
+    fn widened(&self, level: Level, f: impl FnOnce(&Slice<'_>)) {
+        let Slice { panel, ref runs, packing, steps, .. } = *self;
+        scratch(2 * steps.len(), |numbers| {
+            packing.widen(level, steps, numbers, panel.width);
+            let (offset, depth) = (2 * self.offset, 2 * self.depth);
+            f(&Slice { offset, depth, packing: Packing::Single, steps: numbers, runs: runs.clone(), ..*self });
+        });
+    }
 }
 
 /// Where a tile is.

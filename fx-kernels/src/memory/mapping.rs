@@ -2,7 +2,8 @@
 //! the tables that say where each 4096 bytes are, and loading does not wait for each page.
 //!
 //! A system may have to look for a large page, or a host for the memory of its guest. Where that takes longer than as
-//! many bytes in small pages would, some small ones are used before another large one is tried.
+//! many bytes in small pages would, some small ones are used before another large one is tried. They are taken all at once,
+//! and the system makes large ones of them later, when it finds the time.
 
 use std::ptr::NonNull;
 
@@ -37,8 +38,8 @@ mod system {
     use std::time::{Duration, Instant};
 
     use libc::{
-        MADV_HUGEPAGE, MADV_NOHUGEPAGE, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE, madvise, mmap,
-        munmap,
+        MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_POPULATE_WRITE, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ,
+        PROT_WRITE, madvise, mmap, munmap,
     };
 
     use super::super::{LARGE, PAGE};
@@ -104,7 +105,7 @@ mod system {
             Some(Self { start: NonNull::new(start.cast())?, len })
         }
 
-        /// Takes the large pages of a part that nobody wrote to, unless that takes too long.
+        /// Takes the pages of a part that nobody wrote to: large ones, unless that takes too long.
         pub(in super::super) fn take(&self, part: Range<usize>) {
             // Of the pages that begin in the part, those that the mapping has whole.
             let end = part.end.next_multiple_of(LARGE).min(self.len / LARGE * LARGE);
@@ -116,7 +117,12 @@ mod system {
                 unsafe {
                     let page = self.start.add(page);
                     if is_small {
-                        madvise(page.as_ptr().cast(), LARGE, MADV_NOHUGEPAGE);
+                        let advise = |advice| madvise(page.as_ptr().cast(), LARGE, advice);
+                        advise(MADV_NOHUGEPAGE);
+                        // Once the small ones are there, the system may bring them together in the background.
+                        if advise(MADV_POPULATE_WRITE) == 0 {
+                            advise(MADV_HUGEPAGE);
+                        }
                     } else {
                         let start = Instant::now();
                         page.write_volatile(0);

@@ -7,7 +7,7 @@ mod processor;
 mod stack;
 
 pub(crate) use lines::Lines;
-pub(crate) use prefetch::{ahead_in_cache, prefetch};
+pub(crate) use prefetch::{ahead_in_cache, asks_for_rows, prefetch};
 pub(crate) use processor::ways;
 pub use stack::scratch;
 pub(crate) use stack::{Lent, kept, new_key};

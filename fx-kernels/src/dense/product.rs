@@ -17,9 +17,9 @@ use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panel, Panels, tile_size};
 use super::strassen::Strassen;
-use super::tile::{Aside, MOST_ROWS, Tile};
+use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
-use crate::memory::{LINE, ahead_in_cache, new_key, scratch, ways};
+use crate::memory::{LINE, ahead_in_cache, asks_for_rows, new_key, scratch, ways};
 use crate::simd::Level;
 use crate::threads::{Shared, for_each};
 
@@ -282,7 +282,10 @@ impl Product<'_> {
         let to = out.at(rows.start * stride + column);
         let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| bias[column..].as_ptr());
         let residual = self.epilogue.residual.filter(|_| last);
-        let (far, farther) = far((place.share, place.of), (steps.as_ptr(), steps.len()), place.next);
+        let (far, farther) = match rows.len() {
+            1 if !asks_for_rows(panels.level()) => (0, 0),
+            _ => far((place.share, place.of), (steps.as_ptr(), steps.len()), place.next, panel.width),
+        };
         let tile = Tile {
             rows: rows.len(),
             tiles: count,
@@ -391,18 +394,28 @@ struct Place {
     next: *const f32,
 }
 
-/// From where, seen from the place in a panel, numbers of what comes `next` are brought in while one of a few tiles works
-/// through `steps`. Tiles of the same step bring in different ones, so that what comes next is spread over the time there is.
-pub(crate) fn far((share, of): (usize, usize), (steps, len): (*const f32, usize), next: *const f32) -> (usize, usize) {
+/// From where, seen from the place in a panel of some width, numbers of what comes `next` are brought in while one of a few
+/// tiles works through `steps`. Tiles of the same step bring in different ones, so that what comes next is spread over the time
+/// there is.
+pub(crate) fn far(
+    (share, of): (usize, usize),
+    (steps, len): (*const f32, usize),
+    next: *const f32,
+    width: usize,
+) -> (usize, usize) {
     let next = next.addr().wrapping_sub(steps.addr()) / size_of::<f32>();
+    let line = |line: usize| next.wrapping_add(line * LINE);
     let own = len.min(STREAM);
+    // The lines between two times that a tile asks.
+    let lines = UNROLL * width / LINE;
+    let half = lines / 2;
     match (share, of) {
         // A tile that is alone brings its own.
-        (_, 1) => (own, own + 4 * LINE),
-        (share @ 0..8, 8..) => (next.wrapping_add(share * LINE), next.wrapping_add(share * LINE)),
-        (share @ 0..4, 4..8) => (next.wrapping_add(share * LINE), next.wrapping_add((share + 4) * LINE)),
+        (_, 1) => (own, own + half * LINE),
+        _ if of >= lines && share < lines => (line(share), line(share)),
+        _ if (half..lines).contains(&of) && share < half => (line(share), line(share + half)),
         // The processor brings in the other line of a pair by itself.
-        (share @ 0..2, ..4) => (next.wrapping_add(2 * share * LINE), next.wrapping_add(2 * (share + 2) * LINE)),
+        (0..2, ..4) => (line(2 * share), line(2 * (share + 2))),
         _ => (0, 0),
     }
 }

@@ -211,7 +211,8 @@ impl Strassen<'_> {
         let all = tiles(left.len(), tile_size(level).0);
         let of = all.len();
         for (tile, (row, rows)) in all.enumerate() {
-            let (far, farther) = if next.is_null() { (0, 0) } else { far((tile, of), (weights, depth * width), next) };
+            let (far, farther) =
+                if next.is_null() { (0, 0) } else { far((tile, of), (weights, depth * width), next, width) };
             let [from, to] = [tile, tile + 1].map(|tile| tile * depth / of * width);
             let tile = Tile {
                 rows,

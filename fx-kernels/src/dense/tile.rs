@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::ptr::{null, null_mut};
 
 use super::format::Packing;
-use crate::memory::prefetch;
+use crate::memory::{LINE, prefetch};
 use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
 
 /// The most rows of a tile at any level.
@@ -303,7 +303,7 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
     mut panel: *const f32,
 ) -> *const f32 {
     // A single row waits for memory: asking for a line once more takes the place of another that is asked for ahead.
-    let near = if ROWS == 1 { 0 } else { VECTORS };
+    let near = if ROWS == 1 { 0 } else { (VECTORS * V::LANES).div_ceil(LINE) };
     if EACH {
         for line in 0..UNROLL * VECTORS {
             prefetch(panel.wrapping_add(job.each + line * V::LANES));
@@ -313,8 +313,8 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
         prefetch(panel.wrapping_add(job.farther));
     }
     for step in 0..UNROLL {
-        for v in 0..near {
-            prefetch(panel.wrapping_add(AHEAD + v * V::LANES));
+        for line in 0..near {
+            prefetch(panel.wrapping_add(AHEAD + line * LINE));
         }
         // SAFETY: the caller's promise.
         unsafe { S::multiply(&mut sums[if ROWS == 1 { step } else { 0 }], rows, S::place(job, k + step), panel) };

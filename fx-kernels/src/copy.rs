@@ -22,6 +22,8 @@ pub const MOST_DIMS: usize = 8;
 
 /// How many elements a task has at least.
 const TASK: usize = 16 * 1024;
+/// The elements of a row that is short.
+const SHORT: usize = 256;
 /// How many rows and columns a part of a place has at least, if there are as many.
 const LEAST: usize = 64;
 
@@ -117,6 +119,9 @@ impl<T: Plain> Piece<T> {
             let squares = Piece { to: to.cast(), from: from.cast(), rows, columns };
             return dispatch(level, Squares(squares));
         }
+        if size_of::<T>() == 4 && columns.to == 1 && columns.from == 1 && rows.size > 1 && columns.size <= SHORT {
+            return dispatch(level, ShortRows(Piece { to: to.cast(), from: from.cast(), rows, columns }));
+        }
         for i in 0..rows.size {
             let (to, from) = (to.wrapping_add(i * rows.to), from.wrapping_add(i * rows.from));
             // SAFETY: the caller's promise.
@@ -125,6 +130,33 @@ impl<T: Plain> Piece<T> {
                     (1, 1) => std::ptr::copy_nonoverlapping(from, to, columns.size),
                     (1, 0) => std::slice::from_raw_parts_mut(to, columns.size).fill(*from),
                     (stride, step) => (0..columns.size).for_each(|j| *to.add(j * stride) = *from.add(j * step)),
+                }
+            }
+        }
+    }
+}
+
+/// Rows that are copied sooner than a call that copies one would find out how.
+struct ShortRows(Piece<f32>);
+
+impl Kernel for ShortRows {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Piece { to, from, rows, columns } = self.0;
+        let whole = columns.size / V::LANES * V::LANES;
+        for i in 0..rows.size {
+            let (to, from) = (to.wrapping_add(i * rows.to), from.wrapping_add(i * rows.from));
+            // SAFETY: whoever makes one promises what `Piece::copy` asks for.
+            unsafe {
+                for j in (0..whole).step_by(V::LANES) {
+                    V::load_at(from.add(j)).store_at(to.add(j));
+                }
+                if whole < columns.size {
+                    V::load_first(from.add(whole), columns.size - whole)
+                        .store_first(to.add(whole), columns.size - whole);
                 }
             }
         }

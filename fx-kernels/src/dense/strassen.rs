@@ -210,35 +210,40 @@ impl Strassen<'_> {
         assert!(products.len() >= left.len() * width);
         let all = tiles(left.len(), tile_size(level).0);
         let of = all.len();
-        for (tile, (row, rows)) in all.enumerate() {
-            let (far, farther) =
-                if next.is_null() { (0, 0) } else { far((tile, of), (weights, depth * width), next, width) };
-            let [from, to] = [tile, tile + 1].map(|tile| tile * depth / of * width);
-            let tile = Tile {
-                rows,
-                tiles: 1,
-                left: left[row..row + rows].as_ptr(),
-                offset: steps.start,
-                taps: null(),
-                segments: 1,
-                depth,
-                panel: weights,
-                panels: 1,
-                distance: 0,
-                packing: Packing::Single,
-                far,
-                farther,
-                each: 0,
-                narrow: false,
-                accumulate: steps.start > 0,
-                bias: null(),
-                residual: null(),
-                residual_stride: 0,
-                bounds: None,
-                out: products[row * width..].as_mut_ptr(),
-                stride: width,
-                aside: aside.part(from..to),
-            };
+        let mut tile = Tile {
+            rows: 0,
+            tiles: 1,
+            left: left.as_ptr(),
+            offset: steps.start,
+            taps: null(),
+            segments: 1,
+            depth,
+            panel: weights,
+            panels: 1,
+            distance: 0,
+            packing: Packing::Single,
+            far: 0,
+            farther: 0,
+            each: 0,
+            narrow: false,
+            accumulate: steps.start > 0,
+            bias: null(),
+            residual: null(),
+            residual_stride: 0,
+            bounds: None,
+            out: products.as_mut_ptr(),
+            stride: width,
+            aside: Aside::NONE,
+        };
+        for (index, (row, rows)) in all.enumerate() {
+            tile.rows = rows;
+            tile.left = left[row..row + rows].as_ptr();
+            tile.out = products[row * width..].as_mut_ptr();
+            if !next.is_null() {
+                (tile.far, tile.farther) = far((index, of), (weights, depth * width), next, width);
+            }
+            let [from, to] = [index, index + 1].map(|index| index * depth / of * width);
+            tile.aside = aside.part(from..to);
             // SAFETY: there are so many rows, and the products have the tile's place (seen above); the rest is the caller's promise.
             unsafe { tile.run(level) };
         }

@@ -1,7 +1,7 @@
 //! A block of rows, in halves, and sums of these.
 
 use super::{LOWER, PRODUCTS};
-use crate::memory::{kept, prefetch};
+use crate::memory::kept;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// The sums of quarters, of which there are four; the quarters themselves come after them, where they are copied.
@@ -40,11 +40,7 @@ impl<'a> Rows<'a> {
     ) {
         let (pairs, distance) = (count.div_ceil(2), Self::distance(half, copied));
         let write = |numbers: &mut [f32]| {
-            let row = |row: usize| if row < count { &data[row * stride..][..2 * half] } else { &[] };
-            for (pair, to) in numbers.chunks_exact_mut(distance).enumerate() {
-                let rows = |pair: usize| [row(pair), row(pairs + pair)];
-                dispatch(level, Sums { rows: rows(pair), next: rows((pair + 1).min(pairs - 1)), to });
-            }
+            dispatch(level, Sums { data, stride, count, half, distance, numbers });
         };
         kept(key, pairs * distance, write, |numbers| f(&Rows { data, stride, count, half, copied, numbers }));
     }
@@ -94,12 +90,31 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Writes the sums of a pair of rows, the quarters if there is room for them, and the scales. The lower row may be empty.
+/// Writes the sums of each pair of rows, the quarters if there is room for them, and the scales.
 struct Sums<'a> {
-    rows: [&'a [f32]; 2],
-    /// The next pair, which is asked for meanwhile.
-    next: [&'a [f32]; 2],
-    to: &'a mut [f32],
+    data: &'a [f32],
+    stride: usize,
+    count: usize,
+    half: usize,
+    /// The numbers for each pair.
+    distance: usize,
+    numbers: &'a mut [f32],
+}
+
+impl Sums<'_> {
+    /// The rows of a pair; the lower one may be empty.
+    #[inline(always)]
+    fn rows(&self, pair: usize) -> [&[f32]; 2] {
+        let pairs = self.count.div_ceil(2);
+        let row = |row: usize| if row < self.count { &self.data[row * self.stride..][..2 * self.half] } else { &[] };
+        [row(pair), row(pairs + pair)]
+    }
+
+    #[inline(always)]
+    fn scales<V: Vector<Elem = f32>>(&self, pair: usize) -> [(f32, f32); 2] {
+        let [above, below] = self.rows(pair);
+        [scale::<V>(above), scale::<V>(below)]
+    }
 }
 
 impl Kernel for Sums<'_> {
@@ -107,49 +122,61 @@ impl Kernel for Sums<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        let [above, below] = self.rows;
-        let half = above.len() / 2;
-        let (parts, after) = self.to.split_at_mut(self.to.len() - AFTER);
-        let ([up, upper], [down, lower]) = (scale::<V>(above, self.next[0]), scale::<V>(below, self.next[1]));
-        after[..3].copy_from_slice(&[upper, lower, up]);
-        let [up, down] = [V::splat(up), V::splat(down)];
-        let count = parts.len() / half;
+    fn run<V: Vector<Elem = f32>>(mut self) {
+        let numbers = std::mem::take(&mut self.numbers);
+        let (half, pairs) = (self.half, self.count.div_ceil(2));
         let whole = half / V::LANES * V::LANES;
-        for i in (0..whole).step_by(V::LANES) {
-            let lower = |i: usize| if below.is_empty() { V::zero() } else { V::load(&below[i..]) };
-            let quarters = [V::load(&above[i..]), V::load(&above[half + i..]), lower(i), lower(half + i)];
-            for (part, x) in sums(quarters, up, down).into_iter().take(count).enumerate() {
-                x.store(&mut parts[part * half + i..]);
-            }
-        }
         let rest = half - whole;
-        if rest > 0 {
-            let at = |row: &[f32], i: usize| if row.is_empty() { V::zero() } else { V::load_part(&row[i..i + rest]) };
-            let quarters = [at(above, whole), at(above, half + whole), at(below, whole), at(below, half + whole)];
-            for (part, x) in sums(quarters, up, down).into_iter().take(count).enumerate() {
-                x.store_part(&mut parts[part * half + whole..][..rest]);
+        let mut next = self.scales::<V>(0);
+        for (pair, numbers) in numbers.chunks_exact_mut(self.distance).enumerate() {
+            let ([above, below], [(up, upper), (down, lower)]) = (self.rows(pair), next);
+            // Before the sums, which do not wait for it.
+            next = self.scales::<V>((pair + 1).min(pairs - 1));
+            let (parts, after) = numbers.split_at_mut(self.distance - AFTER);
+            after[..3].copy_from_slice(&[upper, lower, up]);
+            let [up, down] = [V::splat(up), V::splat(down)];
+            let count = parts.len() / half;
+            for i in (0..whole).step_by(V::LANES) {
+                let lower = |i: usize| if below.is_empty() { V::zero() } else { V::load(&below[i..]) };
+                let quarters = [V::load(&above[i..]), V::load(&above[half + i..]), lower(i), lower(half + i)];
+                for (part, x) in sums(quarters, up, down).into_iter().take(count).enumerate() {
+                    x.store(&mut parts[part * half + i..]);
+                }
+            }
+            if rest > 0 {
+                let at =
+                    |row: &[f32], i: usize| if row.is_empty() { V::zero() } else { V::load_part(&row[i..i + rest]) };
+                let quarters = [at(above, whole), at(above, half + whole), at(below, whole), at(below, half + whole)];
+                for (part, x) in sums(quarters, up, down).into_iter().take(count).enumerate() {
+                    x.store_part(&mut parts[part * half + whole..][..rest]);
+                }
             }
         }
     }
 }
 
-/// A power of 2 that makes the largest number of a row as large as 1, nearly, and its inverse, 0 for a row of zeros; asks for
-/// another row.
+/// A power of 2 that makes the largest number of a row as large as 1, nearly, and its inverse, 0 for a row of zeros.
 #[inline(always)]
-fn scale<V: Vector<Elem = f32>>(row: &[f32], next: &[f32]) -> [f32; 2] {
+fn scale<V: Vector<Elem = f32>>(row: &[f32]) -> (f32, f32) {
     /// The bits of an f32 before the exponent, and the exponents that it and its inverse may have.
     const FRACTION: u32 = 23;
     const EXPONENTS: [u32; 2] = [1, 253];
-    let mut most = V::zero();
-    for (index, numbers) in row.chunks(V::LANES).enumerate() {
-        prefetch(next.as_ptr().wrapping_add(index * V::LANES));
-        most = most.max(V::load_part(numbers).abs());
+    /// What is looked at side by side, so that one does not wait for the other.
+    const SIDES: usize = 4;
+    let mut most = [V::zero(); SIDES];
+    let (all, rest) = row.split_at(row.len() / (SIDES * V::LANES) * (SIDES * V::LANES));
+    for numbers in all.chunks_exact(SIDES * V::LANES) {
+        for (side, most) in most.iter_mut().enumerate() {
+            *most = most.max(V::load(&numbers[side * V::LANES..]).abs());
+        }
     }
-    let most = most.reduce(f32::max);
+    for numbers in rest.chunks(V::LANES) {
+        most[0] = most[0].max(V::load_part(numbers).abs());
+    }
+    let most = most[0].max(most[1]).max(most[2].max(most[3])).reduce(f32::max);
     let exponent = (most.to_bits() >> FRACTION).clamp(EXPONENTS[0], EXPONENTS[1]);
     let power = |exponent: u32| f32::from_bits(exponent << FRACTION);
-    [power(254 - exponent), if most == 0.0 { 0.0 } else { power(exponent) }]
+    (power(254 - exponent), if most == 0.0 { 0.0 } else { power(exponent) })
 }
 
 /// The sums of quarters of an upper and a lower row, with these scales, and the quarters that are multiplied as they are.

@@ -1,5 +1,7 @@
 //! When values die, and which buffer holds which: those of dead values are used again.
 
+use std::collections::BTreeMap;
+
 use smallvec::SmallVec;
 
 use super::layout::Layout;
@@ -7,37 +9,59 @@ use super::parts::Parts;
 use super::plan::{Action, Source, Step};
 use crate::arg::Arg;
 
-/// The buffers of a plan, by their lengths in f32 elements.
+/// A value that needs a buffer, and those that are computed in its place.
+#[derive(Clone, Copy, Debug)]
+struct Tenant {
+    /// The steps from the one that writes it to the last one that reads it.
+    start: usize,
+    end: usize,
+    /// The f32 elements that it needs.
+    len: usize,
+}
+
+/// The buffers of a plan.
 #[derive(Debug, Default)]
 struct Buffers {
+    /// Their lengths in f32 elements.
     lens: Vec<usize>,
-    free: Vec<usize>,
+    /// For each the steps that its tenants are there, by the first one.
+    taken: Vec<BTreeMap<usize, usize>>,
 }
 
 impl Buffers {
-    /// A buffer for `len` elements: the smallest free one that is long enough, else the longest, made longer, else a
-    /// new one.
-    fn acquire(&mut self, len: usize) -> usize {
-        let lens = &self.lens;
-        let fits = self.free.iter().filter(|buffer| lens[**buffer] >= len).min_by_key(|buffer| lens[**buffer]);
-        let found = fits.or_else(|| self.free.iter().max_by_key(|buffer| lens[**buffer])).copied();
-        let Some(buffer) = found else {
+    /// Gives each tenant a buffer. The largest choose first, and each takes the smallest buffer that is free as long as it needs
+    /// it, so that what is small and stays does not keep what is large from being used again (greedy by size, Pisarchyk and
+    /// Lee 2020).
+    fn house(tenants: &[Tenant]) -> (Self, Vec<usize>) {
+        let mut buffers = Self::default();
+        let mut houses = vec![usize::MAX; tenants.len()];
+        let mut order: Vec<usize> = (0..tenants.len()).collect();
+        order.sort_by_key(|tenant| std::cmp::Reverse(tenants[*tenant].len));
+        for index in order {
+            houses[index] = buffers.acquire(&tenants[index]);
+        }
+        (buffers, houses)
+    }
+
+    /// The buffer for a tenant that is no longer than those before.
+    fn acquire(&mut self, tenant: &Tenant) -> usize {
+        let Tenant { start, end, len } = *tenant;
+        // Later buffers are no longer.
+        let free = (0..self.lens.len()).rev().find(|buffer| self.is_free(*buffer, start, end));
+        let buffer = free.unwrap_or_else(|| {
             self.lens.push(len);
-            return self.lens.len() - 1;
-        };
-        self.free.retain(|free| *free != buffer);
-        self.lens[buffer] = self.lens[buffer].max(len);
+            self.taken.push(BTreeMap::new());
+            self.lens.len() - 1
+        });
+        self.taken[buffer].insert(start, end);
         buffer
     }
 
-    /// The value in a buffer is dead.
-    fn release(&mut self, buffer: usize) {
-        debug_assert!(!self.free.contains(&buffer), "a buffer is freed once");
-        self.free.push(buffer);
-    }
-
-    fn lens(self) -> Vec<usize> {
-        self.lens
+    /// Whether nobody is there in these steps.
+    fn is_free(&self, buffer: usize, start: usize, end: usize) -> bool {
+        let taken = &self.taken[buffer];
+        let [before, after] = [taken.range(..start).next_back(), taken.range(start..).next()];
+        before.is_none_or(|(_, last)| *last < start) && after.is_none_or(|(first, _)| *first > end)
     }
 }
 
@@ -103,46 +127,55 @@ pub(super) fn last_reads(steps: &[Step], parts: &[Parts], output: &Arg<Source>) 
 pub(super) fn assign(steps: &mut [Step], parts: &mut [Parts], output: &Arg<Source>) -> Vec<usize> {
     let lifetimes = Lifetimes::new(steps, parts, output);
     let mut dying: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); steps.len()];
-    let mut dead_owners = dying.clone();
-    for register in 0..steps.len() {
-        if let Some(last) = lifetimes.last[register] {
-            dying[last].push(register);
-        }
-        if let Some(last) = lifetimes.owner_last[register].filter(|_| lifetimes.owner[register] == register) {
-            dead_owners[last].push(register);
+    for (register, last) in lifetimes.last.iter().enumerate() {
+        if let Some(last) = last {
+            dying[*last].push(register);
         }
     }
-    let mut buffers = Buffers::default();
-    let mut held: Vec<Option<usize>> = vec![None; steps.len()];
+    let mut tenants: Vec<Tenant> = Vec::new();
+    let mut tenant_of: Vec<Option<usize>> = vec![None; steps.len()];
     for index in 0..steps.len() {
         let around = parts.iter_mut().find(|parts| parts.steps.contains(&index));
+        let len = |step: &Step| step.layout.as_ref().map_or(0, Layout::numel);
+        let end = |register: usize| lifetimes.owner_last[register].unwrap_or(usize::MAX);
         if let Some(parts) = &around
             && parts.steps.start == index
         {
             // The whole result is there from the first part on.
             let whole = parts.steps.end - 1;
-            held[whole] = Some(buffers.acquire(steps[whole].layout.as_ref().map_or(0, Layout::numel)));
+            tenant_of[whole] = Some(tenants.len());
+            tenants.push(Tenant { start: index, end: end(whole), len: len(&steps[whole]) });
         }
         let step = &mut steps[index];
         step.frees = std::mem::take(&mut dying[index]);
-        if let Action::Kernel { kernel, operands, in_place, buffer } = &mut step.action {
+        let needed = len(step);
+        if let Action::Kernel { kernel, operands, in_place, .. } = &mut step.action {
             // The buffer of an operand goes over to the result, if it is one and the kernel can work in place.
-            let may = |operand: &usize| kernel.overwrites(*operand) && lifetimes.over(*operand, operands, index);
-            let over = (0..operands.len()).find(may).filter(|_| held[index].is_none());
-            let taken = held[index].or_else(|| over.and_then(|operand| held[operands[operand]].take()));
-            *in_place = over.filter(|_| taken.is_some());
-            *buffer = taken.unwrap_or_else(|| buffers.acquire(step.layout.as_ref().map_or(0, Layout::numel)));
-            held[index] = Some(*buffer);
+            let may = |operand: &usize| {
+                let is_one = tenant_of[operands[*operand]].is_some();
+                is_one && kernel.overwrites(*operand) && lifetimes.over(*operand, operands, index)
+            };
+            *in_place = (0..operands.len()).find(may).filter(|_| tenant_of[index].is_none());
+            let tenant = tenant_of[index].or_else(|| tenant_of[operands[(*in_place)?]]).unwrap_or_else(|| {
+                tenants.push(Tenant { start: index, end: index, len: 0 });
+                tenants.len() - 1
+            });
+            let Tenant { end: last, len, .. } = &mut tenants[tenant];
+            (*last, *len) = ((*last).max(end(index)), (*len).max(needed));
+            tenant_of[index] = Some(tenant);
         }
         if let Some(parts) = around {
             let (inner, before) = step.frees.drain(..).partition(|register| *register >= parts.steps.start);
             (step.frees, parts.frees) = (inner, before);
         }
-        for register in &dead_owners[index] {
-            held[*register].take().into_iter().for_each(|buffer| buffers.release(buffer));
+    }
+    let (buffers, houses) = Buffers::house(&tenants);
+    for (step, tenant) in steps.iter_mut().zip(&tenant_of) {
+        if let (Action::Kernel { buffer, .. }, Some(tenant)) = (&mut step.action, tenant) {
+            *buffer = houses[*tenant];
         }
     }
-    buffers.lens()
+    buffers.lens
 }
 
 impl Step {
@@ -170,12 +203,23 @@ mod tests {
 
     #[test]
     fn buffers_of_dead_values_are_used_again() {
-        let mut buffers = Buffers::default();
-        let (a, b) = (buffers.acquire(10), buffers.acquire(20));
-        buffers.release(a);
-        assert_eq!(buffers.acquire(5), a);
-        buffers.release(b);
-        assert_eq!(buffers.acquire(30), b);
-        assert_eq!(buffers.lens(), [10, 30]);
+        let tenant = |start, end, len| Tenant { start, end, len };
+        // What is read in a step is not written over by it; what is small goes where it fits best.
+        let tenants = [tenant(0, 1, 10), tenant(1, 2, 20), tenant(2, 3, 5), tenant(3, 9, 30), tenant(4, 4, 10)];
+        let (buffers, houses) = Buffers::house(&tenants);
+        assert_eq!((buffers.lens, houses), (vec![30, 10], vec![1, 0, 1, 0, 1]));
+    }
+
+    /// A small value that stays, among large ones that do not, as in a network whose results are all concatenated.
+    #[test]
+    fn what_stays_does_not_take_what_is_large() {
+        let (large, small) = (1000, 10);
+        let layer = |index: usize| {
+            let start = 2 * index;
+            [Tenant { start, end: start + 1, len: large }, Tenant { start: start + 1, end: 99, len: small }]
+        };
+        let tenants: Vec<_> = (0..20).flat_map(layer).collect();
+        let (buffers, _) = Buffers::house(&tenants);
+        assert_eq!(buffers.lens.iter().sum::<usize>(), large + 20 * small);
     }
 }

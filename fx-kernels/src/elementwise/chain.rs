@@ -323,14 +323,21 @@ struct Task<'a> {
     tile: usize,
 }
 
-/// Memory for a tile.
-type Scratch = MaybeUninit<[f32; TILE]>;
+/// Memory for a tile, from a line of the cache on.
+#[repr(align(64))]
+struct Scratch(MaybeUninit<[f32; TILE]>);
+
+impl Scratch {
+    const fn uninit() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+}
 
 impl Task<'_> {
     fn run(&self) {
         let mut spread = [const { Scratch::uninit() }; INPUTS];
         let mut registers = [const { Scratch::uninit() }; REGISTERS];
-        let registers = registers.each_mut().map(|register| register.as_mut_ptr().cast::<f32>());
+        let registers = registers.each_mut().map(|register| register.0.as_mut_ptr().cast::<f32>());
         let mut start = self.start;
         while start < self.stop {
             let len = self.tile.min(self.stop - start);
@@ -360,7 +367,7 @@ impl Task<'_> {
     fn place(&self, input: Operand<'_>, start: usize, len: usize, scratch: &mut Scratch) -> (*const f32, bool) {
         /// The lanes of the longest vector.
         const CONSTANT: usize = 16;
-        let scratch = scratch.as_mut_ptr().cast::<f32>();
+        let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let fill = |from: usize, count: usize, x: f32| {
             let to = scratch.wrapping_add(from).cast::<MaybeUninit<f32>>();
             // SAFETY: what is filled lies within a tile.

@@ -3,12 +3,14 @@
 //! A tensor is seen as `[outer, len, inner]`, in row-major order, and worked on along `len`. Where `inner` is 1 a row is
 //! contiguous and the lanes of a vector are its neighbours; otherwise they are rows beside each other.
 
+mod group;
 mod norm;
 mod reduce;
 mod softmax;
 #[cfg(test)]
 mod tests;
 
+pub use group::{Groups, group_factors};
 pub use norm::{Affine, group_norm, layer_norm, rms_norm};
 pub use reduce::{Reduction, reduce};
 pub use softmax::{Softmax, softmax};

@@ -151,7 +151,7 @@ fn norms_and_concatenations_keep_channels_last() {
     let module = traced(&Dense::new());
     for batch in [1, 3] {
         let text = only_kernels(&module, &[batch, 3, 7, 9]);
-        assert!(text.contains("mul + add + relu") && text.contains("cat of 2"), "{text}");
+        assert!(text.contains("mul_add + relu") && text.contains("cat of 2"), "{text}");
         assert_eq!(text.matches("copy").count(), 1, "{text}");
     }
 }
@@ -170,6 +170,47 @@ fn concatenations() {
         });
         let text = only_kernels(&module.unwrap(), &[2, 3, 6]);
         assert!(text.contains("cat of 5") && text.contains("cat of 2"), "{text}");
+    }
+}
+
+#[traceable]
+struct Grouped {
+    conv: nn::Conv2d,
+    first: nn::GroupNorm,
+    second: nn::InstanceNorm2d,
+    last: nn::Conv2d,
+}
+
+#[traceable]
+impl Grouped {
+    fn new() -> Self {
+        let first = nn::GroupNorm::new(4, 12);
+        first.weight.as_ref().unwrap().set(Tensor::randn([12])).unwrap();
+        first.bias.as_ref().unwrap().set(Tensor::randn([12])).unwrap();
+        let conv = |inputs, outputs| nn::Conv2d::new(inputs, outputs, 3).padding(1);
+        Self { conv: conv(3, 12), first, second: nn::InstanceNorm2d::new(12), last: conv(12, 2) }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.first.forward(self.conv.forward(x)).silu();
+        self.last.forward(self.second.forward(x))
+    }
+}
+
+/// Group and instance norms are factors for each channel, with which what follows is computed, in the layout that there is.
+#[test]
+fn norms_of_groups() {
+    let module = traced(&Grouped::new());
+    for batch in [1, 3] {
+        let text = only_kernels(&module, &[batch, 3, 9, 40]);
+        assert!(text.contains("factors of 4 groups of 12 channels") && text.contains("mul_add + silu"), "{text}");
+        assert!(text.contains("factors of 12 groups of 12 channels"), "{text}");
+        assert_eq!(text.matches("copy").count(), 1, "{text}");
+    }
+    for shape in [&[2, 6, 50][..], &[3, 6], &[2, 6, 4, 5, 3]] {
+        let module = fx::trace_fn!(|x| x.group_norm(None, None, 3).relu());
+        let text = only_kernels(&module.unwrap(), shape);
+        assert!(text.contains("mul_add + relu"), "{text}");
     }
 }
 

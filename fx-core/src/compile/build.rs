@@ -8,7 +8,7 @@ use fx_kernels::dense::Format;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::kernels::{Copy, Kernel, Lowered, Site, Wanted, lower};
+use super::kernels::{Copy, Kernel, Lowered, Site, Wanted, group_factors, lower, scale_and_shift};
 use super::known::{Known, Stored};
 use super::layout::Layout;
 use super::memory::assign;
@@ -150,6 +150,7 @@ impl Builder<'_> {
             .or_else(|| fold(function, &args, &kwargs, &meta))
             .or_else(|| self.view(id, function, &args, &kwargs))
             .or_else(|| self.embedding(id, node, function, &args, &meta))
+            .or_else(|| self.normalized(id, function, &args, &kwargs, &meta))
             .or_else(|| self.lowered(id, function, &args, &kwargs, &meta));
         let place = found.unwrap_or_else(|| {
             let action = Action::Call { function, args: sources(&args), kwargs: kwargs.map(&mut source) };
@@ -223,6 +224,27 @@ impl Builder<'_> {
         Some(place(register, Some(layout)))
     }
 
+    /// A norm of groups of channels: their factors, and the product with these, which what follows can be computed with.
+    fn normalized(
+        &mut self,
+        id: NodeId,
+        function: Function,
+        args: &[Arg<Known>],
+        kwargs: &Kwargs<Known>,
+        meta: &Arg<Meta>,
+    ) -> Option<Arg<Known>> {
+        let (results, packs) = (layouts(meta)?, self.packs);
+        let factors = group_factors(&Site { function, args, kwargs, results: &results, packs })?;
+        let (flops, bytes) = self.work;
+        // One reads the input and finds the moments, the other reads it again and writes.
+        self.work = (flops / 2, bytes / 2);
+        let Arg::Tuple(factors) = self.kernel(id, factors) else { return None };
+        self.work = (flops - flops / 2, bytes);
+        let args: Vec<_> = args.iter().take(1).cloned().chain(factors).collect();
+        let product = scale_and_shift(&Site { function, args: &args, kwargs, results: &results, packs })?;
+        Some(self.kernel(id, product))
+    }
+
     /// A call for which there is a kernel.
     fn lowered(
         &mut self,
@@ -234,7 +256,13 @@ impl Builder<'_> {
     ) -> Option<Arg<Known>> {
         let results = layouts(meta)?;
         let lowered = lower(&Site { function, args, kwargs, results: &results, packs: self.packs })?;
-        let Lowered { kernel, operands, output, parts } = self.attended(&lowered).unwrap_or(lowered);
+        let lowered = self.attended(&lowered).unwrap_or(lowered);
+        Some(self.kernel(id, lowered))
+    }
+
+    /// A step for a kernel, with the one before if they are one.
+    fn kernel(&mut self, id: NodeId, lowered: Lowered) -> Arg<Known> {
+        let Lowered { kernel, operands, output, parts } = lowered;
         self.work.1 = self.work.1.saturating_sub(kernel.bytes_saved());
         let (mut kernel, mut operands) = (kernel, operands);
         while let Some(chained) = self.chained(&kernel, &operands) {
@@ -244,7 +272,7 @@ impl Builder<'_> {
         let action = Action::Kernel { kernel, operands: registers, in_place: None, buffer: usize::MAX };
         let register = self.step(id, action, Some(output.clone()));
         if parts.is_empty() {
-            return Some(Arg::Value(Known::Value(output, register)));
+            return Arg::Value(Known::Value(output, register));
         }
         let mut offset = 0;
         let parts = parts.into_iter().map(|layout| {
@@ -252,7 +280,7 @@ impl Builder<'_> {
             offset += layout.numel();
             Arg::Value(Known::Value(layout, part))
         });
-        Some(Arg::Tuple(parts.collect()))
+        Arg::Tuple(parts.collect())
     }
 
     /// A kernel for a call and for the last step, whose result it reads once and nobody else does. That step is gone then.

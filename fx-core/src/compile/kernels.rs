@@ -33,8 +33,9 @@ use crate::value::Meta;
 pub(super) use attention::{Added, written_out};
 use conv::Convs;
 pub(super) use copy::Copy;
-pub(super) use pointwise::Addend;
+pub(super) use norm::group_factors;
 use pointwise::Pointwise;
+pub(super) use pointwise::{Addend, scale_and_shift};
 
 /// The operands of a kernel that are not known before a run; None is what the output already holds.
 pub(super) type Operands<'a> = [Option<&'a [f32]>];

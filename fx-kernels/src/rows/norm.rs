@@ -17,7 +17,7 @@ pub struct Affine<'a> {
 }
 
 impl Affine<'_> {
-    fn check(&self, len: usize) {
+    pub(super) fn check(&self, len: usize) {
         for x in [self.weight, self.bias].into_iter().flatten() {
             assert_eq!(x.len(), len, "there is a weight and a bias for each of {len}");
         }
@@ -149,7 +149,7 @@ impl Pointers {
 /// # Safety
 /// The operands must hold `len` elements, which nobody else writes.
 #[inline(always)]
-unsafe fn moments<V: Single>(at: Pointers, len: usize, eps: f32, centred: bool) -> (f32, f32) {
+pub(super) unsafe fn moments<V: Single>(at: Pointers, len: usize, eps: f32, centred: bool) -> (f32, f32) {
     let total = |parts: [V; 4]| ((parts[0] + parts[1]) + (parts[2] + parts[3])).sum();
     let (mut sums, mut squares) = ([V::zero(); 4], [V::zero(); 4]);
     // SAFETY: the caller's promise: all vectors lie within `len`.

@@ -1,5 +1,6 @@
 //! Every kernel of every level against its definition in f64.
 
+use super::group::group_factors_at;
 use super::norm::{group_norm_at, rows};
 use super::reduce::reduce_at;
 use super::softmax::softmax_at;
@@ -148,6 +149,45 @@ fn norms_of_groups() {
             let mut out = vec![0.0; x.len()];
             group_norm_at(level, &mut out, Input::of(&x), channels, area, groups, affine);
             close(&out, &want, 1e-5, &format!("{level:?} {channels} {area} {groups}"));
+        }
+    }
+}
+
+/// What channels are multiplied with and what is added to them makes of both layouts what [`group_norm_at`] makes, also where the mean is
+/// far from 0.
+#[test]
+fn factors_of_groups() {
+    let shapes = [(1, 4, 9, 2), (2, 6, 100, 6), (3, 8, 7, 1), (2, 32, 196, 8), (1, 40, 5000, 4), (1, 700, 300, 100)];
+    for ((images, channels, area, groups), mean) in shapes.into_iter().flat_map(|shape| [(shape, 0.0), (shape, 100.0)])
+    {
+        let x: Vec<f32> = numbers(images * channels * area, 1).iter().map(|x| x + mean).collect();
+        let (weight, bias) = (numbers(channels, 2), numbers(channels, 3));
+        let len = channels / groups * area;
+        let want: Vec<f64> = (0..images * channels)
+            .map(|i| {
+                let (mean, scale) = moments(&row(&x, [0, len, 1], i / (channels / groups) * len), 1e-5);
+                [scale * f64::from(weight[i % channels]), mean]
+            })
+            .collect::<Vec<_>>()
+            .concat();
+        let last: Vec<f32> = (0..x.len())
+            .map(|i| {
+                let (image, pixel, channel) = (i / (channels * area), i / channels % area, i % channels);
+                x[(image * channels + channel) * area + pixel]
+            })
+            .collect();
+        for (level, channels_last) in Level::available().flat_map(|level| [(level, false), (level, true)]) {
+            let affine = Affine { weight: Some(&weight), bias: Some(&bias), eps: 1e-5 };
+            let mut factors = vec![f32::NAN; 2 * images * channels];
+            let shape = Groups { channels, groups, area, channels_last };
+            group_factors_at(level, &mut factors, if channels_last { &last } else { &x }, shape, affine);
+            let (scales, shifts) = factors.split_at(images * channels);
+            for (i, want) in want.chunks_exact(2).enumerate() {
+                let (scale, shift) = (want[0], f64::from(bias[i % channels]) - want[1] * want[0]);
+                let what = format!("{level:?} {shape:?} {i}: {} {scale}, {} {shift}", scales[i], shifts[i]);
+                assert!((f64::from(scales[i]) - scale).abs() <= 2e-5 * scale.abs(), "{what}");
+                assert!((f64::from(shifts[i]) - shift).abs() <= 2e-5 * (1.0 + shift.abs()), "{what}");
+            }
         }
     }
 }

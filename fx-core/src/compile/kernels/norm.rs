@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
-use smallvec::smallvec;
+use fx_kernels::rows::{self, Affine, Groups, Input, Reduction, Softmax};
+use smallvec::{SmallVec, smallvec};
 
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
@@ -87,13 +87,14 @@ fn epsilon(site: &Site<'_>, is_rms: bool) -> Option<f32> {
     Some(eps as f32)
 }
 
+/// The factors and summands of a norm.
+fn affine<'a>(weight: &'a Option<Tensor>, bias: &'a Option<Tensor>, eps: f32) -> Affine<'a> {
+    Affine { weight: weight.as_ref().and_then(Tensor::as_slice), bias: bias.as_ref().and_then(Tensor::as_slice), eps }
+}
+
 impl Kernel for Norm {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let affine = Affine {
-            weight: self.weight.as_ref().and_then(Tensor::as_slice),
-            bias: self.bias.as_ref().and_then(Tensor::as_slice),
-            eps: self.eps,
-        };
+        let affine = affine(&self.weight, &self.bias, self.eps);
         let input = input(operands, out.len());
         if self.is_rms {
             rows::rms_norm(out, input, self.len, affine);
@@ -108,6 +109,60 @@ impl Kernel for Norm {
 
     fn describe(&self) -> String {
         format!("{} of {}", if self.is_rms { "rms_norm" } else { "layer_norm" }, self.len)
+    }
+}
+
+/// What a group norm or an instance norm multiplies each channel with and adds to it.
+struct GroupFactors {
+    shape: Groups,
+    weight: Option<Tensor>,
+    bias: Option<Tensor>,
+    eps: f32,
+}
+
+/// The factors of a group norm or an instance norm, then its summands, each `[images, channels]` and as many 1 as the input has other
+/// dimensions.
+pub(in crate::compile) fn group_factors(site: &Site<'_>) -> Option<Lowered> {
+    let is_group = site.function == ops::group_norm;
+    if !is_group && site.function != ops::instance_norm || site.results[0].numel() == 0 {
+        return None;
+    }
+    let (layout, register) = site.value(0)?;
+    let layout = layout.dense();
+    let (images, channels) = (*layout.shape.first()?, *layout.shape.get(1)?);
+    let channels_last = layout.is_channels_last();
+    if !channels_last && !layout.is_row_major() {
+        return None;
+    }
+    let groups = match is_group {
+        true => usize::try_from(site.attribute::<kind::int>("num_groups", 0)?).ok()?,
+        false if site.attribute::<kind::flag>("use_input_stats", true)? => channels,
+        false => return None,
+    };
+    let first = if is_group { 1 } else { 3 };
+    let (weight, bias) = (site.optional(first)?, site.optional(first + 1)?);
+    let eps = site.attribute::<kind::float>("eps", 1e-5)? as f32;
+    let shape = Groups { channels, groups, area: layout.shape[2..].iter().product(), channels_last };
+    let mut each: SmallVec<[usize; 6]> = smallvec![1; layout.shape.len()];
+    each[..2].copy_from_slice(&[images, channels]);
+    let part = Layout::row_major(DType::F32, &each);
+    let kernel = GroupFactors { shape, weight, bias, eps };
+    let output = Layout::row_major(DType::F32, &[2, images, channels]);
+    let lowered = Lowered::new(kernel, smallvec![Wanted::new(register, layout)], output);
+    Some(Lowered { parts: smallvec![part.clone(), part], ..lowered })
+}
+
+impl Kernel for GroupFactors {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let Groups { channels, area, .. } = self.shape;
+        let x = operands[0].unwrap_or(&[]);
+        let x = &x[..out.len() / (2 * channels) * channels * area];
+        rows::group_factors(out, x, self.shape, affine(&self.weight, &self.bias, self.eps));
+    }
+
+    fn describe(&self) -> String {
+        let Groups { channels, groups, .. } = self.shape;
+        format!("factors of {groups} groups of {channels} channels")
     }
 }
 

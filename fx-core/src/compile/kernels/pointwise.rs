@@ -136,16 +136,20 @@ pub(super) fn batch_norm(site: &Site<'_>) -> Option<Lowered> {
         known(&Tensor::from_vec(&*shape, numbers), &main)
     };
     let (scale, shift) = (side(|(scale, _)| *scale)?, side(|(_, shift)| *shift)?);
-    let chain = Chain::new(
-        3,
-        &[
-            Step::binary(Binary::Mul, Place::Input(0), Place::Input(1)),
-            Step::binary(Binary::Add, Place::Step(0), Place::Input(2)),
-        ],
-    )?;
     let sides = smallvec![Side::Value(Spread::full(main.numel())), scale, shift];
-    let kernel = Pointwise { chain, len: main.numel(), sides }.checked()?;
+    let kernel = Pointwise { chain: scaled_and_shifted()?, len: main.numel(), sides }.checked()?;
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
+}
+
+/// The product of the first argument with the second and the sum with the third, for each channel.
+pub(in crate::compile) fn scale_and_shift(site: &Site<'_>) -> Option<Lowered> {
+    lowered(site, 3, scaled_and_shifted()?, site.value(0)?.0.dense())
+}
+
+/// An operand times another, plus another.
+fn scaled_and_shifted() -> Option<Chain> {
+    let [x, scale, shift] = [0, 1, 2].map(Place::Input);
+    Chain::new(3, &[Step::ternary(Ternary::MulAdd, x, scale, shift)])
 }
 
 /// A chain of as many arguments, with a result that lies so.

@@ -1,0 +1,212 @@
+//! Group norm as a factor and a summand for each channel of each image, so that what follows can be computed with it.
+
+use std::ops::Range;
+use std::ptr::null_mut;
+
+use super::norm::{Affine, moments};
+use super::{Pointers, load, store, tasks};
+use crate::math::Single;
+use crate::memory::scratch;
+use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::threads::{Shared, for_each};
+
+/// The numbers of a few pixels that stay in the first-level cache, and the fewest pixels: what they are joined with takes time.
+const BLOCK: usize = 4096;
+const LEAST: usize = 16;
+/// The numbers of the pixels of a task.
+const BAND: usize = 64 * 1024;
+
+/// Images whose channels are normalised in groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// The channels of an image.
+    pub channels: usize,
+    /// The groups that they make; as many as channels make it an instance norm.
+    pub groups: usize,
+    /// The pixels of an image.
+    pub area: usize,
+    /// Whether the channels of a pixel are neighbours in memory, not the pixels of a channel.
+    pub channels_last: bool,
+}
+
+/// Writes what each channel is to be multiplied with, then what is to be added to it, so that groups of channels get mean 0 and
+/// variance 1, times the weight, plus the bias of each channel (Wu and He, 2018). `factors` is `[2, images, channels]`.
+///
+/// # Panics
+/// If the groups do not divide the channels, an image not the numbers, `factors` has another length, or there are not as many
+/// weights and biases as channels.
+pub fn group_factors(factors: &mut [f32], x: &[f32], shape: Groups, affine: Affine<'_>) {
+    group_factors_at(Level::detect(), factors, x, shape, affine);
+}
+
+pub(super) fn group_factors_at(level: Level, factors: &mut [f32], x: &[f32], shape: Groups, affine: Affine<'_>) {
+    let Groups { channels, groups, area, channels_last } = shape;
+    if x.is_empty() {
+        return;
+    }
+    assert!(groups > 0 && channels.is_multiple_of(groups), "{groups} groups do not divide {channels} channels");
+    assert!(x.len().is_multiple_of(channels * area), "images of {channels} by {area} do not divide {}", x.len());
+    let images = x.len() / (channels * area);
+    assert_eq!(factors.len(), 2 * images * channels, "there are two factors for each channel of each image");
+    affine.check(channels);
+    let each = channels / groups;
+    let (scales, shifts) = factors.split_at_mut(images * channels);
+    let (scales, shifts) = (Shared(scales.as_mut_ptr()), Shared(shifts.as_mut_ptr()));
+    let write = |image: usize, group: usize, mean: f64, scale: f64| {
+        for channel in group * each..(group + 1) * each {
+            let scale = scale * affine.weight.map_or(1.0, |weight| f64::from(weight[channel]));
+            let shift = affine.bias.map_or(0.0, |bias| f64::from(bias[channel])) - mean * scale;
+            // SAFETY: there is a place for each channel of each image, and each group is written once.
+            unsafe {
+                *scales.at(image * channels + channel) = scale as f32;
+                *shifts.at(image * channels + channel) = shift as f32;
+            }
+        }
+    };
+    if !channels_last {
+        return tasks(images * groups, each * area, 4 * x.len(), |group, stop| {
+            for group in group..stop {
+                let x = &x[group * each * area..(group + 1) * each * area];
+                let (mean, scale) = dispatch(level, Contiguous { x, eps: affine.eps });
+                write(group / groups, group % groups, f64::from(mean), f64::from(scale));
+            }
+        });
+    }
+    // For each band of pixels the means and the squares of the differences from them, of each channel.
+    let most = (BAND / channels).max(LEAST);
+    let bands = area.div_ceil(most);
+    scratch(2 * images * bands * channels, |moments| {
+        let place = Shared(moments.as_mut_ptr());
+        for_each(images * bands, 4 * x.len(), |task| {
+            let (image, band) = (task / bands, task % bands);
+            let pixels = image * area + band * most..image * area + area.min((band + 1) * most);
+            let x = &x[pixels.start * channels..pixels.end * channels];
+            let means = place.at(2 * task * channels);
+            dispatch(level, Band { x, channels, means, squares: means.wrapping_add(channels) });
+        });
+        for (image, moments) in moments.chunks_exact(2 * bands * channels).enumerate() {
+            for group in 0..groups {
+                let range = group * each..(group + 1) * each;
+                let (mean, scale) = joined(moments, channels, range, [most, area], affine.eps);
+                write(image, group, mean, scale);
+            }
+        }
+    });
+}
+
+/// The mean and one over the deviation of some channels, of the moments of bands of at most so many of all pixels.
+fn joined(moments: &[f32], channels: usize, group: Range<usize>, [most, area]: [usize; 2], eps: f32) -> (f64, f64) {
+    let bands = || {
+        moments.chunks_exact(2 * channels).enumerate().map(|(band, moments)| {
+            let (means, squares) = moments.split_at(channels);
+            (most.min(area - band * most) as f64, &means[group.clone()], &squares[group.clone()])
+        })
+    };
+    let count = (area * group.len()) as f64;
+    let sum: f64 =
+        bands().map(|(pixels, means, _)| pixels * means.iter().map(|mean| f64::from(*mean)).sum::<f64>()).sum();
+    let mean = sum / count;
+    let squares: f64 = bands()
+        .map(|(pixels, means, squares)| {
+            let apart: f64 = means.iter().map(|own| (f64::from(*own) - mean).powi(2)).sum();
+            pixels * apart + squares.iter().map(|square| f64::from(*square)).sum::<f64>()
+        })
+        .sum();
+    (mean, 1.0 / (squares / count + f64::from(eps)).sqrt())
+}
+
+/// The moments of each channel of some pixels.
+struct Band<'a> {
+    x: &'a [f32],
+    channels: usize,
+    /// Places for each channel.
+    means: *mut f32,
+    squares: *mut f32,
+}
+
+impl Kernel for Band<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Band { x, channels, means, squares } = self;
+        let pixels = x.len() / channels;
+        let most = (BLOCK / channels).max(LEAST);
+        for first in (0..pixels).step_by(most) {
+            let count = most.min(pixels - first);
+            // What those before and these have of the sum, and what their distance has of the squares (Chan et al., 1979).
+            let all = (first + count) as f32;
+            let (share, apart) = (count as f32 / all, first as f32 * (count as f32 / all));
+            for channel in (0..channels).step_by(V::LANES) {
+                let lanes = V::LANES.min(channels - channel);
+                let from = x[first * channels + channel..].as_ptr();
+                // SAFETY: so many pixels have so many channels from this one on, and there is a place for each.
+                unsafe {
+                    let (mut mean, mut square) = column::<V>(from, channels, count, lanes);
+                    let (means, squares) = (means.wrapping_add(channel), squares.wrapping_add(channel));
+                    if first > 0 {
+                        let before = load::<V>(means, lanes);
+                        let distance = mean - before;
+                        mean = distance.mul_add(V::splat(share), before);
+                        square = (distance * distance).mul_add(V::splat(apart), square + load::<V>(squares, lanes));
+                    }
+                    store(mean, means, lanes);
+                    store(square, squares, lanes);
+                }
+            }
+        }
+    }
+}
+
+/// The means of a few columns of so many rows, which are `stride` apart, and the sums of the squares of what differs from them.
+///
+/// # Safety
+/// There must be as many rows with as many numbers as there are `lanes`.
+#[inline(always)]
+unsafe fn column<V: Single>(from: *const f32, stride: usize, rows: usize, lanes: usize) -> (V, V) {
+    const SIDES: usize = 4;
+    let (mut sums, mut squares) = ([V::zero(); SIDES], [V::zero(); SIDES]);
+    let whole = rows / SIDES * SIDES;
+    // SAFETY: the caller's promise.
+    unsafe {
+        for row in (0..whole).step_by(SIDES) {
+            for (side, sum) in sums.iter_mut().enumerate() {
+                *sum = *sum + load::<V>(from.wrapping_add((row + side) * stride), lanes);
+            }
+        }
+        for row in whole..rows {
+            sums[0] = sums[0] + load::<V>(from.wrapping_add(row * stride), lanes);
+        }
+        let mean = ((sums[0] + sums[1]) + (sums[2] + sums[3])) * V::splat(1.0 / rows as f32);
+        for row in (0..whole).step_by(SIDES) {
+            for (side, square) in squares.iter_mut().enumerate() {
+                let x = load::<V>(from.wrapping_add((row + side) * stride), lanes) - mean;
+                *square = x.mul_add(x, *square);
+            }
+        }
+        for row in whole..rows {
+            let x = load::<V>(from.wrapping_add(row * stride), lanes) - mean;
+            squares[0] = x.mul_add(x, squares[0]);
+        }
+        (mean, (squares[0] + squares[1]) + (squares[2] + squares[3]))
+    }
+}
+
+/// The mean and one over the deviation of numbers side by side.
+struct Contiguous<'a> {
+    x: &'a [f32],
+    eps: f32,
+}
+
+impl Kernel for Contiguous<'_> {
+    type Elem = f32;
+    type Output = (f32, f32);
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) -> (f32, f32) {
+        let at = Pointers { out: null_mut(), x: self.x.as_ptr(), residual: None, sum: None };
+        // SAFETY: there are so many numbers, and nothing is written where there is one operand.
+        unsafe { moments::<V>(at, self.x.len(), self.eps, true) }
+    }
+}

@@ -16,7 +16,9 @@ use fx_kernels::dense::{Format, Weight};
 use fx_kernels::elementwise::{Binary, Chain, Operand, Place, Step, Unary, binary, unary};
 use fx_kernels::memory::{LINE, first_line, zeroed};
 use fx_kernels::recurrent::{Cell, PackedCell, Steps};
-use fx_kernels::rows::{Affine, Input, Reduction, Softmax, group_norm, layer_norm, reduce, rms_norm, softmax};
+use fx_kernels::rows::{
+    Affine, Groups, Input, Reduction, Softmax, group_factors, group_norm, layer_norm, reduce, rms_norm, softmax,
+};
 use fx_kernels::threads::set_num_threads;
 
 fn main() {
@@ -204,6 +206,15 @@ fn rows(cases: &mut Vec<Case>) {
         let affine = Affine { weight: Some(&weight), bias: Some(&weight), eps: 1e-5 };
         group_norm(out, Input::of(&x), 256, 56 * 56, 32, affine);
     });
+    let (x, weight) = (numbers(256 * 56 * 56), numbers(256));
+    for channels_last in [false, true] {
+        let name = format!("group_factors 32 of 256x56x56{}", if channels_last { " last" } else { "" });
+        let (x, weight) = (x.to_vec(), weight.to_vec());
+        case(cases, &name, 2 * 256, x.len(), move |out| {
+            let affine = Affine { weight: Some(&weight), bias: Some(&weight), eps: 1e-5 };
+            group_factors(out, &x, Groups { channels: 256, groups: 32, area: 56 * 56, channels_last }, affine);
+        });
+    }
     for [outer, len, inner] in [[2048, 49, 1], [64, 16_384, 1], [8, 49, 2048]] {
         for reduction in [Reduction::Mean, Reduction::Max] {
             let x = numbers(outer * len * inner);

@@ -40,6 +40,65 @@ class UNet(nn.Module):
         return self.out(x)
 
 
+class Residual(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        self.norm1, self.conv1 = nn.GroupNorm(32, i, eps=1e-6), nn.Conv2d(i, o, 3, padding=1)
+        self.norm2, self.conv2 = nn.GroupNorm(32, o, eps=1e-6), nn.Conv2d(o, o, 3, padding=1)
+        if i != o:
+            self.conv_shortcut = nn.Conv2d(i, o, 1)
+
+    def forward(self, x):
+        y = self.conv1(F.silu(self.norm1(x)))
+        y = self.conv2(F.silu(self.norm2(y)))
+        return (self.conv_shortcut(x) if hasattr(self, "conv_shortcut") else x) + y
+
+
+class SpatialAttention(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.group_norm = nn.GroupNorm(32, c, eps=1e-6)
+        self.to_q, self.to_k, self.to_v, self.to_out = (nn.Linear(c, c) for _ in range(4))
+
+    def forward(self, x):
+        h = self.group_norm(x).flatten(2).transpose(1, 2).unsqueeze(1)
+        h = F.scaled_dot_product_attention(self.to_q(h), self.to_k(h), self.to_v(h))
+        return x + self.to_out(h.squeeze(1)).transpose(1, 2).reshape(x.shape)
+
+
+class Up(nn.Module):
+    def __init__(self, i, o, upsample):
+        super().__init__()
+        self.resnets = nn.ModuleList(Residual(i if index == 0 else o, o) for index in range(3))
+        if upsample:
+            self.conv = nn.Conv2d(o, o, 3, padding=1)
+
+    def forward(self, x):
+        for resnet in self.resnets:
+            x = resnet(x)
+        return self.conv(F.interpolate(x, scale_factor=2.0)) if hasattr(self, "conv") else x
+
+
+class Decoder(nn.Module):
+    """The decoder of a latent diffusion model's autoencoder (Rombach et al., 2022), half as wide: [N, 4, 16, 16] to [N, 3, 128, 128]."""
+
+    def __init__(self, w=64):
+        super().__init__()
+        self.conv_in = nn.Conv2d(4, 4 * w, 3, padding=1)
+        self.mid = nn.ModuleList([Residual(4 * w, 4 * w), SpatialAttention(4 * w), Residual(4 * w, 4 * w)])
+        widths = [4 * w, 4 * w, 4 * w, 2 * w, w]
+        self.up = nn.ModuleList(Up(widths[i], widths[i + 1], i < 3) for i in range(4))
+        self.norm_out, self.conv_out = nn.GroupNorm(32, w, eps=1e-6), nn.Conv2d(w, 3, 3, padding=1)
+
+    def forward(self, x):
+        x = self.conv_in(x)
+        for block in self.mid:
+            x = block(x)
+        for block in self.up:
+            x = block(x)
+        return self.conv_out(F.silu(self.norm_out(x)))
+
+
 class Llama(nn.Module):
     """A decoder with grouped heads, rotary positions, RMS norms and gated SiLU: logits of 128 tokens."""
 

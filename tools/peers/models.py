@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools/torch_ref"))
 
 import digits as digits_model
-from architectures import Llama, UNet, Whisper, Yolo
+from architectures import Decoder, Llama, UNet, Whisper, Yolo
 from paper_models import MLP, AutoEncoder
 
 
@@ -115,6 +115,7 @@ MODELS = {
     "yolo": (Yolo, lambda batch: image(batch, 320)),
     "whisper": (Whisper, lambda batch: torch.randn(batch, 80, 3000)),
     "llama": (Llama, tokens(32000)),
+    "decoder": (Decoder, lambda batch: torch.randn(batch, 4, 16, 16)),
 }
 
 

@@ -34,6 +34,7 @@ NAMES = {
     "yolo": "YOLOv8n backbone, 320 x 320",
     "whisper": "Whisper tiny encoder, 30 s",
     "llama": "Llama 135M, 128 tokens",
+    "decoder": "latent diffusion decoder, 128 x 128",
 }
 
 

@@ -137,59 +137,84 @@ impl Kernel for Band<'_> {
             let count = most.min(pixels - first);
             // What those before and these have of the sum, and what their distance has of the squares (Chan et al., 1979).
             let all = (first + count) as f32;
-            let (share, apart) = (count as f32 / all, first as f32 * (count as f32 / all));
-            for channel in (0..channels).step_by(V::LANES) {
-                let lanes = V::LANES.min(channels - channel);
-                let from = x[first * channels + channel..].as_ptr();
-                // SAFETY: so many pixels have so many channels from this one on, and there is a place for each.
+            let before = (first > 0).then_some((count as f32 / all, first as f32 * (count as f32 / all)));
+            let mut channel = 0;
+            while channel < channels {
+                let block = Block { from: x[first * channels + channel..].as_ptr(), channels, pixels: count };
+                let places = (means.wrapping_add(channel), squares.wrapping_add(channel));
+                // SAFETY: the pixels have so many channels from this one on, and there is a place for each.
                 unsafe {
-                    let (mut mean, mut square) = column::<V>(from, channels, count, lanes);
-                    let (means, squares) = (means.wrapping_add(channel), squares.wrapping_add(channel));
-                    if first > 0 {
-                        let before = load::<V>(means, lanes);
-                        let distance = mean - before;
-                        mean = distance.mul_add(V::splat(share), before);
-                        square = (distance * distance).mul_add(V::splat(apart), square + load::<V>(squares, lanes));
+                    if channel + SIDES * V::LANES <= channels {
+                        block.join::<V, SIDES>(V::LANES, places, before);
+                        channel += SIDES * V::LANES;
+                    } else {
+                        block.join::<V, 1>(V::LANES.min(channels - channel), places, before);
+                        channel += V::LANES;
                     }
-                    store(mean, means, lanes);
-                    store(square, squares, lanes);
                 }
             }
         }
     }
 }
 
-/// The means of a few columns of so many rows, which are `stride` apart, and the sums of the squares of what differs from them.
-///
-/// # Safety
-/// There must be as many rows with as many numbers as there are `lanes`.
-#[inline(always)]
-unsafe fn column<V: Single>(from: *const f32, stride: usize, rows: usize, lanes: usize) -> (V, V) {
-    const SIDES: usize = 4;
-    let (mut sums, mut squares) = ([V::zero(); SIDES], [V::zero(); SIDES]);
-    let whole = rows / SIDES * SIDES;
-    // SAFETY: the caller's promise.
-    unsafe {
-        for row in (0..whole).step_by(SIDES) {
-            for (side, sum) in sums.iter_mut().enumerate() {
-                *sum = *sum + load::<V>(from.wrapping_add((row + side) * stride), lanes);
+/// The vectors of channels whose moments are found side by side.
+const SIDES: usize = 4;
+
+/// Some channels of a few pixels.
+#[derive(Clone, Copy)]
+struct Block {
+    from: *const f32,
+    /// The numbers from one pixel to the next.
+    channels: usize,
+    pixels: usize,
+}
+
+impl Block {
+    /// Finds the means of some vectors of channels, and the sums of the squares of what differs from them, and joins them with those of
+    /// the pixels before, if there are any.
+    ///
+    /// # Safety
+    /// The pixels and the places must have these vectors' channels, of the last one so many `lanes`.
+    #[inline(always)]
+    unsafe fn join<V: Single, const VECTORS: usize>(
+        self,
+        lanes: usize,
+        (means, squares): (*mut f32, *mut f32),
+        before: Option<(f32, f32)>,
+    ) {
+        let (mut sums, mut apart) = ([V::zero(); VECTORS], [V::zero(); VECTORS]);
+        // SAFETY: the caller's promise.
+        unsafe {
+            for pixel in 0..self.pixels {
+                let from = self.from.wrapping_add(pixel * self.channels);
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    *sum = *sum + load::<V>(from.wrapping_add(v * V::LANES), lanes);
+                }
+            }
+            let count = V::splat(1.0 / self.pixels as f32);
+            for sum in &mut sums {
+                *sum = *sum * count;
+            }
+            for pixel in 0..self.pixels {
+                let from = self.from.wrapping_add(pixel * self.channels);
+                for (v, square) in apart.iter_mut().enumerate() {
+                    let x = load::<V>(from.wrapping_add(v * V::LANES), lanes) - sums[v];
+                    *square = x.mul_add(x, *square);
+                }
+            }
+            for v in 0..VECTORS {
+                let (means, squares) = (means.wrapping_add(v * V::LANES), squares.wrapping_add(v * V::LANES));
+                let (mut mean, mut square) = (sums[v], apart[v]);
+                if let Some((share, distance)) = before {
+                    let before = load::<V>(means, lanes);
+                    let apart = mean - before;
+                    mean = apart.mul_add(V::splat(share), before);
+                    square = (apart * apart).mul_add(V::splat(distance), square + load::<V>(squares, lanes));
+                }
+                store(mean, means, lanes);
+                store(square, squares, lanes);
             }
         }
-        for row in whole..rows {
-            sums[0] = sums[0] + load::<V>(from.wrapping_add(row * stride), lanes);
-        }
-        let mean = ((sums[0] + sums[1]) + (sums[2] + sums[3])) * V::splat(1.0 / rows as f32);
-        for row in (0..whole).step_by(SIDES) {
-            for (side, square) in squares.iter_mut().enumerate() {
-                let x = load::<V>(from.wrapping_add((row + side) * stride), lanes) - mean;
-                *square = x.mul_add(x, *square);
-            }
-        }
-        for row in whole..rows {
-            let x = load::<V>(from.wrapping_add(row * stride), lanes) - mean;
-            squares[0] = x.mul_add(x, squares[0]);
-        }
-        (mean, (squares[0] + squares[1]) + (squares[2] + squares[3]))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Models that are not in `fx::nn`, as a user would write them, after the sources that `models.py` names.
 
 mod convnext;
+mod decoder;
 mod densenet;
 mod efficientnet;
 mod llama;
@@ -25,6 +26,7 @@ impl Models for Architectures {
             "swin_t" => ready!(swin::swin_t(), work, input),
             "whisper" => ready!(whisper::Whisper::new(), work, input),
             "llama" => ready!(llama::Llama::new(), work, input),
+            "decoder" => ready!(decoder::Decoder::new(64), work, input),
             other => return Err(format!("no model `{other}`").into()),
         })
     }

@@ -31,6 +31,8 @@ const LANES: usize = 16;
 const GAP: usize = 16;
 /// The numbers that stay in the second-level cache.
 const CACHE: usize = 192 * 1024;
+/// The most numbers of images that the next tile's pixels are not asked for of: they are close enough.
+const CLOSE: usize = 1024 * 1024;
 /// The most numbers of transformed tiles at a time.
 const MEMORY: usize = 1024 * 1024;
 
@@ -110,7 +112,11 @@ impl Winograd {
         for_each_piece(transformed, few * stride, work, |piece, to| {
             let first = tiles.start + piece * few;
             let tiles = first..tiles.end.min(first + few);
-            dispatch(level, Enter::<M, N> { windows, tiles, channels, to, gap: GAP });
+            if windows.data.len() > CLOSE {
+                dispatch(level, Enter::<M, N, true> { windows, tiles, channels, to, gap: GAP });
+            } else {
+                dispatch(level, Enter::<M, N, false> { windows, tiles, channels, to, gap: GAP });
+            }
         });
         let rows = Rows { data: transformed, count: tiles.len(), stride };
         self.multiply::<M, N>(rows, |panel, first, sums| {

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::super::left::Windows;
+use crate::memory::prefetch;
 use crate::simd::{Kernel, Vector};
 
 /// The transforms along one dimension for tiles of `M` pixels, which are computed from `N = M + 2`.
@@ -157,8 +158,9 @@ pub(super) fn pixels<const N: usize>(windows: &Windows<'_>, tile: usize) -> [[*c
     pixels
 }
 
-/// Transforms tiles of the input, one row for each: a number for each place and channel.
-pub(super) struct Enter<'a, const M: usize, const N: usize> {
+/// Transforms tiles of the input, one row for each: a number for each place and channel. If it asks, it does so for the next tile's
+/// pixels, which takes time where they are in the second-level cache.
+pub(super) struct Enter<'a, const M: usize, const N: usize, const ASKS: bool> {
     pub(super) windows: &'a Windows<'a>,
     pub(super) tiles: Range<usize>,
     pub(super) channels: usize,
@@ -167,7 +169,7 @@ pub(super) struct Enter<'a, const M: usize, const N: usize> {
     pub(super) gap: usize,
 }
 
-impl<const M: usize, const N: usize> Kernel for Enter<'_, M, N>
+impl<const M: usize, const N: usize, const ASKS: bool> Kernel for Enter<'_, M, N, ASKS>
 where
     Tiles: Transform<M, N>,
 {
@@ -189,6 +191,9 @@ where
                     for j in 0..N {
                         // SAFETY: the pixels have so many channels.
                         lines[i][j] = unsafe { V::load_at(pixels[i][j].add(channel)) };
+                        if ASKS && j >= N - M {
+                            prefetch(pixels[i][j].wrapping_add(M * windows.pixel + channel));
+                        }
                     }
                     lines[i] = Tiles::enter(lines[i]);
                 }

@@ -9,9 +9,9 @@ use super::parts::Parts;
 use super::plan::{Action, Source, Step};
 use crate::arg::Arg;
 
-/// A value that needs a buffer, and those that are computed in its place.
+/// How long a buffer is needed for a value, and for those that are computed in its place.
 #[derive(Clone, Copy, Debug)]
-struct Tenant {
+struct LiveRange {
     /// The steps from the one that writes it to the last one that reads it.
     start: usize,
     end: usize,
@@ -24,28 +24,28 @@ struct Tenant {
 struct Buffers {
     /// Their lengths in f32 elements.
     lens: Vec<usize>,
-    /// For each the steps that its tenants are there, by the first one.
+    /// For each the ranges that it is taken for: the last step of each, by the first one.
     taken: Vec<BTreeMap<usize, usize>>,
 }
 
 impl Buffers {
-    /// Gives each tenant a buffer. The largest choose first, and each takes the smallest buffer that is free as long as it needs
+    /// Finds a buffer for each range. The largest choose first, and each takes the smallest buffer that is free as long as it needs
     /// it, so that what is small and stays does not keep what is large from being used again (greedy by size, Pisarchyk and
     /// Lee 2020).
-    fn house(tenants: &[Tenant]) -> (Self, Vec<usize>) {
+    fn place(ranges: &[LiveRange]) -> (Self, Vec<usize>) {
         let mut buffers = Self::default();
-        let mut houses = vec![usize::MAX; tenants.len()];
-        let mut order: Vec<usize> = (0..tenants.len()).collect();
-        order.sort_by_key(|tenant| std::cmp::Reverse(tenants[*tenant].len));
+        let mut places = vec![usize::MAX; ranges.len()];
+        let mut order: Vec<usize> = (0..ranges.len()).collect();
+        order.sort_by_key(|range| std::cmp::Reverse(ranges[*range].len));
         for index in order {
-            houses[index] = buffers.acquire(&tenants[index]);
+            places[index] = buffers.acquire(&ranges[index]);
         }
-        (buffers, houses)
+        (buffers, places)
     }
 
-    /// The buffer for a tenant that is no longer than those before.
-    fn acquire(&mut self, tenant: &Tenant) -> usize {
-        let Tenant { start, end, len } = *tenant;
+    /// The buffer for a range that needs no more than those before.
+    fn acquire(&mut self, range: &LiveRange) -> usize {
+        let LiveRange { start, end, len } = *range;
         // Later buffers are no longer.
         let free = (0..self.lens.len()).rev().find(|buffer| self.is_free(*buffer, start, end));
         let buffer = free.unwrap_or_else(|| {
@@ -57,7 +57,7 @@ impl Buffers {
         buffer
     }
 
-    /// Whether nobody is there in these steps.
+    /// Whether nothing takes it in these steps.
     fn is_free(&self, buffer: usize, start: usize, end: usize) -> bool {
         let taken = &self.taken[buffer];
         let [before, after] = [taken.range(..start).next_back(), taken.range(start..).next()];
@@ -132,8 +132,8 @@ pub(super) fn assign(steps: &mut [Step], parts: &mut [Parts], output: &Arg<Sourc
             dying[*last].push(register);
         }
     }
-    let mut tenants: Vec<Tenant> = Vec::new();
-    let mut tenant_of: Vec<Option<usize>> = vec![None; steps.len()];
+    let mut ranges: Vec<LiveRange> = Vec::new();
+    let mut range_of: Vec<Option<usize>> = vec![None; steps.len()];
     for index in 0..steps.len() {
         let around = parts.iter_mut().find(|parts| parts.steps.contains(&index));
         let len = |step: &Step| step.layout.as_ref().map_or(0, Layout::numel);
@@ -143,8 +143,8 @@ pub(super) fn assign(steps: &mut [Step], parts: &mut [Parts], output: &Arg<Sourc
         {
             // The whole result is there from the first part on.
             let whole = parts.steps.end - 1;
-            tenant_of[whole] = Some(tenants.len());
-            tenants.push(Tenant { start: index, end: end(whole), len: len(&steps[whole]) });
+            range_of[whole] = Some(ranges.len());
+            ranges.push(LiveRange { start: index, end: end(whole), len: len(&steps[whole]) });
         }
         let step = &mut steps[index];
         step.frees = std::mem::take(&mut dying[index]);
@@ -152,27 +152,27 @@ pub(super) fn assign(steps: &mut [Step], parts: &mut [Parts], output: &Arg<Sourc
         if let Action::Kernel { kernel, operands, in_place, .. } = &mut step.action {
             // The buffer of an operand goes over to the result, if it is one and the kernel can work in place.
             let may = |operand: &usize| {
-                let is_one = tenant_of[operands[*operand]].is_some();
+                let is_one = range_of[operands[*operand]].is_some();
                 is_one && kernel.overwrites(*operand) && lifetimes.over(*operand, operands, index)
             };
-            *in_place = (0..operands.len()).find(may).filter(|_| tenant_of[index].is_none());
-            let tenant = tenant_of[index].or_else(|| tenant_of[operands[(*in_place)?]]).unwrap_or_else(|| {
-                tenants.push(Tenant { start: index, end: index, len: 0 });
-                tenants.len() - 1
+            *in_place = (0..operands.len()).find(may).filter(|_| range_of[index].is_none());
+            let range = range_of[index].or_else(|| range_of[operands[(*in_place)?]]).unwrap_or_else(|| {
+                ranges.push(LiveRange { start: index, end: index, len: 0 });
+                ranges.len() - 1
             });
-            let Tenant { end: last, len, .. } = &mut tenants[tenant];
+            let LiveRange { end: last, len, .. } = &mut ranges[range];
             (*last, *len) = ((*last).max(end(index)), (*len).max(needed));
-            tenant_of[index] = Some(tenant);
+            range_of[index] = Some(range);
         }
         if let Some(parts) = around {
             let (inner, before) = step.frees.drain(..).partition(|register| *register >= parts.steps.start);
             (step.frees, parts.frees) = (inner, before);
         }
     }
-    let (buffers, houses) = Buffers::house(&tenants);
-    for (step, tenant) in steps.iter_mut().zip(&tenant_of) {
-        if let (Action::Kernel { buffer, .. }, Some(tenant)) = (&mut step.action, tenant) {
-            *buffer = houses[*tenant];
+    let (buffers, places) = Buffers::place(&ranges);
+    for (step, range) in steps.iter_mut().zip(&range_of) {
+        if let (Action::Kernel { buffer, .. }, Some(range)) = (&mut step.action, range) {
+            *buffer = places[*range];
         }
     }
     buffers.lens
@@ -203,11 +203,11 @@ mod tests {
 
     #[test]
     fn buffers_of_dead_values_are_used_again() {
-        let tenant = |start, end, len| Tenant { start, end, len };
+        let range = |start, end, len| LiveRange { start, end, len };
         // What is read in a step is not written over by it; what is small goes where it fits best.
-        let tenants = [tenant(0, 1, 10), tenant(1, 2, 20), tenant(2, 3, 5), tenant(3, 9, 30), tenant(4, 4, 10)];
-        let (buffers, houses) = Buffers::house(&tenants);
-        assert_eq!((buffers.lens, houses), (vec![30, 10], vec![1, 0, 1, 0, 1]));
+        let ranges = [range(0, 1, 10), range(1, 2, 20), range(2, 3, 5), range(3, 9, 30), range(4, 4, 10)];
+        let (buffers, places) = Buffers::place(&ranges);
+        assert_eq!((buffers.lens, places), (vec![30, 10], vec![1, 0, 1, 0, 1]));
     }
 
     /// A small value that stays, among large ones that do not, as in a network whose results are all concatenated.
@@ -216,10 +216,10 @@ mod tests {
         let (large, small) = (1000, 10);
         let layer = |index: usize| {
             let start = 2 * index;
-            [Tenant { start, end: start + 1, len: large }, Tenant { start: start + 1, end: 99, len: small }]
+            [LiveRange { start, end: start + 1, len: large }, LiveRange { start: start + 1, end: 99, len: small }]
         };
-        let tenants: Vec<_> = (0..20).flat_map(layer).collect();
-        let (buffers, _) = Buffers::house(&tenants);
+        let ranges: Vec<_> = (0..20).flat_map(layer).collect();
+        let (buffers, _) = Buffers::place(&ranges);
         assert_eq!(buffers.lens.iter().sum::<usize>(), large + 20 * small);
     }
 }

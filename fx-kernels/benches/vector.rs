@@ -206,10 +206,9 @@ fn rows(cases: &mut Vec<Case>) {
         let affine = Affine { weight: Some(&weight), bias: Some(&weight), eps: 1e-5 };
         group_norm(out, Input::of(&x), 256, 56 * 56, 32, affine);
     });
-    let (x, weight) = (numbers(256 * 56 * 56), numbers(256));
     for channels_last in [false, true] {
         let name = format!("group_factors 32 of 256x56x56{}", if channels_last { " last" } else { "" });
-        let (x, weight) = (x.to_vec(), weight.to_vec());
+        let (x, weight) = (numbers(256 * 56 * 56), numbers(256));
         case(cases, &name, 2 * 256, x.len(), move |out| {
             let affine = Affine { weight: Some(&weight), bias: Some(&weight), eps: 1e-5 };
             group_factors(out, &x, Groups { channels: 256, groups: 32, area: 56 * 56, channels_last }, affine);

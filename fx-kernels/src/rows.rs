@@ -10,8 +10,8 @@ mod softmax;
 #[cfg(test)]
 mod tests;
 
-pub use group::{Groups, group_factors};
-pub use norm::{Affine, group_norm, layer_norm, rms_norm};
+pub use group::{Groups, group_factors, group_norm};
+pub use norm::{Affine, layer_norm, rms_norm};
 pub use reduce::{Reduction, reduce};
 pub use softmax::{Softmax, softmax};
 

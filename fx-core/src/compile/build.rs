@@ -8,7 +8,7 @@ use fx_kernels::dense::Format;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::kernels::{Copy, Kernel, Lowered, Site, Wanted, group_factors, lower, scale_and_shift};
+use super::kernels::{Copy, Kernel, Lowered, Site, Wanted, lower};
 use super::known::{Known, Stored};
 use super::layout::Layout;
 use super::memory::assign;
@@ -150,7 +150,6 @@ impl Builder<'_> {
             .or_else(|| fold(function, &args, &kwargs, &meta))
             .or_else(|| self.view(id, function, &args, &kwargs))
             .or_else(|| self.embedding(id, node, function, &args, &meta))
-            .or_else(|| self.normalized(id, function, &args, &kwargs, &meta))
             .or_else(|| self.lowered(id, function, &args, &kwargs, &meta));
         let place = found.unwrap_or_else(|| {
             let action = Action::Call { function, args: sources(&args), kwargs: kwargs.map(&mut source) };
@@ -224,27 +223,6 @@ impl Builder<'_> {
         Some(place(register, Some(layout)))
     }
 
-    /// A norm of groups of channels: their factors, and the product with these, which what follows can be computed with.
-    fn normalized(
-        &mut self,
-        id: NodeId,
-        function: Function,
-        args: &[Arg<Known>],
-        kwargs: &Kwargs<Known>,
-        meta: &Arg<Meta>,
-    ) -> Option<Arg<Known>> {
-        let (results, packs) = (layouts(meta)?, self.packs);
-        let factors = group_factors(&Site { function, args, kwargs, results: &results, packs })?;
-        let (flops, bytes) = self.work;
-        // One reads the input and finds the moments, the other reads it again and writes.
-        self.work = (flops / 2, bytes / 2);
-        let Arg::Tuple(factors) = self.kernel(id, factors) else { return None };
-        self.work = (flops - flops / 2, bytes);
-        let args: Vec<_> = args.iter().take(1).cloned().chain(factors).collect();
-        let product = scale_and_shift(&Site { function, args: &args, kwargs, results: &results, packs })?;
-        Some(self.kernel(id, product))
-    }
-
     /// A call for which there is a kernel.
     fn lowered(
         &mut self,
@@ -254,15 +232,23 @@ impl Builder<'_> {
         kwargs: &Kwargs<Known>,
         meta: &Arg<Meta>,
     ) -> Option<Arg<Known>> {
-        let results = layouts(meta)?;
-        let lowered = lower(&Site { function, args, kwargs, results: &results, packs: self.packs })?;
+        let (results, packs) = (layouts(meta)?, self.packs);
+        let lowered = lower(&Site { function, args, kwargs, results: &results, packs })?;
         let lowered = self.attended(&lowered).unwrap_or(lowered);
+        let Some(then) = lowered.then else { return Some(self.kernel(id, lowered)) };
+        let (flops, bytes) = self.work;
+        // One kernel reads the input, the other reads it again and writes.
+        self.work = (flops / 2, bytes / 2);
+        let Arg::Tuple(parts) = self.kernel(id, lowered) else { return None };
+        self.work = (flops - flops / 2, bytes);
+        let args: Vec<_> = args.iter().take(1).cloned().chain(parts).collect();
+        let lowered = then(&Site { function, args: &args, kwargs, results: &results, packs })?;
         Some(self.kernel(id, lowered))
     }
 
     /// A step for a kernel, with the one before if they are one.
     fn kernel(&mut self, id: NodeId, lowered: Lowered) -> Arg<Known> {
-        let Lowered { kernel, operands, output, parts } = lowered;
+        let Lowered { kernel, operands, output, parts, .. } = lowered;
         self.work.1 = self.work.1.saturating_sub(kernel.bytes_saved());
         let (mut kernel, mut operands) = (kernel, operands);
         while let Some(chained) = self.chained(&kernel, &operands) {

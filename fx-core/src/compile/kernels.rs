@@ -33,9 +33,8 @@ use crate::value::Meta;
 pub(super) use attention::{Added, written_out};
 use conv::Convs;
 pub(super) use copy::Copy;
-pub(super) use norm::group_factors;
+pub(super) use pointwise::Addend;
 use pointwise::Pointwise;
-pub(super) use pointwise::{Addend, scale_and_shift};
 
 /// The operands of a kernel that are not known before a run; None is what the output already holds.
 pub(super) type Operands<'a> = [Option<&'a [f32]>];
@@ -119,12 +118,14 @@ pub(super) struct Lowered {
     pub(super) output: Layout,
     /// The results of a call that has several, one after the other from the start of the output.
     pub(super) parts: SmallVec<[Layout; 1]>,
+    /// What makes the call's result of its first argument and of the parts, if these are not the results themselves.
+    pub(super) then: Option<fn(&Site<'_>) -> Option<Lowered>>,
 }
 
 impl Lowered {
     /// A kernel with one result.
     fn new(kernel: impl Kernel + 'static, operands: SmallVec<[Wanted; 4]>, output: Layout) -> Self {
-        Self { kernel: Arc::new(kernel), operands, output, parts: SmallVec::new() }
+        Self { kernel: Arc::new(kernel), operands, output, parts: SmallVec::new(), then: None }
     }
 }
 
@@ -162,6 +163,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         norm::softmax(site)
     } else if is(&[ops::layer_norm, ops::rms_norm]) {
         norm::layer_norm(site)
+    } else if is(&[ops::group_norm, ops::instance_norm]) {
+        norm::group_norm(site)
     } else if function == ops::mean {
         norm::mean(site)
     } else if is(&[ops::max_pool2d, ops::avg_pool2d, ops::adaptive_avg_pool2d]) {

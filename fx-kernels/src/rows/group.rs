@@ -1,10 +1,11 @@
-//! Group norm as a factor and a summand for each channel of each image, so that what follows can be computed with it.
+//! Group norm: of images with the channels first, and as a factor and a summand for each channel of each image, in either layout, so
+//! that what follows can be computed with it.
 
 use std::ops::Range;
 use std::ptr::null_mut;
 
 use super::norm::{Affine, moments};
-use super::{Pointers, load, store, tasks};
+use super::{Input, Pointers, for_vectors, load, store, tasks};
 use crate::math::Single;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
@@ -15,6 +16,41 @@ const BLOCK: usize = 4096;
 const LEAST: usize = 16;
 /// The numbers of the pixels of a task.
 const BAND: usize = 64 * 1024;
+/// The vectors of channels whose moments are found side by side.
+const SIDES: usize = 4;
+
+/// Writes groups of channels with mean 0 and variance 1, times the weight, plus the bias of each channel (Wu and He,
+/// 2018); `x` is `[outer, channels, area]`. As many groups as channels make it an instance norm.
+///
+/// # Panics
+/// If an operand has another length than `out`, `groups` does not divide `channels`, or those times `area` not the
+/// length, or there are not as many weights and biases as channels.
+pub fn group_norm(out: &mut [f32], x: Input<'_>, channels: usize, area: usize, groups: usize, affine: Affine<'_>) {
+    group_norm_at(Level::detect(), out, x, channels, area, groups, affine);
+}
+
+pub(super) fn group_norm_at(
+    level: Level,
+    out: &mut [f32],
+    mut x: Input<'_>,
+    channels: usize,
+    area: usize,
+    groups: usize,
+    affine: Affine<'_>,
+) {
+    let total = out.len();
+    if total == 0 {
+        return;
+    }
+    assert!(channels.is_multiple_of(groups), "{groups} groups do not divide {channels} channels");
+    assert!(total.is_multiple_of(channels * area), "images of {channels} by {area} elements do not divide {total}");
+    affine.check(channels);
+    let at = x.pointers(out);
+    let each = channels / groups;
+    tasks(total / (each * area), each * area, 6 * total, |group, stop| {
+        dispatch(level, Normalised { at, area, channels: each, groups, group, stop, affine });
+    });
+}
 
 /// Images whose channels are normalised in groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +90,11 @@ pub(super) fn group_factors_at(level: Level, factors: &mut [f32], x: &[f32], sha
     let (scales, shifts) = (Shared(scales.as_mut_ptr()), Shared(shifts.as_mut_ptr()));
     let write = |image: usize, group: usize, mean: f64, scale: f64| {
         for channel in group * each..(group + 1) * each {
-            let scale = scale * affine.weight.map_or(1.0, |weight| f64::from(weight[channel]));
-            let shift = affine.bias.map_or(0.0, |bias| f64::from(bias[channel])) - mean * scale;
+            let (scale, shift) = affine.of_channel(channel, mean, scale);
             // SAFETY: there is a place for each channel of each image, and each group is written once.
             unsafe {
-                *scales.at(image * channels + channel) = scale as f32;
-                *shifts.at(image * channels + channel) = shift as f32;
+                *scales.at(image * channels + channel) = scale;
+                *shifts.at(image * channels + channel) = shift;
             }
         }
     };
@@ -157,9 +192,6 @@ impl Kernel for Band<'_> {
     }
 }
 
-/// The vectors of channels whose moments are found side by side.
-const SIDES: usize = 4;
-
 /// Some channels of a few pixels.
 #[derive(Clone, Copy)]
 struct Block {
@@ -233,5 +265,46 @@ impl Kernel for Contiguous<'_> {
         let at = Pointers { out: null_mut(), x: self.x.as_ptr(), residual: None, sum: None };
         // SAFETY: there are so many numbers, and nothing is written where there is one operand.
         unsafe { moments::<V>(at, self.x.len(), self.eps, true) }
+    }
+}
+
+/// Some groups of a group norm.
+struct Normalised<'a> {
+    at: Pointers,
+    area: usize,
+    /// The channels of a group.
+    channels: usize,
+    /// The groups of an image.
+    groups: usize,
+    group: usize,
+    stop: usize,
+    affine: Affine<'a>,
+}
+
+impl Kernel for Normalised<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let len = self.channels * self.area;
+        for group in self.group..self.stop {
+            let at = self.at.at(group * len);
+            // SAFETY: the operands hold `len` elements a group, and no other task writes these groups.
+            let (mean, scale) = unsafe { moments::<V>(at, len, self.affine.eps, true) };
+            for i in 0..self.channels {
+                let channel = group % self.groups * self.channels + i;
+                let (scale, shift) = self.affine.of_channel(channel, f64::from(mean), f64::from(scale));
+                let (scale, shift) = (V::splat(scale), V::splat(shift));
+                let (from, to) = (at.again().wrapping_add(i * self.area), at.out.wrapping_add(i * self.area));
+                for_vectors!(V, self.area, |j, count, _part| {
+                    // SAFETY: as above.
+                    unsafe {
+                        let x = load::<V>(from.wrapping_add(j), count);
+                        store(x.mul_add(scale, shift), to.wrapping_add(j), count);
+                    }
+                });
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Layer norm, RMS norm and group norm.
+//! Layer norm and RMS norm.
 
 use super::{Input, Pointers, first, for_vectors, load, store, tasks};
 use crate::math::Single;
@@ -17,6 +17,12 @@ pub struct Affine<'a> {
 }
 
 impl Affine<'_> {
+    /// What a channel of this mean and with one over this deviation is multiplied with, and what is added to it.
+    pub(super) fn of_channel(&self, channel: usize, mean: f64, scale: f64) -> (f32, f32) {
+        let scale = scale * self.weight.map_or(1.0, |weight| f64::from(weight[channel]));
+        (scale as f32, (self.bias.map_or(0.0, |bias| f64::from(bias[channel])) - mean * scale) as f32)
+    }
+
     pub(super) fn check(&self, len: usize) {
         for x in [self.weight, self.bias].into_iter().flatten() {
             assert_eq!(x.len(), len, "there is a weight and a bias for each of {len}");
@@ -50,39 +56,6 @@ pub(super) fn rows(level: Level, out: &mut [f32], mut x: Input<'_>, len: usize, 
     affine.check(len);
     let at = x.pointers(out);
     tasks(total / len, len, 6 * total, |row, stop| dispatch(level, Rows { at, len, row, stop, affine, centred }));
-}
-
-/// Writes groups of channels with mean 0 and variance 1, times the weight, plus the bias of each channel (Wu and He,
-/// 2018); `x` is `[outer, channels, area]`. As many groups as channels make it an instance norm.
-///
-/// # Panics
-/// If an operand has another length than `out`, `groups` does not divide `channels`, or those times `area` not the
-/// length, or there are not as many weights and biases as channels.
-pub fn group_norm(out: &mut [f32], x: Input<'_>, channels: usize, area: usize, groups: usize, affine: Affine<'_>) {
-    group_norm_at(Level::detect(), out, x, channels, area, groups, affine);
-}
-
-pub(super) fn group_norm_at(
-    level: Level,
-    out: &mut [f32],
-    mut x: Input<'_>,
-    channels: usize,
-    area: usize,
-    groups: usize,
-    affine: Affine<'_>,
-) {
-    let total = out.len();
-    if total == 0 {
-        return;
-    }
-    assert!(channels.is_multiple_of(groups), "{groups} groups do not divide {channels} channels");
-    assert!(total.is_multiple_of(channels * area), "images of {channels} by {area} elements do not divide {total}");
-    affine.check(channels);
-    let at = x.pointers(out);
-    let each = channels / groups;
-    tasks(total / (each * area), each * area, 6 * total, |group, stop| {
-        dispatch(level, Groups { at, area, channels: each, groups, group, stop, affine });
-    });
 }
 
 /// Some rows of a layer norm or RMS norm.
@@ -139,7 +112,7 @@ impl Rows<'_> {
 impl Pointers {
     /// Where [`moments`] leaves what it has read: a sum of operands is kept in the output.
     #[inline(always)]
-    fn again(&self) -> *const f32 {
+    pub(super) fn again(&self) -> *const f32 {
         if self.residual.is_some() { self.out.cast_const() } else { self.x }
     }
 }
@@ -175,47 +148,5 @@ pub(super) unsafe fn moments<V: Single>(at: Pointers, len: usize, eps: f32, cent
             squares[part] = x.mul_add(x, squares[part]);
         });
         (mean, 1.0 / (total(squares) / len as f32 + eps).sqrt())
-    }
-}
-
-/// Some groups of a group norm.
-struct Groups<'a> {
-    at: Pointers,
-    area: usize,
-    /// The channels of a group.
-    channels: usize,
-    /// The groups of an image.
-    groups: usize,
-    group: usize,
-    stop: usize,
-    affine: Affine<'a>,
-}
-
-impl Kernel for Groups<'_> {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        let len = self.channels * self.area;
-        for group in self.group..self.stop {
-            let at = self.at.at(group * len);
-            // SAFETY: the operands hold `len` elements a group, and no other task writes these groups.
-            let (mean, scale) = unsafe { moments::<V>(at, len, self.affine.eps, true) };
-            for i in 0..self.channels {
-                let channel = group % self.groups * self.channels + i;
-                let scale = scale * self.affine.weight.map_or(1.0, |weight| weight[channel]);
-                let shift = self.affine.bias.map_or(0.0, |bias| bias[channel]) - mean * scale;
-                let (scale, shift) = (V::splat(scale), V::splat(shift));
-                let (from, to) = (at.again().wrapping_add(i * self.area), at.out.wrapping_add(i * self.area));
-                for_vectors!(V, self.area, |j, count, _part| {
-                    // SAFETY: as above.
-                    unsafe {
-                        let x = load::<V>(from.wrapping_add(j), count);
-                        store(x.mul_add(scale, shift), to.wrapping_add(j), count);
-                    }
-                });
-            }
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Every kernel of every level against its definition in f64.
 
-use super::group::group_factors_at;
-use super::norm::{group_norm_at, rows};
+use super::group::{group_factors_at, group_norm_at};
+use super::norm::rows;
 use super::reduce::reduce_at;
 use super::softmax::softmax_at;
 use super::*;
@@ -153,8 +153,7 @@ fn norms_of_groups() {
     }
 }
 
-/// What channels are multiplied with and what is added to them makes of both layouts what [`group_norm_at`] makes, also where the mean is
-/// far from 0.
+/// What channels are multiplied with and what is added to them, in both layouts, also where the mean is far from 0.
 #[test]
 fn factors_of_groups() {
     let shapes = [(1, 4, 9, 2), (2, 6, 100, 6), (3, 8, 7, 1), (2, 32, 196, 8), (1, 40, 5000, 4), (1, 700, 300, 100)];
@@ -188,6 +187,25 @@ fn factors_of_groups() {
                 assert!((f64::from(scales[i]) - scale).abs() <= 2e-5 * scale.abs(), "{what}");
                 assert!((f64::from(shifts[i]) - shift).abs() <= 2e-5 * (1.0 + shift.abs()), "{what}");
             }
+        }
+    }
+}
+
+/// A number that is none makes its group so, and no other.
+#[test]
+fn factors_of_groups_that_are_no_numbers() {
+    for (level, channels_last) in Level::available().flat_map(|level| [(level, false), (level, true)]) {
+        let (channels, groups, area) = (24, 3, 700);
+        let mut x = numbers(2 * channels * area, 1);
+        // The second image's second group.
+        let (pixel, channel) = (650, 9);
+        x[channels * area + if channels_last { pixel * channels + channel } else { channel * area + pixel }] = f32::NAN;
+        let mut factors = vec![0.0; 4 * channels];
+        let shape = Groups { channels, groups, area, channels_last };
+        group_factors_at(level, &mut factors, &x, shape, Affine { eps: 1e-5, ..Affine::default() });
+        for (index, factor) in factors.iter().enumerate() {
+            let (image, group) = (index / channels % 2, index % channels / (channels / groups));
+            assert_eq!(factor.is_nan(), (image, group) == (1, 1), "{level:?} {channels_last} {index}");
         }
     }
 }

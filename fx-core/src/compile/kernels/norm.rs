@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use fx_kernels::rows::{self, Affine, Groups, Input, Reduction, Softmax};
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
+use super::pointwise::scale_and_shift;
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
 use crate::ops::functions as ops;
 use crate::ops::kind;
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Dims, Tensor};
 
 /// A kernel whose result lies in row-major order, like its operand.
 fn lowered(kernel: impl Kernel + 'static, input: &Layout, register: usize) -> Lowered {
@@ -120,13 +121,10 @@ struct GroupFactors {
     eps: f32,
 }
 
-/// The factors of a group norm or an instance norm, then its summands, each `[images, channels]` and as many 1 as the input has other
-/// dimensions.
-pub(in crate::compile) fn group_factors(site: &Site<'_>) -> Option<Lowered> {
+/// Group norm and instance norm: factors and summands, each `[images, channels]` and as many 1 as the input has other dimensions, and the
+/// product and sum with these, which what follows can be computed with.
+pub(super) fn group_norm(site: &Site<'_>) -> Option<Lowered> {
     let is_group = site.function == ops::group_norm;
-    if !is_group && site.function != ops::instance_norm || site.results[0].numel() == 0 {
-        return None;
-    }
     let (layout, register) = site.value(0)?;
     let layout = layout.dense();
     let (images, channels) = (*layout.shape.first()?, *layout.shape.get(1)?);
@@ -143,13 +141,13 @@ pub(in crate::compile) fn group_factors(site: &Site<'_>) -> Option<Lowered> {
     let (weight, bias) = (site.optional(first)?, site.optional(first + 1)?);
     let eps = site.attribute::<kind::float>("eps", 1e-5)? as f32;
     let shape = Groups { channels, groups, area: layout.shape[2..].iter().product(), channels_last };
-    let mut each: SmallVec<[usize; 6]> = smallvec![1; layout.shape.len()];
+    let mut each: Dims = smallvec![1; layout.shape.len()];
     each[..2].copy_from_slice(&[images, channels]);
     let part = Layout::row_major(DType::F32, &each);
     let kernel = GroupFactors { shape, weight, bias, eps };
     let output = Layout::row_major(DType::F32, &[2, images, channels]);
     let lowered = Lowered::new(kernel, smallvec![Wanted::new(register, layout)], output);
-    Some(Lowered { parts: smallvec![part.clone(), part], ..lowered })
+    Some(Lowered { parts: smallvec![part.clone(), part], then: Some(scale_and_shift), ..lowered })
 }
 
 impl Kernel for GroupFactors {

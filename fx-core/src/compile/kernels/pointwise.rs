@@ -142,7 +142,7 @@ pub(super) fn batch_norm(site: &Site<'_>) -> Option<Lowered> {
 }
 
 /// The product of the first argument with the second and the sum with the third, for each channel.
-pub(in crate::compile) fn scale_and_shift(site: &Site<'_>) -> Option<Lowered> {
+pub(super) fn scale_and_shift(site: &Site<'_>) -> Option<Lowered> {
     lowered(site, 3, scaled_and_shifted()?, site.value(0)?.0.dense())
 }
 

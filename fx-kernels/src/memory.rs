@@ -6,8 +6,8 @@ mod prefetch;
 mod processor;
 mod stack;
 
-pub(crate) use lines::Lines;
-pub(crate) use prefetch::{ahead_in_cache, asks_for_rows, prefetch};
+pub(crate) use lines::{Line, Lines};
+pub(crate) use prefetch::{ahead_in_cache, foresees_rows, prefetch};
 pub(crate) use processor::ways;
 pub use stack::scratch;
 pub(crate) use stack::{Lent, kept, new_key};

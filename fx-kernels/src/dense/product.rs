@@ -19,7 +19,7 @@ use super::panels::{Panel, Panels, tile_size};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
-use crate::memory::{LINE, ahead_in_cache, asks_for_rows, new_key, scratch, ways};
+use crate::memory::{LINE, ahead_in_cache, foresees_rows, new_key, scratch, ways};
 use crate::simd::Level;
 use crate::threads::{Shared, for_each};
 
@@ -283,7 +283,7 @@ impl Product<'_> {
         let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| bias[column..].as_ptr());
         let residual = self.epilogue.residual.filter(|_| last);
         let (far, farther) = match rows.len() {
-            1 if !asks_for_rows(panels.level()) => (0, 0),
+            1 if panels.level() <= Level::Avx2 && foresees_rows() => (0, 0),
             _ => far((place.share, place.of), (steps.as_ptr(), steps.len()), place.next, panel.width),
         };
         let tile = Tile {

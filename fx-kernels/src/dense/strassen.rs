@@ -210,31 +210,8 @@ impl Strassen<'_> {
         assert!(products.len() >= left.len() * width);
         let all = tiles(left.len(), tile_size(level).0);
         let of = all.len();
-        let mut tile = Tile {
-            rows: 0,
-            tiles: 1,
-            left: left.as_ptr(),
-            offset: steps.start,
-            taps: null(),
-            segments: 1,
-            depth,
-            panel: weights,
-            panels: 1,
-            distance: 0,
-            packing: Packing::Single,
-            far: 0,
-            farther: 0,
-            each: 0,
-            narrow: false,
-            accumulate: steps.start > 0,
-            bias: null(),
-            residual: null(),
-            residual_stride: 0,
-            bounds: None,
-            out: products.as_mut_ptr(),
-            stride: width,
-            aside: Aside::NONE,
-        };
+        let accumulate = steps.start > 0;
+        let mut tile = Tile { offset: steps.start, depth, panel: weights, accumulate, stride: width, ..Tile::PLAIN };
         for (index, (row, rows)) in all.enumerate() {
             tile.rows = rows;
             tile.left = left[row..row + rows].as_ptr();

@@ -115,6 +115,33 @@ impl Aside {
 }
 
 impl Tile {
+    /// Of numbers in one segment and one panel of two vectors, with nothing brought in, added or done aside: without operands yet.
+    pub(crate) const PLAIN: Self = Self {
+        rows: 0,
+        tiles: 1,
+        left: null(),
+        offset: 0,
+        taps: null(),
+        segments: 1,
+        depth: 0,
+        panel: null(),
+        panels: 1,
+        distance: 0,
+        packing: Packing::Single,
+        far: 0,
+        farther: 0,
+        each: 0,
+        narrow: false,
+        accumulate: false,
+        bias: null(),
+        residual: null(),
+        residual_stride: 0,
+        bounds: None,
+        out: null_mut(),
+        stride: 0,
+        aside: Aside::NONE,
+    };
+
     /// Computes the tile.
     ///
     /// # Safety

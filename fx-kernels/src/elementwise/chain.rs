@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::tile::{Area, Operands};
 use super::*;
+use crate::memory::{LINE, Line};
 
 /// An op of any number of operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -324,20 +325,13 @@ struct Task<'a> {
 }
 
 /// Memory for a tile, from a line of the cache on.
-#[repr(align(64))]
-struct Scratch(MaybeUninit<[f32; TILE]>);
-
-impl Scratch {
-    const fn uninit() -> Self {
-        Self(MaybeUninit::uninit())
-    }
-}
+type Scratch = MaybeUninit<[Line; TILE / LINE]>;
 
 impl Task<'_> {
     fn run(&self) {
         let mut spread = [const { Scratch::uninit() }; INPUTS];
         let mut registers = [const { Scratch::uninit() }; REGISTERS];
-        let registers = registers.each_mut().map(|register| register.0.as_mut_ptr().cast::<f32>());
+        let registers = registers.each_mut().map(|register| register.as_mut_ptr().cast::<f32>());
         let mut start = self.start;
         while start < self.stop {
             let len = self.tile.min(self.stop - start);
@@ -367,7 +361,7 @@ impl Task<'_> {
     fn place(&self, input: Operand<'_>, start: usize, len: usize, scratch: &mut Scratch) -> (*const f32, bool) {
         /// The lanes of the longest vector.
         const CONSTANT: usize = 16;
-        let scratch = scratch.0.as_mut_ptr().cast::<f32>();
+        let scratch = scratch.as_mut_ptr().cast::<f32>();
         let fill = |from: usize, count: usize, x: f32| {
             let to = scratch.wrapping_add(from).cast::<MaybeUninit<f32>>();
             // SAFETY: what is filled lies within a tile.

@@ -11,7 +11,7 @@ use super::{LARGE, LINE};
 /// A line of the cache. Vectors of a panel must not straddle two lines.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line {
+pub(crate) struct Line {
     _numbers: [f32; LINE],
 }
 

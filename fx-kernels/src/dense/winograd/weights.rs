@@ -3,15 +3,13 @@
 //! Transformed weights are up to four times as large as the taps that they come from. Where they stay in the cache, they are
 //! kept. Others would have to come from memory each time: there the taps do, and are transformed as they are used.
 
-use std::ptr::null;
-
 use smallvec::SmallVec;
 
 use super::super::algorithm::Algorithm;
 use super::super::format::Packing;
 use super::super::panels::{Matrices, Panel, Panels, tile_size};
 use super::super::product::SMALL_PANELS;
-use super::super::tile::{Aside, MOST_ROWS, Stack, Tile, UNROLL};
+use super::super::tile::{MOST_ROWS, Stack, Tile, UNROLL};
 use super::super::weight::Weight;
 use super::transform::{TAPS, Taps, Tiles, Transform};
 use crate::memory::{LINE, scratch};
@@ -230,28 +228,13 @@ impl Winograd {
     fn tile(&self, group: &Group, panel: &[f32], width: usize, out: *mut f32) -> Tile {
         Tile {
             rows: group.count,
-            tiles: 1,
             left: group.places.as_ptr(),
-            offset: 0,
-            taps: null(),
-            segments: 1,
             depth: panel.len() / width,
             panel: panel.as_ptr(),
-            panels: 1,
-            distance: 0,
-            packing: Packing::Single,
-            far: 0,
-            farther: 0,
-            each: 0,
             narrow: width == self.taps.lanes(),
-            accumulate: false,
-            bias: null(),
-            residual: null(),
-            residual_stride: 0,
-            bounds: None,
             out,
             stride: self.side.pow(2) * width,
-            aside: Aside::NONE,
+            ..Tile::PLAIN
         }
     }
 }

@@ -80,7 +80,8 @@ class Up(nn.Module):
 
 
 class Decoder(nn.Module):
-    """The decoder of a latent diffusion model's autoencoder (Rombach et al., 2022), half as wide: [N, 4, 16, 16] to [N, 3, 128, 128]."""
+    """The decoder of a latent diffusion model's autoencoder (Rombach et al., 2022), half as wide: latents [N, 4, 16, 16] to
+    images [N, 3, 128, 128]."""
 
     def __init__(self, w=64):
         super().__init__()

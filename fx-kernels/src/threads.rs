@@ -5,6 +5,8 @@ mod team;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use smallvec::SmallVec;
+
 /// The number of threads asked for; 0 is as many as rayon's pool has.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
@@ -63,19 +65,54 @@ fn share(count: usize, work: usize, f: &(dyn Fn(usize) + Sync)) {
         (0..count).for_each(f);
         return;
     }
-    // Each thread takes the next part when it is done with one: parts need not be equally long.
-    let next = AtomicUsize::new(0);
-    let run = || {
+    let shares: SmallVec<[Share; 8]> = (0..threads).map(|index| Share::of(count, index, threads)).collect();
+    team::together(threads, &|member| {
         let _within = Within::enter();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= count {
-                break;
-            }
+        // Of the pool's threads any may help.
+        let own = if member < threads { member } else { 1 + (member - 1) % (threads - 1) };
+        let of_others = (1..threads).map(|next| (own + next) % threads);
+        while let Some(index) = shares[own].first() {
             f(index);
         }
-    };
-    team::together(threads, &run);
+        for other in of_others {
+            while let Some(index) = shares[other].last() {
+                f(index);
+            }
+        }
+    });
+}
+
+/// The parts of a loop that are for one thread, in their order: those that it did in the loop before are likely to be what it
+/// reads, in its own cache. Whoever is done with theirs takes others' from the end.
+#[repr(align(64))]
+struct Share {
+    start: usize,
+    len: usize,
+    taken: AtomicUsize,
+    from_start: AtomicUsize,
+    from_end: AtomicUsize,
+}
+
+impl Share {
+    fn of(count: usize, index: usize, threads: usize) -> Self {
+        let start = index * count / threads;
+        let len = (index + 1) * count / threads - start;
+        let [taken, from_start, from_end] = [const { AtomicUsize::new(0) }; 3];
+        Self { start, len, taken, from_start, from_end }
+    }
+
+    /// Whether there was a part left, which is taken then. As many are taken from both ends together as there are.
+    fn take(&self) -> bool {
+        self.taken.fetch_add(1, Ordering::Relaxed) < self.len
+    }
+
+    fn first(&self) -> Option<usize> {
+        self.take().then(|| self.start + self.from_start.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn last(&self) -> Option<usize> {
+        self.take().then(|| self.start + self.len - 1 - self.from_end.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// Runs `f` on the pieces of `data` of length `piece`, in parallel where `work` makes that worth while.
@@ -109,6 +146,18 @@ unsafe impl<T: Send> Sync for Shared<T> {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_taken_from_both_ends() {
+        for (count, index) in [(0, 0), (1, 1), (20, 1), (23, 2)] {
+            let share = Share::of(count, index, 3);
+            let mut taken: Vec<usize> =
+                (0..).map_while(|turn| if turn % 3 == 1 { share.last() } else { share.first() }).collect();
+            assert!(share.first().is_none() && share.last().is_none());
+            taken.sort_unstable();
+            assert_eq!(taken, (index * count / 3..(index + 1) * count / 3).collect::<Vec<_>>());
+        }
+    }
 
     #[test]
     fn pieces_cover_everything_once() {

@@ -29,7 +29,7 @@ use crate::elementwise::{Unary, run_rows};
 use crate::math;
 use crate::memory::{new_key, scratch};
 use crate::simd::{Beside, Kernel, Vector, dispatch};
-use crate::threads::{Shared, for_each, num_threads};
+use crate::threads::{Shared, for_each};
 use crate::tiles::tiles;
 
 /// The most rows of a block.
@@ -85,7 +85,7 @@ impl Strassen<'_> {
         let (pairs, blocks) = (columns / (4 * panels.lanes()), rows.div_ceil(BLOCK));
         let target = Target { out, stride };
         // The longer sets come first, so that threads are done together.
-        let (sets, threads) = (TASKS.min(pairs), num_threads());
+        let sets = TASKS.min(pairs);
         let start = |set: usize| set * (pairs / sets) + set.min(pairs % sets);
         // Each row is read once for a panel: it is enough if the cache holds a line of each row of a tile.
         let left = Left::Rows { data: self.data, stride: self.stride };
@@ -93,8 +93,8 @@ impl Strassen<'_> {
         let id = new_key();
         for_each(blocks * sets, 4 * rows * half * columns, |task| {
             let (block, set) = (task / sets, task % sets);
-            // If all threads are as fast, this is what comes next for this one.
-            let after = start((task + threads) % sets);
+            // What comes next for this thread, unless it helps another.
+            let after = start((set + 1) % sets);
             let rows = block * rows / blocks..(block + 1) * rows / blocks;
             let left = (&self.data[rows.start * self.stride..], self.stride);
             Rows::with(panels.level(), (id, block), left, rows.len(), half, copied, |left| {

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 /// How long a thread looks out for the next loop.
 const PATIENCE: Duration = Duration::from_micros(200);
 
-/// What threads do together: each call takes parts until there are none left.
-type Work<'a> = &'a (dyn Fn() + Sync);
+/// What threads do together: each call, which gets the thread's number, takes parts until there are none left.
+type Work<'a> = &'a (dyn Fn(usize) + Sync);
 
 /// Does something on up to so many threads at once, of which this is one.
 ///
@@ -30,10 +30,10 @@ pub(super) fn together(threads: usize, work: Work<'_>) {
         TEAM.lead(threads, work);
     } else {
         rayon_core::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(|_| work());
+            for member in 1..threads {
+                scope.spawn(move |_| work(member));
             }
-            work();
+            work(0);
         });
     }
 }
@@ -59,7 +59,7 @@ impl Drop for Caller {
 
 static TEAM: Team = Team {
     state: AtomicU64::new(0),
-    work: UnsafeCell::new(&|| ()),
+    work: UnsafeCell::new(&|_| ()),
     helpers: AtomicUsize::new(0),
     panic: Mutex::new(None),
 };
@@ -99,7 +99,7 @@ impl Team {
         self.state.store(number << NUMBER | OPEN | (others as u64) << LIMIT, Ordering::Release);
         let open = Open(self);
         self.recruit(others);
-        work();
+        work(0);
         drop(open);
         if let Some(panic) = self.take_panic() {
             resume_unwind(panic);
@@ -120,7 +120,9 @@ impl Team {
 
     /// Helps with loops as long as they come soon enough.
     fn help(&self) {
-        let (mut last, mut since) = (0, Instant::now());
+        // The same in each loop.
+        let member = 1 + rayon_core::current_thread_index().unwrap_or(0);
+        let (mut last, mut since, mut wait) = (0, Instant::now(), Wait::default());
         loop {
             let state = self.state.load(Ordering::Relaxed);
             let wanted = state & OPEN != 0 && state & HELPING < (state & (OPEN - 1)) >> LIMIT;
@@ -128,7 +130,7 @@ impl Team {
                 if self.state.compare_exchange_weak(state, state + 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                     // SAFETY: the loop is not over before this helper says that it is done.
                     let work = unsafe { *self.work.get() };
-                    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(member))) {
                         *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
                     }
                     self.state.fetch_sub(1, Ordering::Release);
@@ -138,7 +140,7 @@ impl Team {
                 if since.elapsed() > PATIENCE {
                     break;
                 }
-                pause();
+                wait.pause();
             }
         }
         self.helpers.fetch_sub(1, Ordering::Relaxed);
@@ -151,16 +153,28 @@ struct Open(&'static Team);
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.state.fetch_and(!OPEN, Ordering::Relaxed);
+        let mut wait = Wait::default();
         while self.0.state.load(Ordering::Acquire) & HELPING != 0 {
-            pause();
+            wait.pause();
         }
     }
 }
 
-/// Waits for a moment, for another thread if there is one that has no processor.
-fn pause() {
-    (0..32).for_each(|_| spin_loop());
-    yield_now();
+/// Waits that are short, for what comes is likely to come soon.
+#[derive(Default)]
+struct Wait {
+    count: u32,
+}
+
+impl Wait {
+    /// Waits for a moment, now and then for another thread if there is one that has no processor.
+    fn pause(&mut self) {
+        self.count += 1;
+        if self.count.is_multiple_of(16) {
+            yield_now();
+        }
+        (0..4).for_each(|_| spin_loop());
+    }
 }
 
 #[cfg(test)]
@@ -214,7 +228,7 @@ mod tests {
     fn loops_are_limited() {
         for threads in [2, 1, 3] {
             let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            together(threads, &|| {
+            together(threads, &|_| {
                 most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(1));
                 now.fetch_sub(1, Ordering::Relaxed);

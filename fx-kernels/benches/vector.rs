@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::time::Instant;
 
 use fx_kernels::attention::{Mask, Scores, Sizes, Strides, attention};
-use fx_kernels::copy::{copy, gather};
+use fx_kernels::copy::{concatenate, copy, gather};
 use fx_kernels::dense::{Format, Weight};
 use fx_kernels::elementwise::{Binary, Chain, Operand, Place, Step, Unary, binary, unary};
 use fx_kernels::memory::{LINE, first_line, zeroed};
@@ -272,9 +272,7 @@ fn copies(cases: &mut Vec<Case>) {
     });
     let (x, y) = (numbers(256 * 784), numbers(256 * 784));
     case(cases, "concatenate two of 1x256x28x28", 2 * x.len(), 2 * x.len(), move |out| {
-        let (first, second) = out.split_at_mut(x.len());
-        copy(first, &[1], &x, &[1], &[x.len()]);
-        copy(second, &[1], &y, &[1], &[y.len()]);
+        concatenate(out, &[1], 0, &[(&x, &[1], &[x.len()]), (&y, &[1], &[y.len()])]);
     });
     let table = numbers(30_522 * 768);
     let indices: Vec<i64> = (0..128).map(|i| i * 7919 % 30_522).collect();

@@ -8,6 +8,8 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+use smallvec::SmallVec;
+
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 use plan::{Dim, Plan};
@@ -24,6 +26,8 @@ pub const MOST_DIMS: usize = 8;
 const TASK: usize = 16 * 1024;
 /// The elements of a row that is short.
 const SHORT: usize = 256;
+/// How many parts a tensor has at least that is copied with others: threads have nearly the same rows of each.
+const BANDS: usize = 16;
 /// How many rows and columns a part of a place has at least, if there are as many.
 const LEAST: usize = 64;
 
@@ -46,36 +50,119 @@ pub fn copy<T: Plain>(out: &mut [T], to: &[usize], x: &[T], from: &[usize], shap
 
 /// As [`copy`], with instructions of the given level.
 pub(crate) fn copy_at<T: Plain>(level: Level, out: &mut [T], to: &[usize], x: &[T], from: &[usize], shape: &[usize]) {
-    let Some(plan) = Plan::new(to, from, shape) else { return };
-    assert!(plan.reach(|dim| dim.to) <= out.len(), "the result does not fit {} elements", out.len());
-    assert!(plan.reach(|dim| dim.from) <= x.len(), "the operand has more than {} elements", x.len());
-    assert!(plan.is_injective(), "elements have the same place");
-    // The operand is only read.
-    let (out, x) = (Shared(out.as_mut_ptr()), Shared(x.as_ptr().cast_mut()));
-    let [rows, columns] = plan.inner;
-    // A task is some of the outer places, or a part of one: of its rows, and of the columns where rows are few and long.
-    let area = rows.size * columns.size;
-    let high = (TASK / columns.size.max(1)).max(LEAST).min(rows.size);
-    // Strips are wide: threads that write close to each other wait for each other.
-    let strips = (high * columns.size / (4 * TASK)).max(1);
-    let wide = columns.size.div_ceil(strips).next_multiple_of(LEAST);
-    let [bands, strips] = [rows.size.div_ceil(high), columns.size.div_ceil(wide)];
-    let parts = bands * strips;
-    let each = if parts == 1 { (TASK / area.max(1)).clamp(1, plan.count()) } else { 1 };
-    for_each(plan.count().div_ceil(each) * parts, 4 * plan.count() * area, |task| {
-        let (first, row, column) = (task / parts * each, task % parts / strips * high, task % strips * wide);
-        for index in first..plan.count().min(first + each) {
-            let (to, from) = plan.place(index);
+    let Some(job) = Job::new(out, 0, to, x, from, shape, 1) else { return };
+    // SAFETY: each task is run once.
+    for_each(job.tasks(), job.work(), |task| unsafe { job.run(level, task) });
+}
+
+/// A tensor that is copied to its place in a concatenation: elements, strides and shape.
+pub type Part<'a, T> = (&'a [T], &'a [usize], &'a [usize]);
+
+/// Copies tensors, one after the other along a dimension, to where the strides `to` put their elements in `out`.
+///
+/// ```
+/// // A column beside two.
+/// let mut out = [0; 6];
+/// fx_kernels::copy::concatenate(&mut out, &[3, 1], 1, &[(&[1, 4], &[1, 1], &[2, 1]), (&[2, 3, 5, 6], &[2, 1], &[2, 2])]);
+/// assert_eq!(out, [1, 2, 3, 4, 5, 6]);
+/// ```
+///
+/// # Panics
+/// As [`copy`] does, or if shapes differ in other dimensions.
+pub fn concatenate<T: Plain>(out: &mut [T], to: &[usize], dim: usize, parts: &[Part<'_, T>]) {
+    let Some((.., first)) = parts.first() else { return };
+    let (mut whole, mut place): (SmallVec<[usize; MOST_DIMS]>, usize) = (SmallVec::from_slice(first), 0);
+    let mut jobs: SmallVec<[_; 16]> = SmallVec::new();
+    for (x, from, shape) in parts {
+        whole[dim] = shape[dim];
+        assert_eq!(*whole, **shape, "tensors of one concatenation differ along one dimension only");
+        jobs.extend(Job::new(out, place * to[dim], to, x, from, shape, BANDS));
+        place += shape[dim];
+    }
+    // Then no two tensors have a place in common either.
+    whole[dim] = place;
+    assert!(Plan::new(to, to, &whole).is_none_or(|plan| plan.is_injective()), "elements have the same place");
+    let [tasks, work] = [Job::tasks, Job::work].map(|number| jobs.iter().map(number).sum());
+    // All at once, so that a thread has the same rows of each tensor.
+    let bands = jobs.iter().map(Job::tasks).max().unwrap_or(0).min(tasks);
+    for_each(bands, work, |band| {
+        for job in &jobs {
+            let [start, end] = [band, band + 1].map(|band| band * job.tasks() / bands);
+            // SAFETY: bands have tasks of their own.
+            (start..end).for_each(|task| unsafe { job.run(Level::detect(), task) });
+        }
+    });
+}
+
+/// A copy in tasks. A task is some of the outer places, or a part of one: of its rows, and of the columns where rows are few and
+/// long.
+struct Job<T> {
+    plan: Plan,
+    out: Shared<T>,
+    /// Only read.
+    x: Shared<T>,
+    /// The rows and columns of a part, and how many there are.
+    size: [usize; 2],
+    parts: [usize; 2],
+    /// The outer places of a task.
+    each: usize,
+}
+
+impl<T: Plain> Job<T> {
+    /// A copy in so many tasks at least, if there are as many rows; none if there is no element.
+    fn new(
+        out: &mut [T],
+        start: usize,
+        to: &[usize],
+        x: &[T],
+        from: &[usize],
+        shape: &[usize],
+        tasks: usize,
+    ) -> Option<Self> {
+        let plan = Plan::new(to, from, shape)?;
+        let out = out.get_mut(start..).unwrap_or_default();
+        assert!(plan.reach(|dim| dim.to) <= out.len(), "the result does not fit {} elements", out.len());
+        assert!(plan.reach(|dim| dim.from) <= x.len(), "the operand has more than {} elements", x.len());
+        assert!(plan.is_injective(), "elements have the same place");
+        let [rows, columns] = plan.inner.map(|dim| dim.size);
+        let high = (TASK / columns.max(1)).max(LEAST).min(rows.div_ceil(tasks));
+        // Strips are wide: threads that write close to each other wait for each other.
+        let strips = (high * columns / (4 * TASK)).max(1);
+        let wide = columns.div_ceil(strips).next_multiple_of(LEAST);
+        let parts = [rows.div_ceil(high), columns.div_ceil(wide)];
+        let most = plan.count().div_ceil(tasks);
+        let each = if parts == [1, 1] { (TASK / (rows * columns).max(1)).clamp(1, most) } else { 1 };
+        let (out, x) = (Shared(out.as_mut_ptr()), Shared(x.as_ptr().cast_mut()));
+        Some(Self { plan, out, x, size: [high, wide], parts, each })
+    }
+
+    fn tasks(&self) -> usize {
+        self.plan.count().div_ceil(self.each) * self.parts[0] * self.parts[1]
+    }
+
+    /// The bytes that are copied.
+    fn work(&self) -> usize {
+        4 * self.plan.count() * self.plan.inner[0].size * self.plan.inner[1].size
+    }
+
+    /// # Safety
+    /// No other thread may run the task meanwhile, or anything that reads or writes its places.
+    unsafe fn run(&self, level: Level, task: usize) {
+        let ([rows, columns], [high, wide], [bands, strips]) = (self.plan.inner, self.size, self.parts);
+        let (outer, band, strip) = (task / (bands * strips), task / strips % bands, task % strips);
+        let (row, column) = (band * high, strip * wide);
+        for index in outer * self.each..self.plan.count().min((outer + 1) * self.each) {
+            let (to, from) = self.plan.place(index);
             let piece = Piece {
-                to: out.at(to + row * rows.to + column * columns.to),
-                from: x.at(from + row * rows.from + column * columns.from),
+                to: self.out.at(to + row * rows.to + column * columns.to),
+                from: self.x.at(from + row * rows.from + column * columns.from),
                 rows: rows.part(row, high),
                 columns: columns.part(column, wide),
             };
-            // SAFETY: all places lie within the slices, and no two tasks write the same (asserted).
+            // SAFETY: all places lie within the slices (seen by `new`), and are the task's (the caller's promise).
             unsafe { piece.copy(level) };
         }
-    });
+    }
 }
 
 /// Copies rows of a table: an embedding. `out` is as many rows of `width` elements as there are indices.

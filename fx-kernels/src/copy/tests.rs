@@ -87,3 +87,41 @@ fn places_must_be_apart() {
 fn operands_must_be_long_enough() {
     copy(&mut [0; 6], &[2, 1], &[0; 5], &[2, 1], &[3, 2]);
 }
+
+/// Tensors that lie in different ways, one of them empty, each copied alone and all at once.
+#[test]
+fn concatenations() {
+    for (dim, channels_last) in [(0, false), (1, false), (1, true), (3, true)] {
+        let sizes = [3, 0, 40, 16].map(|size| {
+            let mut shape = [2, 5, 70, 33];
+            shape[dim] = size;
+            shape
+        });
+        let mut whole = sizes[0];
+        whole[dim] = sizes.iter().map(|shape| shape[dim]).sum();
+        let lies = |shape: &[usize]| if channels_last { permuted(shape, &[0, 2, 3, 1]) } else { row_major(shape) };
+        let to = lies(&whole);
+        let numel = |shape: &[usize]| shape.iter().product::<usize>();
+        let (mut numbers, mut strides, mut place) = (Vec::new(), Vec::new(), 0);
+        let mut want = vec![0.0; numel(&whole)];
+        for (index, shape) in sizes.iter().enumerate() {
+            let x: Vec<f32> = (0..numel(shape)).map(|i| (1000 * index + i) as f32).collect();
+            let from = if index == 2 { row_major(shape) } else { lies(shape) };
+            if !x.is_empty() {
+                copy(&mut want[place * to[dim]..], &to, &x, &from, shape);
+            }
+            place += shape[dim];
+            numbers.push(x);
+            strides.push(from);
+        }
+        let parts: Vec<Part<'_, f32>> = sizes
+            .iter()
+            .zip(&numbers)
+            .zip(&strides)
+            .map(|((shape, x), from)| (&x[..], &from[..], &shape[..]))
+            .collect();
+        let mut out = vec![0.0; want.len()];
+        concatenate(&mut out, &to, dim, &parts);
+        assert!(out == want, "{dim} {channels_last}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Tensors one after the other.
 
-use fx_kernels::copy::{MOST_DIMS, copy};
+use fx_kernels::copy::{MOST_DIMS, concatenate};
 use smallvec::SmallVec;
 
 use super::{Kernel, Lowered, Operands, Site, Wanted};
@@ -14,14 +14,13 @@ use crate::tensor::{DType, Dims, Tensor};
 struct Concat {
     /// The strides of the result.
     strides: Dims,
-    pieces: SmallVec<[Piece; 4]>,
+    dim: usize,
+    parts: SmallVec<[Part; 4]>,
 }
 
-struct Piece {
+struct Part {
     /// How it lies.
     layout: Layout,
-    /// Where it begins in the result.
-    start: usize,
     /// The numbers, if they are known.
     known: Option<Tensor>,
 }
@@ -35,7 +34,7 @@ pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
     let has_channels_last =
         |item: &Arg<Known>| matches!(item, Arg::Value(Known::Value(layout, _)) if layout.has_channels_last());
     let output = Layout::images(DType::F32, site.shape(), items.iter().any(has_channels_last));
-    let (mut pieces, mut operands, mut place) = (SmallVec::new(), SmallVec::new(), 0);
+    let (mut parts, mut operands) = (SmallVec::new(), SmallVec::new());
     for item in items {
         let (layout, known) = match item.as_value()? {
             Known::Value(layout, register) => {
@@ -48,31 +47,29 @@ pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
         if layout.dtype != DType::F32 || layout.shape.len() != ndim {
             return None;
         }
-        let start = place * output.strides[dim];
-        place += layout.shape[dim];
-        pieces.push(Piece { layout, start, known });
+        parts.push(Part { layout, known });
     }
     if operands.is_empty() {
         return None;
     }
-    Some(Lowered::new(Concat { strides: output.strides.clone(), pieces }, operands, output))
+    Some(Lowered::new(Concat { strides: output.strides.clone(), dim, parts }, operands, output))
 }
 
 impl Kernel for Concat {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let mut values = operands.iter();
-        for Piece { layout, start, known } in &self.pieces {
+        let mut parts: SmallVec<[_; 16]> = SmallVec::new();
+        for Part { layout, known } in &self.parts {
             let x = match known {
                 Some(tensor) => tensor.as_slice(),
                 None => values.next().copied().flatten(),
             };
-            if layout.numel() > 0 {
-                copy(&mut out[*start..], &self.strides, x.unwrap_or(&[]), &layout.strides, &layout.shape);
-            }
+            parts.push((x.unwrap_or(&[]), &*layout.strides, &*layout.shape));
         }
+        concatenate(out, &self.strides, self.dim, &parts);
     }
 
     fn describe(&self) -> String {
-        format!("cat of {}", self.pieces.len())
+        format!("cat of {}", self.parts.len())
     }
 }

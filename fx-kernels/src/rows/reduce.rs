@@ -2,11 +2,18 @@
 
 use super::{first, for_vectors, load, store, tasks};
 use crate::math::Single;
+use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 
 /// The elements that are reduced before the result is joined with that of others.
 const BLOCK: usize = 4096;
+/// The columns that a task works on where rows are long, and how long those are.
+const COLUMNS: usize = 256;
+const WIDE: usize = 4096;
+/// The elements of a band of rows otherwise, and how many rows it has at least.
+const BAND: usize = 16 * 1024;
+const LEAST: usize = 16;
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +36,11 @@ impl Reduction {
             Self::Max => f32::NEG_INFINITY,
             Self::Min => f32::INFINITY,
         }
+    }
+
+    /// What is done with a part of what is reduced.
+    fn of_part(self) -> Self {
+        if self == Self::Mean { Self::Sum } else { self }
     }
 
     #[inline(always)]
@@ -84,15 +96,33 @@ pub(super) fn reduce_at(level: Level, reduction: Reduction, out: &mut [f32], x: 
         });
         return;
     }
-    /// The columns that a task works on.
-    const COLUMNS: usize = 256;
-    let blocks = inner.div_ceil(COLUMNS);
-    for_each(out.len() / inner * blocks, 2 * x.len(), |task| {
-        let (outer, column) = (task / blocks, task % blocks * COLUMNS);
-        let count = COLUMNS.min(inner - column);
-        let x = &x[outer * len * inner..(outer + 1) * len * inner];
-        let out = place.at(outer * inner + column);
-        dispatch(level, Columns { reduction, out, x, len, inner, column, count });
+    let outers = out.len() / inner;
+    let each = (BAND / inner).max(LEAST);
+    let bands = len.div_ceil(each);
+    if inner > WIDE || bands <= 1 {
+        let blocks = inner.div_ceil(COLUMNS);
+        for_each(outers * blocks, 2 * x.len(), |task| {
+            let (outer, column) = (task / blocks, task % blocks * COLUMNS);
+            let count = COLUMNS.min(inner - column);
+            let x = &x[outer * len * inner..(outer + 1) * len * inner];
+            let out = place.at(outer * inner + column);
+            dispatch(level, Columns { reduction, of: len, out, x, inner, column, count });
+        });
+        return;
+    }
+    // A thread has the rows that it had when they were written, not all rows of some columns.
+    scratch(outers * bands * inner, |parts| {
+        let part = Shared(parts.as_mut_ptr());
+        let columns = |reduction, of, out, x| Columns { reduction, of, out, x, inner, column: 0, count: inner };
+        for_each(outers * bands, 2 * x.len(), |task| {
+            let (first, band) = (task / bands * len, task % bands);
+            let rows = first + band * each..first + len.min((band + 1) * each);
+            let x = &x[rows.start * inner..rows.end * inner];
+            dispatch(level, columns(reduction.of_part(), len, part.at(task * inner), x));
+        });
+        for (outer, parts) in parts.chunks_exact(bands * inner).enumerate() {
+            dispatch(level, columns(reduction, len, place.at(outer * inner), parts));
+        }
     });
 }
 
@@ -140,10 +170,11 @@ impl Kernel for Rows<'_> {
 /// Rows that lie beside each other, `inner` elements apart.
 struct Columns<'a> {
     reduction: Reduction,
+    /// How many elements a mean is of, which may have been joined in part.
+    of: usize,
     /// A place for each column, which nobody else writes.
     out: *mut f32,
     x: &'a [f32],
-    len: usize,
     inner: usize,
     column: usize,
     count: usize,
@@ -176,11 +207,11 @@ impl Columns<'_> {
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn strip<V: Single, const VECTORS: usize>(&self, at: usize, count: usize) {
         let start = V::splat(self.reduction.start());
-        let from = self.x.as_ptr().wrapping_add(self.column + at);
+        let (from, len) = (self.x.as_ptr().wrapping_add(self.column + at), self.x.len() / self.inner);
         let mut sums = [start; VECTORS];
-        for block in (0..self.len).step_by(BLOCK) {
+        for block in (0..len).step_by(BLOCK) {
             let mut parts = [start; VECTORS];
-            for row in block..self.len.min(block + BLOCK) {
+            for row in block..len.min(block + BLOCK) {
                 for v in 0..VECTORS {
                     // SAFETY: the row has so many columns from there on (asserted by the caller).
                     let x = unsafe { load::<V>(from.wrapping_add(row * self.inner + v * V::LANES), count) };
@@ -193,7 +224,7 @@ impl Columns<'_> {
         }
         for v in 0..VECTORS {
             if self.reduction == Reduction::Mean {
-                sums[v] = sums[v] / V::splat(self.len as f32);
+                sums[v] = sums[v] / V::splat(self.of as f32);
             }
             // SAFETY: there is a place for each column.
             unsafe { store(sums[v], self.out.wrapping_add(at + v * V::LANES), count) };

@@ -210,6 +210,27 @@ fn factors_of_groups_that_are_no_numbers() {
     }
 }
 
+/// Of no elements, and in bands of which the last is shorter.
+#[test]
+fn reductions_of_columns() {
+    for level in Level::available() {
+        for (reduction, want) in [(Reduction::Sum, 0.0), (Reduction::Max, f32::NEG_INFINITY)] {
+            let mut out = [1.0; 6];
+            reduce_at(level, reduction, &mut out, &[], 0, 3);
+            assert_eq!(out, [want; 6], "{level:?}");
+        }
+        for [outer, len, inner] in [[2, 1000, 40], [1, 83, 1200], [1, 40, 5000]] {
+            let x = numbers(outer * len * inner, 1);
+            let mean =
+                |i: usize| (0..len).map(|row| f64::from(x[(i / inner * len + row) * inner + i % inner])).sum::<f64>();
+            let want: Vec<f64> = (0..outer * inner).map(|i| mean(i) / len as f64).collect();
+            let mut out = vec![0.0; outer * inner];
+            reduce_at(level, Reduction::Mean, &mut out, &x, len, inner);
+            close(&out, &want, 1e-6, &format!("{level:?} {len} {inner}"));
+        }
+    }
+}
+
 #[test]
 fn reductions() {
     for shape @ [outer, len, inner] in SHAPES {

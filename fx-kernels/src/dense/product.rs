@@ -21,7 +21,7 @@ use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
 use crate::memory::{LINE, ahead_in_cache, foresees_rows, new_key, scratch, ways};
 use crate::simd::Level;
-use crate::threads::{Shared, for_each};
+use crate::threads::{Shared, for_each, num_threads};
 
 /// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
 /// the chains' sums added, so that rounding errors do not grow with the inner dimension.
@@ -153,6 +153,7 @@ impl Product<'_> {
         };
         let most_blocks = least.max(tiles.div_ceil(4)).min(4 * least.max(TASKS));
         let blocks = (least..=most_blocks).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
+        let blocks = if blocks > 1 { blocks.next_multiple_of(num_threads()).min(tiles) } else { 1 };
         let sets = sets(blocks);
         let block = tiles.div_ceil(blocks) * most;
         let steps = if run >= DEPTH {

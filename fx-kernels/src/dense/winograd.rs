@@ -84,7 +84,7 @@ impl Winograd {
         epilogue.check(pixels, outputs);
         let (row, weights) = (N * N * inputs + GAP, N * N * inputs * outputs);
         let parts = match self.are_kept() {
-            true => tiles.div_ceil(MOST_ROWS),
+            true => tiles.div_ceil(MOST_ROWS).next_multiple_of(num_threads()).min(tiles),
             false => parts(tiles, row, weights, self.panels()),
         };
         let leave = Leave { output, size, epilogue, out: &Shared(out.as_mut_ptr()), stride };

@@ -84,9 +84,8 @@ impl Strassen<'_> {
         let (half, columns) = (panels.steps() / 2, panels.columns());
         let (pairs, blocks) = (columns / (4 * panels.lanes()), rows.div_ceil(BLOCK));
         let target = Target { out, stride };
-        // The longer sets come first, so that threads are done together.
         let sets = TASKS.min(pairs);
-        let start = |set: usize| set * (pairs / sets) + set.min(pairs % sets);
+        let start = |set: usize| set * pairs / sets;
         // Each row is read once for a panel: it is enough if the cache holds a line of each row of a tile.
         let left = Left::Rows { data: self.data, stride: self.stride };
         let copied = left.collides() && self.ways < tile_size(panels.level()).0;

@@ -11,7 +11,7 @@ mod tests;
 use smallvec::SmallVec;
 
 use crate::simd::{Kernel, Level, Vector, dispatch};
-use crate::threads::{Shared, for_each};
+use crate::threads::{Shared, for_each, num_threads};
 use plan::{Dim, Plan};
 
 /// Types that are copied: plain data, of four bytes where squares are transposed in registers.
@@ -26,8 +26,6 @@ pub const MOST_DIMS: usize = 8;
 const TASK: usize = 16 * 1024;
 /// The elements of a row that is short.
 const SHORT: usize = 256;
-/// How many parts a tensor has at least that is copied with others: threads have nearly the same rows of each.
-const BANDS: usize = 16;
 /// How many rows and columns a part of a place has at least, if there are as many.
 const LEAST: usize = 64;
 
@@ -71,21 +69,20 @@ pub type Part<'a, T> = (&'a [T], &'a [usize], &'a [usize]);
 /// As [`copy`] does, or if shapes differ in other dimensions.
 pub fn concatenate<T: Plain>(out: &mut [T], to: &[usize], dim: usize, parts: &[Part<'_, T>]) {
     let Some((.., first)) = parts.first() else { return };
+    // All tensors are copied in one loop of a few bands, so that a thread has nearly the same rows of each.
+    let bands = if num_threads() > 1 { 4 * num_threads() } else { 1 };
     let (mut whole, mut place): (SmallVec<[usize; MOST_DIMS]>, usize) = (SmallVec::from_slice(first), 0);
     let mut jobs: SmallVec<[_; 16]> = SmallVec::new();
     for (x, from, shape) in parts {
         whole[dim] = shape[dim];
         assert_eq!(*whole, **shape, "tensors of one concatenation differ along one dimension only");
-        jobs.extend(Job::new(out, place * to[dim], to, x, from, shape, BANDS));
+        jobs.extend(Job::new(out, place * to[dim], to, x, from, shape, bands));
         place += shape[dim];
     }
     // Then no two tensors have a place in common either.
     whole[dim] = place;
     assert!(Plan::new(to, to, &whole).is_none_or(|plan| plan.is_injective()), "elements have the same place");
-    let [tasks, work] = [Job::tasks, Job::work].map(|number| jobs.iter().map(number).sum());
-    // All at once, so that a thread has the same rows of each tensor.
-    let bands = jobs.iter().map(Job::tasks).max().unwrap_or(0).min(tasks);
-    for_each(bands, work, |band| {
+    for_each(bands, jobs.iter().map(Job::work).sum(), |band| {
         for job in &jobs {
             let [start, end] = [band, band + 1].map(|band| band * job.tasks() / bands);
             // SAFETY: bands have tasks of their own.

@@ -24,6 +24,11 @@ pub fn num_threads() -> usize {
     }
 }
 
+/// So many parts or some more, as many for each thread.
+pub(crate) fn shared_out(parts: usize) -> usize {
+    parts.next_multiple_of(num_threads())
+}
+
 thread_local! {
     /// Whether this thread is working on a part of a parallel loop.
     static WITHIN: Cell<bool> = const { Cell::new(false) };

@@ -9,7 +9,7 @@ use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
 use crate::elementwise::run_rows;
 use crate::simd::{Level, Vector};
-use crate::threads::{Shared, for_each};
+use crate::threads::{Shared, for_each, shared_out};
 
 /// The most numbers of a vector.
 const LANES: usize = 16;
@@ -61,7 +61,7 @@ impl Depthwise<'_> {
     fn for_each_part(&self, level: Level, (out, stride): (&Shared<f32>, usize), lines: usize, f: impl Fn(Part) + Sync) {
         let [height, width] = self.windows.output;
         let groups = height.div_ceil(lines);
-        let some = self.channels.div_ceil(TASKS.div_ceil(self.batch * groups)).next_multiple_of(CHANNELS);
+        let some = self.channels.div_ceil(shared_out(TASKS).div_ceil(self.batch * groups)).next_multiple_of(CHANNELS);
         let parts = self.channels.div_ceil(some);
         for_each(self.batch * groups * parts, self.work(), |task| {
             let (group, first) = (task / parts, task % parts * some);

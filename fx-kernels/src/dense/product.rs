@@ -21,7 +21,7 @@ use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
 use crate::memory::{LINE, ahead_in_cache, foresees_rows, new_key, scratch, ways};
 use crate::simd::Level;
-use crate::threads::{Shared, for_each, num_threads};
+use crate::threads::{Shared, for_each, shared_out};
 
 /// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
 /// the chains' sums added, so that rounding errors do not grow with the inner dimension.
@@ -38,7 +38,7 @@ const NEAR: usize = 4 * 1024;
 const POINTERS: usize = 16 * 1024;
 /// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.
 const STREAM: usize = 4096;
-/// The tasks that make a fair share for each of a few threads likely.
+/// The tasks that make a fair share for each of a few threads likely, at least.
 const TASKS: usize = 8;
 
 /// A product of rows with packed matrices: the rows' runs are split among as many groups, each with a matrix.
@@ -145,15 +145,16 @@ impl Product<'_> {
         let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * runs)).max(4);
         let least = tiles.div_ceil(fitting);
         // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
-        let sets = |blocks: usize| TASKS.div_ceil(blocks * panels.groups()).min(range.len());
+        let tasks = shared_out(TASKS);
+        let sets = |blocks: usize| tasks.div_ceil(blocks * panels.groups()).min(range.len());
         let traffic = |blocks: usize| {
             let held = run * left;
             let rows = self.rows * held * if self.rows.div_ceil(blocks) * held > SMALL_BLOCK { 3 } else { 2 };
             2 * blocks * panels.steps() * columns + sets(blocks) * rows
         };
-        let most_blocks = least.max(tiles.div_ceil(4)).min(4 * least.max(TASKS));
+        let most_blocks = least.max(tiles.div_ceil(4)).min(4 * least.max(tasks));
         let blocks = (least..=most_blocks).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
-        let blocks = if blocks > 1 { blocks.next_multiple_of(num_threads()).min(tiles) } else { 1 };
+        let blocks = if blocks > 1 { shared_out(blocks).min(tiles) } else { 1 };
         let sets = sets(blocks);
         let block = tiles.div_ceil(blocks) * most;
         let steps = if run >= DEPTH {

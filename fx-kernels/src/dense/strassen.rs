@@ -29,7 +29,7 @@ use crate::elementwise::{Unary, run_rows};
 use crate::math;
 use crate::memory::{new_key, scratch};
 use crate::simd::{Beside, Kernel, Vector, dispatch};
-use crate::threads::{Shared, for_each};
+use crate::threads::{Shared, for_each, shared_out};
 use crate::tiles::tiles;
 
 /// The most rows of a block.
@@ -84,7 +84,7 @@ impl Strassen<'_> {
         let (half, columns) = (panels.steps() / 2, panels.columns());
         let (pairs, blocks) = (columns / (4 * panels.lanes()), rows.div_ceil(BLOCK));
         let target = Target { out, stride };
-        let sets = TASKS.min(pairs);
+        let sets = shared_out(TASKS).min(pairs);
         let start = |set: usize| set * pairs / sets;
         // Each row is read once for a panel: it is enough if the cache holds a line of each row of a tile.
         let left = Left::Rows { data: self.data, stride: self.stride };

@@ -23,7 +23,7 @@ use super::tile::MOST_ROWS;
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
-use crate::threads::{Shared, for_each, for_each_piece, num_threads};
+use crate::threads::{Shared, for_each, for_each_piece, num_threads, shared_out};
 
 /// What the channels are multiples of: the longest vector.
 const LANES: usize = 16;
@@ -84,7 +84,7 @@ impl Winograd {
         epilogue.check(pixels, outputs);
         let (row, weights) = (N * N * inputs + GAP, N * N * inputs * outputs);
         let parts = match self.are_kept() {
-            true => tiles.div_ceil(MOST_ROWS).next_multiple_of(num_threads()).min(tiles),
+            true => shared_out(tiles.div_ceil(MOST_ROWS)).min(tiles),
             false => parts(tiles, row, weights, self.panels()),
         };
         let leave = Leave { output, size, epilogue, out: &Shared(out.as_mut_ptr()), stride };
@@ -150,7 +150,7 @@ fn parts(tiles: usize, numbers: usize, weights: usize, panels: usize) -> usize {
     let in_cache = most * weights <= fewest * weights + 2 * tiles * numbers;
     match if in_cache { most } else { fewest } {
         1 if panels >= num_threads() => 1,
-        parts => parts.next_multiple_of(num_threads()).min(tiles),
+        parts => shared_out(parts).min(tiles),
     }
 }
 

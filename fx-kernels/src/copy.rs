@@ -48,8 +48,9 @@ pub fn copy<T: Plain>(out: &mut [T], to: &[usize], x: &[T], from: &[usize], shap
 
 /// As [`copy`], with instructions of the given level.
 pub(crate) fn copy_at<T: Plain>(level: Level, out: &mut [T], to: &[usize], x: &[T], from: &[usize], shape: &[usize]) {
-    let Some(job) = Job::new(out, 0, to, x, from, shape, 1) else { return };
-    // SAFETY: each task is run once.
+    let out = (out.as_mut_ptr(), out.len());
+    let Some(job) = Job::new(out, to, x, from, shape, 1) else { return };
+    // SAFETY: each task is run once, and the result is there meanwhile.
     for_each(job.tasks(), job.work(), |task| unsafe { job.run(level, task) });
 }
 
@@ -68,24 +69,30 @@ pub type Part<'a, T> = (&'a [T], &'a [usize], &'a [usize]);
 /// # Panics
 /// As [`copy`] does, or if shapes differ in other dimensions.
 pub fn concatenate<T: Plain>(out: &mut [T], to: &[usize], dim: usize, parts: &[Part<'_, T>]) {
-    let Some((.., first)) = parts.first() else { return };
+    let Some((.., shape)) = parts.first() else { return };
+    let (first, len) = (out.as_mut_ptr(), out.len());
     // All tensors are copied in one loop of a few bands, so that a thread has nearly the same rows of each.
     let bands = if num_threads() > 1 { 4 * num_threads() } else { 1 };
-    let (mut whole, mut place): (SmallVec<[usize; MOST_DIMS]>, usize) = (SmallVec::from_slice(first), 0);
+    let (mut whole, mut place): (SmallVec<[usize; MOST_DIMS]>, usize) = (SmallVec::from_slice(shape), 0);
     let mut jobs: SmallVec<[_; 16]> = SmallVec::new();
     for (x, from, shape) in parts {
         whole[dim] = shape[dim];
         assert_eq!(*whole, **shape, "tensors of one concatenation differ along one dimension only");
-        jobs.extend(Job::new(out, place * to[dim], to, x, from, shape, bands));
+        // One pointer for all, and what is left from the tensor's place on.
+        let start = place.saturating_mul(to[dim]).min(len);
+        jobs.extend(Job::new((first.wrapping_add(start), len - start), to, x, from, shape, bands));
         place += shape[dim];
     }
     // Then no two tensors have a place in common either.
     whole[dim] = place;
-    assert!(Plan::new(to, to, &whole).is_none_or(|plan| plan.is_injective()), "elements have the same place");
+    if let Some(plan) = Plan::new(to, to, &whole) {
+        assert!(plan.reach(|dim| dim.to) <= len, "the result does not fit {len} elements");
+        assert!(plan.is_injective(), "elements have the same place");
+    }
     for_each(bands, jobs.iter().map(Job::work).sum(), |band| {
         for job in &jobs {
             let [start, end] = [band, band + 1].map(|band| band * job.tasks() / bands);
-            // SAFETY: bands have tasks of their own.
+            // SAFETY: bands have tasks of their own, and the result is there meanwhile.
             (start..end).for_each(|task| unsafe { job.run(Level::detect(), task) });
         }
     });
@@ -106,10 +113,10 @@ struct Job<T> {
 }
 
 impl<T: Plain> Job<T> {
-    /// A copy in so many tasks at least, if there are as many rows; none if there is no element.
+    /// A copy to a place that has so many elements, in so many tasks at least if there are as many rows; none if there is no
+    /// element.
     fn new(
-        out: &mut [T],
-        start: usize,
+        (out, len): (*mut T, usize),
         to: &[usize],
         x: &[T],
         from: &[usize],
@@ -117,8 +124,7 @@ impl<T: Plain> Job<T> {
         tasks: usize,
     ) -> Option<Self> {
         let plan = Plan::new(to, from, shape)?;
-        let out = out.get_mut(start..).unwrap_or_default();
-        assert!(plan.reach(|dim| dim.to) <= out.len(), "the result does not fit {} elements", out.len());
+        assert!(plan.reach(|dim| dim.to) <= len, "the result does not fit {len} elements");
         assert!(plan.reach(|dim| dim.from) <= x.len(), "the operand has more than {} elements", x.len());
         assert!(plan.is_injective(), "elements have the same place");
         let [rows, columns] = plan.inner.map(|dim| dim.size);
@@ -129,7 +135,7 @@ impl<T: Plain> Job<T> {
         let parts = [rows.div_ceil(high), columns.div_ceil(wide)];
         let most = plan.count().div_ceil(tasks);
         let each = if parts == [1, 1] { (TASK / (rows * columns).max(1)).clamp(1, most) } else { 1 };
-        let (out, x) = (Shared(out.as_mut_ptr()), Shared(x.as_ptr().cast_mut()));
+        let (out, x) = (Shared(out), Shared(x.as_ptr().cast_mut()));
         Some(Self { plan, out, x, size: [high, wide], parts, each })
     }
 
@@ -143,7 +149,8 @@ impl<T: Plain> Job<T> {
     }
 
     /// # Safety
-    /// No other thread may run the task meanwhile, or anything that reads or writes its places.
+    /// Result and operand must still be there, and no other thread may run the task meanwhile, or anything that reads or writes
+    /// its places.
     unsafe fn run(&self, level: Level, task: usize) {
         let ([rows, columns], [high, wide], [bands, strips]) = (self.plan.inner, self.size, self.parts);
         let (outer, band, strip) = (task / (bands * strips), task / strips % bands, task % strips);

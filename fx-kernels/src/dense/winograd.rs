@@ -84,6 +84,7 @@ impl Winograd {
         epilogue.check(pixels, outputs);
         let (row, weights) = (N * N * inputs + GAP, N * N * inputs * outputs);
         let parts = match self.are_kept() {
+            true if tiles <= MOST_ROWS => 1,
             true => shared_out(tiles.div_ceil(MOST_ROWS)).min(tiles),
             false => parts(tiles, row, weights, self.panels()),
         };

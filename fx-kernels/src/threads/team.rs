@@ -169,7 +169,7 @@ struct Wait {
 impl Wait {
     /// Waits for a moment, now and then for another thread if there is one that has no processor.
     fn pause(&mut self) {
-        self.count += 1;
+        self.count = self.count.wrapping_add(1);
         if self.count.is_multiple_of(16) {
             yield_now();
         }

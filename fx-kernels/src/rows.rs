@@ -149,6 +149,13 @@ fn tasks(rows: usize, len: usize, work: usize, f: impl Fn(usize, usize) + Sync) 
     for_each(rows.div_ceil(each), work, |task| f(task * each, rows.min((task + 1) * each)));
 }
 
+/// The rows of so many columns that have some elements together, or a few rows more.
+fn rows_of(elements: usize, columns: usize) -> usize {
+    /// So many rows are worth a result of their own.
+    const LEAST: usize = 16;
+    (elements / columns).max(LEAST)
+}
+
 /// Those of the first `count` lanes of `x`, and `other` in the rest.
 #[inline(always)]
 pub(crate) fn first<V: Single>(x: V, count: usize, other: V) -> V {

@@ -24,9 +24,9 @@ pub fn num_threads() -> usize {
     }
 }
 
-/// So many parts or some more, as many for each thread.
+/// So many parts or some more, as many for each thread; a single one stays one.
 pub(crate) fn shared_out(parts: usize) -> usize {
-    parts.next_multiple_of(num_threads())
+    if parts == 1 { 1 } else { parts.next_multiple_of(num_threads()) }
 }
 
 thread_local! {

@@ -154,7 +154,7 @@ impl Product<'_> {
         };
         let most_blocks = least.max(tiles.div_ceil(4)).min(4 * least.max(tasks));
         let blocks = (least..=most_blocks).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
-        let blocks = if blocks > 1 { shared_out(blocks).min(tiles) } else { 1 };
+        let blocks = shared_out(blocks).min(tiles);
         let sets = sets(blocks);
         let block = tiles.div_ceil(blocks) * most;
         let steps = if run >= DEPTH {

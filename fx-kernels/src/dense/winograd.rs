@@ -84,7 +84,6 @@ impl Winograd {
         epilogue.check(pixels, outputs);
         let (row, weights) = (N * N * inputs + GAP, N * N * inputs * outputs);
         let parts = match self.are_kept() {
-            true if tiles <= MOST_ROWS => 1,
             true => shared_out(tiles.div_ceil(MOST_ROWS)).min(tiles),
             false => parts(tiles, row, weights, self.panels()),
         };
@@ -151,7 +150,7 @@ fn parts(tiles: usize, numbers: usize, weights: usize, panels: usize) -> usize {
     let in_cache = most * weights <= fewest * weights + 2 * tiles * numbers;
     match if in_cache { most } else { fewest } {
         1 if panels >= num_threads() => 1,
-        parts => shared_out(parts).min(tiles),
+        parts => shared_out(parts.max(2)).min(tiles),
     }
 }
 

@@ -5,15 +5,14 @@ use std::ops::Range;
 use std::ptr::null_mut;
 
 use super::norm::{Affine, moments};
-use super::{Input, Pointers, for_vectors, load, store, tasks};
+use super::{Input, Pointers, for_vectors, load, rows_of, store, tasks};
 use crate::math::Single;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 
-/// The numbers of a few pixels that stay in the first-level cache, and the fewest pixels: what they are joined with takes time.
+/// The numbers of a few pixels that stay in the first-level cache.
 const BLOCK: usize = 4096;
-const LEAST: usize = 16;
 /// The numbers of the pixels of a task.
 const BAND: usize = 64 * 1024;
 /// The vectors of channels whose moments are found side by side.
@@ -108,7 +107,7 @@ pub(super) fn group_factors_at(level: Level, factors: &mut [f32], x: &[f32], sha
         });
     }
     // For each band of pixels the means and the squares of the differences from them, of each channel.
-    let most = (BAND / channels).max(LEAST);
+    let most = rows_of(BAND, channels);
     let bands = area.div_ceil(most);
     scratch(2 * images * bands * channels, |moments| {
         let place = Shared(moments.as_mut_ptr());
@@ -167,7 +166,7 @@ impl Kernel for Band<'_> {
     fn run<V: Vector<Elem = f32>>(self) {
         let Band { x, channels, means, squares } = self;
         let pixels = x.len() / channels;
-        let most = (BLOCK / channels).max(LEAST);
+        let most = rows_of(BLOCK, channels);
         for first in (0..pixels).step_by(most) {
             let count = most.min(pixels - first);
             // What those before and these have of the sum, and what their distance has of the squares (Chan et al., 1979).

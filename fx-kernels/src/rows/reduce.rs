@@ -1,6 +1,6 @@
 //! Sums, means and extremes of rows.
 
-use super::{first, for_vectors, load, store, tasks};
+use super::{first, for_vectors, load, rows_of, store, tasks};
 use crate::math::Single;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
@@ -11,9 +11,8 @@ const BLOCK: usize = 4096;
 /// The columns that a task works on where rows are long, and how long those are.
 const COLUMNS: usize = 256;
 const WIDE: usize = 4096;
-/// The elements of a band of rows otherwise, and how many rows it has at least.
+/// The elements of a band of rows otherwise.
 const BAND: usize = 16 * 1024;
-const LEAST: usize = 16;
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +96,7 @@ pub(super) fn reduce_at(level: Level, reduction: Reduction, out: &mut [f32], x: 
         return;
     }
     let outers = out.len() / inner;
-    let each = (BAND / inner).max(LEAST);
+    let each = rows_of(BAND, inner);
     let bands = len.div_ceil(each);
     if inner > WIDE || bands <= 1 {
         let blocks = inner.div_ceil(COLUMNS);

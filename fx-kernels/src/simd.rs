@@ -11,6 +11,7 @@
 //! - Vector types are named in this file only. Whoever has a vector got it from `dispatch`, which has seen that the
 //!   processor has the instructions; that is why arithmetic on vectors is safe.
 
+#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod generic;
 mod lanes;
 #[cfg(target_arch = "aarch64")]
@@ -28,10 +29,12 @@ pub(crate) use lanes::{BESIDE, Beside, Lanes};
 /// A set of vector instructions that kernels are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What the compiler makes of plain Rust.
+    /// What the compiler makes of plain Rust: for processors that have none of the others, and for tests.
     Generic,
     /// The vectors of 128 bits that every 64-bit ARM processor has.
     Neon,
+    /// The vectors of 128 bits that every 64-bit x86 processor has.
+    Sse2,
     /// AVX2 with FMA and F16C: 16 registers of 256 bits.
     Avx2,
     /// AVX-512 F, BW, DQ and VL: 32 registers of 512 bits.
@@ -39,22 +42,23 @@ pub enum Level {
 }
 
 impl Level {
+    /// All of them, the best ones first.
+    const ALL: [Self; 5] = [Self::Avx512, Self::Avx2, Self::Sse2, Self::Neon, Self::Generic];
+
     /// The best level of this processor.
     pub fn detect() -> Self {
         static LEVEL: OnceLock<Level> = OnceLock::new();
-        *LEVEL.get_or_init(|| {
-            [Level::Avx512, Level::Avx2, Level::Neon].into_iter().find(|level| level.on_this()).unwrap_or(Self::Generic)
-        })
+        *LEVEL.get_or_init(|| Self::ALL.into_iter().find(|level| level.on_this()).unwrap_or(Self::Generic))
     }
 
-    /// All levels of this processor, for tests.
+    /// All levels of this processor, the plainest first, for tests.
     pub fn available() -> impl Iterator<Item = Self> {
-        [Level::Generic, Level::Neon, Level::Avx2, Level::Avx512].into_iter().filter(|level| level.is_available())
+        Self::ALL.into_iter().rev().filter(|level| level.is_available())
     }
 
     /// Whether this processor has the level.
     pub fn is_available(self) -> bool {
-        self <= Self::detect() && (self == Self::Generic || (self == Self::Neon) == cfg!(target_arch = "aarch64"))
+        self <= Self::detect() && self.on_this()
     }
 
     fn on_this(self) -> bool {
@@ -71,9 +75,13 @@ impl Level {
             Level::Avx2 => {
                 is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c")
             }
+            #[cfg(target_arch = "x86_64")]
+            Level::Sse2 => true,
             #[cfg(target_arch = "aarch64")]
             Level::Neon => true,
-            level => level == Level::Generic,
+            level => {
+                level == Level::Generic && cfg!(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))
+            }
         }
     }
 }
@@ -300,21 +308,33 @@ use transpose;
 /// Makes the functions `load_bf16` and `load_f16` that a vector type is made from, a number at a time.
 macro_rules! halves {
     ($Elem:ty, $lanes:literal, $Raw:ty) => {
-        crate::simd::halves!(@one load_bf16, bf16, $Elem, $lanes, $Raw);
-        crate::simd::halves!(@one load_f16, f16, $Elem, $lanes, $Raw);
+        crate::simd::halves!(@one load_bf16, from_bf16, $Elem, $lanes, $Raw);
+        crate::simd::halves!(@one load_f16, from_f16, $Elem, $lanes, $Raw);
     };
-    (@one $function:ident, $half:ident, $Elem:ty, $lanes:literal, $Raw:ty) => {
+    (@one $function:ident, $from:ident, $Elem:ty, $lanes:literal, $Raw:ty) => {
         #[inline(always)]
         unsafe fn $function(from: *const u16) -> $Raw {
             // SAFETY: the caller's promise.
             let bits = unsafe { from.cast::<[u16; $lanes]>().read_unaligned() };
-            let numbers = bits.map(|bits| <$Elem>::from(half::$half::from_bits(bits).to_f32()));
+            let numbers = bits.map(|bits| <$Elem>::from(crate::simd::$from(bits)));
             // SAFETY: there are as many numbers as lanes.
             unsafe { load(numbers.as_ptr()) }
         }
     };
 }
 use halves;
+
+/// The number whose bits as a bf16 are these.
+#[inline(always)]
+fn from_bf16(bits: u16) -> f32 {
+    half::bf16::from_bits(bits).to_f32()
+}
+
+/// The number whose bits as an f16 are these: a long function, so not in every place that reads a few.
+#[inline(never)]
+fn from_f16(bits: u16) -> f32 {
+    half::f16::from_bits(bits).to_f32()
+}
 
 /// Makes a vector type from functions of the same names in scope: `$Raw` is what they compute with.
 macro_rules! vector {
@@ -467,7 +487,7 @@ pub(crate) use vector;
 
 /// The vectors of each level for one type of number.
 macro_rules! element {
-    ($T:ty, $generic:ty, $neon:ty, $avx2:ty, $avx512:ty) => {
+    ($T:ty, $generic:ty, $neon:ty, $sse2:ty, $avx2:ty, $avx512:ty) => {
         impl Element for $T {
             const ZERO: Self = 0.0;
 
@@ -489,14 +509,18 @@ macro_rules! element {
                     // SAFETY: as above.
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2 => unsafe { avx2(kernel) },
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Sse2 => kernel.run::<$sse2>(),
                     #[cfg(target_arch = "aarch64")]
                     Level::Neon => kernel.run::<$neon>(),
-                    _ => kernel.run::<$generic>(),
+                    #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+                    Level::Generic => kernel.run::<$generic>(),
+                    level => unreachable!("there are no vectors of {level:?} here"),
                 }
             }
         }
     };
 }
 
-element!(f32, generic::F32x8, neon::F32x4, x86::F32x8, x86::F32x16);
-element!(f64, generic::F64x4, neon::F64x2, x86::F64x4, x86::F64x8);
+element!(f32, generic::F32x8, neon::F32x4, x86::F32x4, x86::F32x8, x86::F32x16);
+element!(f64, generic::F64x4, neon::F64x2, x86::F64x2, x86::F64x4, x86::F64x8);

@@ -1,12 +1,15 @@
-//! The vectors of AVX2 and AVX-512.
+//! The vectors of SSE2, AVX2 and AVX-512.
 //!
 //! A module for each holds the instructions under common names; those that take one operand or two are imported, the
 //! others written out.
+
+mod sse2;
 
 pub(super) use double4::F64x4;
 pub(super) use double8::F64x8;
 pub(super) use single8::F32x8;
 pub(super) use single16::F32x16;
+pub(super) use sse2::{F32x4, F64x2};
 
 /// What the two vectors of 512 bits share: masks are bits, and both parts of a vector are reached by them.
 macro_rules! avx512 {
@@ -87,11 +90,10 @@ macro_rules! avx512 {
     };
 }
 
-/// What the two vectors of 256 bits share: masks are vectors, whose numbers' signs count.
-macro_rules! avx2 {
-    ($T:ty, $Raw:ty, $lanes:literal, $Int:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident,
-        $round:ident, $andnot:ident, $cast:ident, $back:ident, $shift:ident, $down:ident, $up_by:ident, $down_by:ident,
-        $mantissa:literal, $bias:literal) => {
+/// What vectors share whose masks are vectors themselves, of 256 bits and of 128.
+macro_rules! words {
+    ($T:ty, $Raw:ty, $andnot:ident, $or:ident, $cast:ident, $back:ident, $up:ident, $down:ident, $up_by:ident,
+        $down_by:ident, $mantissa:literal, $bias:literal) => {
         use std::arch::x86_64 as x86;
 
         #[inline(always)]
@@ -104,7 +106,47 @@ macro_rules! avx2 {
             // SAFETY: as above.
             unsafe { x86::$back(x86::$down_by(x86::$cast(x), x86::_mm_cvtsi32_si128(by as i32))) }
         }
+        #[inline(always)]
+        unsafe fn abs(x: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { x86::$andnot(splat(-0.0), x) }
+        }
+        /// 2 to a power among the exponents of normal numbers.
+        #[inline(always)]
+        unsafe fn pow2(x: $Raw) -> $Raw {
+            // The sum has the biased exponent in its lowest bits.
+            let magic = ((1_u64 << $mantissa) + $bias) as $T;
+            // SAFETY: as above.
+            unsafe { x86::$back(x86::$up::<$mantissa>(x86::$cast(add(x, splat(magic))))) }
+        }
+        #[inline(always)]
+        unsafe fn exponent(x: $Raw) -> $Raw {
+            // The biased exponent as the lowest bits of a number that has no others.
+            let magic = (1_u64 << $mantissa) as $T;
+            // SAFETY: as above.
+            unsafe {
+                let exponent = x86::$down::<$mantissa>(x86::$cast(x));
+                let sum = x86::$back(x86::$or(exponent, x86::$cast(splat(magic))));
+                sub(sum, splat(magic + $bias as $T))
+            }
+        }
+        #[inline(always)]
+        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
+            // In two factors, since the power alone may not be a normal number.
+            // SAFETY: as above.
+            unsafe {
+                let half = floor(mul(n, splat(0.5)));
+                mul(mul(x, pow2(half)), pow2(sub(n, half)))
+            }
+        }
+    };
+}
+use words;
 
+/// What the two vectors of 256 bits share: of a mask's numbers the signs count.
+macro_rules! avx2 {
+    ($T:ty, $Raw:ty, $lanes:literal, $Int:ty, $compare:ident, $blend:ident, $maskload:ident, $maskstore:ident,
+        $round:ident) => {
         /// A mask of the first `count` lanes: a window on as many ones as zeros.
         #[inline(always)]
         unsafe fn first(count: usize) -> x86::__m256i {
@@ -136,11 +178,6 @@ macro_rules! avx2 {
             unsafe { x86::$blend(no, yes, mask) }
         }
         #[inline(always)]
-        unsafe fn abs(x: $Raw) -> $Raw {
-            // SAFETY: as above.
-            unsafe { x86::$andnot(splat(-0.0), x) }
-        }
-        #[inline(always)]
         unsafe fn round(x: $Raw) -> $Raw {
             // SAFETY: as above.
             unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEAREST_INT | x86::_MM_FROUND_NO_EXC }>(x) }
@@ -149,34 +186,6 @@ macro_rules! avx2 {
         unsafe fn floor(x: $Raw) -> $Raw {
             // SAFETY: as above.
             unsafe { x86::$round::<{ x86::_MM_FROUND_TO_NEG_INF | x86::_MM_FROUND_NO_EXC }>(x) }
-        }
-        /// 2 to a power among the exponents of normal numbers.
-        #[inline(always)]
-        unsafe fn pow2(x: $Raw) -> $Raw {
-            // The sum has the biased exponent in its lowest bits.
-            let magic = ((1_u64 << $mantissa) + $bias) as $T;
-            // SAFETY: as above.
-            unsafe { x86::$back(x86::$shift::<$mantissa>(x86::$cast(add(x, splat(magic))))) }
-        }
-        #[inline(always)]
-        unsafe fn exponent(x: $Raw) -> $Raw {
-            // The biased exponent as the lowest bits of a number that has no others.
-            let magic = (1_u64 << $mantissa) as $T;
-            // SAFETY: as above.
-            unsafe {
-                let exponent = x86::$down::<$mantissa>(x86::$cast(x));
-                let sum = x86::$back(x86::_mm256_or_si256(exponent, x86::$cast(splat(magic))));
-                sub(sum, splat(magic + $bias as $T))
-            }
-        }
-        #[inline(always)]
-        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
-            // In two factors, since the power alone may not be a normal number.
-            // SAFETY: as above.
-            unsafe {
-                let half = floor(mul(n, splat(0.5)));
-                mul(mul(x, pow2(half)), pow2(sub(n, half)))
-            }
         }
         #[inline(always)]
         unsafe fn lt(x: $Raw, y: $Raw) -> $Raw {
@@ -362,8 +371,13 @@ mod single8 {
         _mm256_blendv_ps,
         _mm256_maskload_ps,
         _mm256_maskstore_ps,
-        _mm256_round_ps,
+        _mm256_round_ps
+    );
+    words!(
+        f32,
+        __m256,
         _mm256_andnot_ps,
+        _mm256_or_si256,
         _mm256_castps_si256,
         _mm256_castsi256_ps,
         _mm256_slli_epi32,
@@ -433,8 +447,13 @@ mod double4 {
         _mm256_blendv_pd,
         _mm256_maskload_pd,
         _mm256_maskstore_pd,
-        _mm256_round_pd,
+        _mm256_round_pd
+    );
+    words!(
+        f64,
+        __m256d,
         _mm256_andnot_pd,
+        _mm256_or_si256,
         _mm256_castpd_si256,
         _mm256_castsi256_pd,
         _mm256_slli_epi64,

@@ -177,13 +177,18 @@ impl<V> Kwargs<V> {
     }
 
     /// The argument named `key`.
+    #[inline(never)]
     pub fn get(&self, key: &str) -> Option<&Arg<V>> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, arg)| arg)
     }
 
     /// Sets the argument named `key`, in its place if it was there, else last; gives the old one.
     pub fn insert(&mut self, key: impl Into<Key>, arg: Arg<V>) -> Option<Arg<V>> {
-        let key = key.into();
+        self.put(key.into(), arg)
+    }
+
+    #[inline(never)]
+    fn put(&mut self, key: Key, arg: Arg<V>) -> Option<Arg<V>> {
         match self.0.iter_mut().find(|(name, _)| *name == key) {
             Some((_, old)) => Some(std::mem::replace(old, arg)),
             None => {

@@ -66,8 +66,14 @@ impl<'a, V> Call<'a, V> {
     /// Adds a positional argument.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<Arg<V>>) -> Self {
-        self.args.push(arg.into());
+        self.push(arg.into());
         self
+    }
+
+    // Once for all ops: every method of every value is made of these.
+    #[inline(never)]
+    fn push(&mut self, arg: Arg<V>) {
+        self.args.push(arg);
     }
 
     /// Adds a keyword argument.
@@ -127,10 +133,18 @@ impl<V: Value> Call<'_, V> {
         self.arg(operand)
     }
 
+    /// Calls a function of two operands, as an operator does; errors go to [`Value::fail`].
+    #[inline(never)]
+    #[track_caller]
+    pub fn binary(function: Function, left: Arg<V>, right: Arg<V>) -> V {
+        Call::function(function).arg(left).arg(right).output()
+    }
+
     /// Applies the call.
     ///
     /// # Errors
     /// If the callee does not take these arguments.
+    #[inline(never)]
     pub fn apply(mut self) -> Result<Arg<V>> {
         // Trailing absent operands are not written: one spelling for every call.
         while self.args.last().is_some_and(Arg::is_none) {

@@ -109,11 +109,11 @@ macro_rules! value_operators {
             (&$crate::module::Buffer, $V) (&$crate::module::Buffer, &$V)
             ($V, $crate::value::SymInt<$V>) (&$V, $crate::value::SymInt<$V>)
         );
-        $crate::value_operators!(@assign $V, $Assign $assign $op: $V, &$V, f64, i64, &$crate::module::Parameter);
+        $crate::value_operators!(@assign $V, $Assign $assign $Trait $method: $V, &$V, f64, i64, &$crate::module::Parameter);
     )+ };
     (@mask $V:ty: $($Trait:ident $method:ident $op:ident $Assign:ident $assign:ident),+) => { $(
         $crate::value_operators!(@pair $V, $Trait $method $op: ($V, $V) ($V, &$V) (&$V, $V) (&$V, &$V));
-        $crate::value_operators!(@assign $V, $Assign $assign $op: $V, &$V);
+        $crate::value_operators!(@assign $V, $Assign $assign $Trait $method: $V, &$V);
     )+ };
     (@pair $V:ty, $Trait:ident $method:ident $op:ident: $(($L:ty, $R:ty))+) => { $(
         impl ::core::ops::$Trait<$R> for $L {
@@ -121,15 +121,16 @@ macro_rules! value_operators {
 
             #[track_caller]
             fn $method(self, rhs: $R) -> $V {
-                $crate::value::Call::function($crate::ops::$op).scalarlike(self).scalarlike(rhs).output()
+                let (left, right) = ($crate::value::Scalarlike::into_scalarlike(self), $crate::value::Scalarlike::into_scalarlike(rhs));
+                $crate::value::Call::binary($crate::ops::$op, left, right)
             }
         }
     )+ };
-    (@assign $V:ty, $Trait:ident $method:ident $op:ident: $($R:ty),+) => { $(
-        impl ::core::ops::$Trait<$R> for $V {
+    (@assign $V:ty, $Assign:ident $assign:ident $Trait:ident $method:ident: $($R:ty),+) => { $(
+        impl ::core::ops::$Assign<$R> for $V {
             #[track_caller]
-            fn $method(&mut self, rhs: $R) {
-                *self = $crate::value::Call::function($crate::ops::$op).scalarlike(&*self).scalarlike(rhs).output();
+            fn $assign(&mut self, rhs: $R) {
+                *self = ::core::ops::$Trait::$method(&*self, rhs);
             }
         }
     )+ };

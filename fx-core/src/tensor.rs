@@ -117,7 +117,7 @@ impl Tensor {
 
     /// The number of elements.
     pub fn numel(&self) -> usize {
-        self.shape.iter().product()
+        numel(&self.shape)
     }
 
     /// Whether the elements lie in row-major order without gaps.
@@ -250,11 +250,18 @@ impl Tensor {
     /// If the elements are not of type `T`.
     #[track_caller]
     pub(crate) fn changed<T: Element>(mut self, f: impl FnOnce(&mut [T])) -> Self {
-        if self.numel() > 0 && self.unique_slice_mut::<T>().is_none() {
-            self = iter::map::<T, T>(&self, |x| x);
-        }
-        f(self.unique_slice_mut().unwrap_or_default());
+        f(self.own_elements());
         self
+    }
+
+    /// The elements for writing, in row-major order: copied first if others share them.
+    #[track_caller]
+    #[inline(never)]
+    fn own_elements<T: Element>(&mut self) -> &mut [T] {
+        if self.numel() > 0 && self.unique_slice_mut::<T>().is_none() {
+            *self = iter::map::<T, T>(self, |x| x);
+        }
+        self.unique_slice_mut().unwrap_or_default()
     }
 
     /// The single element.
@@ -355,6 +362,13 @@ impl PartialEq for Tensor {
             && self.shape == other.shape
             && dispatch!(self.dtype(), T => self.contiguous().as_slice::<T>() == other.contiguous().as_slice::<T>())
     }
+}
+
+/// The number of elements of a tensor of this shape.
+// Compiled once: inlined, the product of a few sizes becomes a page of vector code at each place.
+#[inline(never)]
+pub(crate) fn numel(shape: &[usize]) -> usize {
+    shape.iter().product()
 }
 
 /// The row-major strides of a shape.

@@ -9,7 +9,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::graph::{Graph, Node, NodeArg, Opcode, Owner};
 use crate::module::{Buffer, Entry, Module, Parameter, StateDict, entries, is_copying};
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Tensor, numel};
 
 /// A map from paths, in the order of insertion.
 pub type StateMap<T> = IndexMap<String, T, FxBuildHasher>;
@@ -148,7 +148,7 @@ impl State {
 
     /// The bytes of all parameters and buffers, those of modules too.
     pub fn bytes(&self) -> usize {
-        let bytes = |shape: Vec<usize>, dtype: DType| shape.iter().product::<usize>() * dtype.size();
+        let bytes = |shape: Vec<usize>, dtype: DType| numel(&shape) * dtype.size();
         let of = |parameter: &Parameter| bytes(parameter.shape(), parameter.dtype());
         let below = self.modules.values().flat_map(|module| entries(&**module)).map(|(_, entry)| match entry {
             Entry::Parameter(parameter) => of(parameter),

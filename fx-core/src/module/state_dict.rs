@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use super::{Entry, Make, Module, entries};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tensor::{Archive, Tensor, save_safetensors};
+use crate::tensor::{Archive, Tensor, numel, save_safetensors};
 
 /// Tensors by qualified name, in the order of the model.
 pub type StateDict = IndexMap<String, Tensor>;
@@ -70,9 +70,7 @@ pub trait StateDictExt: Module + Sized {
     fn num_parameters(&self) -> usize {
         let mut seen = std::collections::HashSet::new();
         let parameters = entries(self).into_iter().filter_map(|(_, entry)| match entry {
-            Entry::Parameter(parameter) if seen.insert(parameter.id()) => {
-                Some(parameter.shape().iter().product::<usize>())
-            }
+            Entry::Parameter(parameter) if seen.insert(parameter.id()) => Some(numel(&parameter.shape())),
             _ => None,
         });
         parameters.sum()
@@ -98,8 +96,7 @@ fn load_file(module: &dyn Module, path: &Path) -> Result<()> {
     const LARGE: usize = 1 << 14;
     let archive = Arc::new(Archive::open(path)?);
     let entries = fitting(module, &archive.shapes().collect())?;
-    let waits =
-        |entry: &Entry<'_>| matches!(entry, Entry::Parameter(x) if x.shape().iter().product::<usize>() >= LARGE);
+    let waits = |entry: &Entry<'_>| matches!(entry, Entry::Parameter(x) if numel(&x.shape()) >= LARGE);
     // All that is read now, before anything is set.
     let mut read = Vec::new();
     for (name, entry) in entries.iter().filter(|(_, entry)| !waits(entry)) {

@@ -6,7 +6,7 @@ use fx_kernels::attention::{Mask, Scores, Sizes, Strides, attention};
 use fx_kernels::elementwise::{self, Binary, Operand, Ternary, Unary};
 use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
 
-use crate::tensor::{DType, Dims, Tensor, iter, view};
+use crate::tensor::{DType, Dims, Tensor, iter, numel, view};
 
 /// Whether floats of this type are computed in f32.
 fn in_single(dtype: DType) -> bool {
@@ -66,13 +66,13 @@ fn operand<'a>(x: &'a Tensor, shape: &[usize]) -> Option<Operand<'a>> {
     let first = x.shape().iter().position(|&size| size != 1)?;
     let last = x.ndim() - x.shape().iter().rev().position(|&size| size != 1)?;
     let same = x.shape()[first..last] == shape[lead + first..lead + last];
-    let run: usize = shape[lead + last..].iter().product();
+    let run: usize = numel(&shape[lead + last..]);
     same.then_some(if run == 1 { Operand::Cycle(elements) } else { Operand::Repeat(elements, run) })
 }
 
 /// A shape as what lies before a dimension, the dimension, and what lies behind it.
 fn around(shape: &[usize], dim: usize) -> [usize; 3] {
-    [shape[..dim].iter().product(), shape[dim], shape[dim + 1..].iter().product()]
+    [numel(&shape[..dim]), shape[dim], numel(&shape[dim + 1..])]
 }
 
 /// The softmax along a dimension, or its logarithm.
@@ -149,8 +149,8 @@ pub(super) fn reduce(reduction: Reduction, x: &Tensor, dims: &[usize]) -> Option
         return None;
     }
     let elements = x.as_slice::<f32>()?;
-    let len = x.shape()[first..=last].iter().product();
-    let inner = x.shape()[last + 1..].iter().product();
+    let len = numel(&x.shape()[first..=last]);
+    let inner = numel(&x.shape()[last + 1..]);
     let mut shape = Dims::from_slice(&x.shape()[..first]);
     shape.extend_from_slice(&x.shape()[last + 1..]);
     Some(written(&shape, DType::F32, |out| rows::reduce(reduction, out, elements, len, inner)))

@@ -4,7 +4,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Elements of one type.
@@ -88,21 +88,21 @@ pub(super) const LINE: usize = 64;
 const LEAST: usize = 4096;
 
 impl<T: Clone + 'static> Buffer<T> {
-    /// `len` elements that are to be written, all of them, and where they begin: many do with a line of the cache, for vectors
+    /// `len` elements that are to be written, all of them, and their place: many begin with a line of the cache, for vectors
     /// that straddle two lines take twice as long. What they are before is `zero`, or what others left there.
     #[inline(never)]
-    pub(crate) fn unwritten(len: usize, zero: T) -> (Self, usize) {
+    pub(crate) fn unwritten(len: usize, zero: T) -> (Self, Range<usize>) {
         let lent = len >= LEAST;
         let room = if lent { len + LINE / size_of::<T>() } else { len };
         let used = if lent { FREE.with_borrow_mut(|free| take(free, room, &zero)) } else { None };
         let elements = used.unwrap_or_else(|| vec![zero; room]);
         let first = if lent { elements.as_ptr().align_offset(LINE).min(room - len) } else { 0 };
-        (Self { elements, form: Mutex::default(), lent }, first)
+        (Self { elements, form: Mutex::default(), lent }, first..first + len)
     }
 
-    /// The elements for writing.
-    pub(crate) fn elements_mut(&mut self) -> &mut [T] {
-        &mut self.elements
+    /// The elements at `place` for writing.
+    pub(crate) fn elements_mut(&mut self, place: Range<usize>) -> &mut [T] {
+        &mut self.elements[place]
     }
 }
 
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn the_memory_of_results_is_used_again() {
         let make = |len: usize, number: f32| {
-            let (mut buffer, first) = Buffer::unwritten(len, 0.0);
-            buffer.elements_mut()[first..first + len].fill(number);
-            assert!(len < LEAST || buffer[first..].as_ptr().addr().is_multiple_of(LINE));
-            assert_eq!(buffer[first..first + len], vec![number; len]);
+            let (mut buffer, place) = Buffer::unwritten(len, 0.0);
+            buffer.elements_mut(place.clone()).fill(number);
+            assert!(len < LEAST || buffer[place.start..].as_ptr().addr().is_multiple_of(LINE));
+            assert_eq!(buffer[place], vec![number; len]);
             buffer
         };
         let place = make(LEAST, 1.0).as_ptr();

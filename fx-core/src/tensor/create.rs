@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::{Array, ArrayD, Dimension, IxDyn};
 
-use super::{Buffer, DType, Dims, Element, Scalar, Storage, Tensor, dispatch, row_major};
+use super::{Buffer, DType, Dims, Element, Scalar, Storage, Tensor, dispatch, numel, row_major};
 use crate::error::{Error, Result};
 
 impl Tensor {
@@ -25,15 +25,19 @@ impl Tensor {
     /// # Errors
     /// If the number of elements is not that of the shape.
     pub fn try_from_vec<T: Element>(shape: impl AsRef<[usize]>, elements: Vec<T>) -> Result<Self> {
-        Self::of_storage(shape.as_ref(), elements.len(), T::wrap(Arc::new(elements.into())))
+        Self::of_elements(shape.as_ref(), elements)
+    }
+
+    /// Compiled once for all forms of shapes.
+    fn of_elements<T: Element>(shape: &[usize], elements: Vec<T>) -> Result<Self> {
+        Self::of_storage(shape, elements.len(), T::wrap(Arc::new(elements.into())))
     }
 
     /// A tensor of `shape` whose elements `write` writes, all of them; what they are before is of no meaning.
     pub(crate) fn written<T: Element>(shape: &[usize], write: impl FnOnce(&mut [T])) -> Self {
-        let len = shape.iter().product();
-        let (mut buffer, first) = Buffer::unwritten(len, T::from_i64(0));
-        write(&mut buffer.elements_mut()[first..first + len]);
-        Self::of_buffer(shape, buffer, first)
+        let (mut buffer, place) = Buffer::unwritten(numel(shape), T::from_i64(0));
+        write(buffer.elements_mut(place.clone()));
+        Self::of_buffer(shape, buffer, place.start)
     }
 
     /// Compiled once for all that write.
@@ -58,9 +62,13 @@ impl Tensor {
     /// A tensor of `shape` with the same number everywhere.
     #[track_caller]
     pub fn filled(shape: impl AsRef<[usize]>, number: impl Into<Scalar>, dtype: DType) -> Self {
-        let number = number.into();
-        let numel = shape.as_ref().iter().product();
-        dispatch!(dtype, T => Tensor::from_vec(shape, vec![T::from_scalar(number); numel]))
+        Self::filled_by(shape.as_ref(), number.into(), dtype)
+    }
+
+    /// Compiled once for all forms of shapes and numbers.
+    #[track_caller]
+    fn filled_by(shape: &[usize], number: Scalar, dtype: DType) -> Self {
+        dispatch!(dtype, T => Tensor::from_vec(shape, vec![T::from_scalar(number); numel(shape)]))
     }
 
     /// The elements as an `ndarray` array, copied.
@@ -80,7 +88,7 @@ impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
         let elements = if array.is_standard_layout() {
             let (elements, offset) = array.into_raw_vec_and_offset();
             let start = offset.unwrap_or(0);
-            let numel = shape.iter().product::<usize>();
+            let numel = numel(&shape);
             if start == 0 && elements.len() == numel { elements } else { elements[start..start + numel].to_vec() }
         } else {
             array.iter().copied().collect()

@@ -5,7 +5,7 @@
 //! a piece at a time, in code that is the same for all functions; so the inner loop, compiled for each of hundreds of
 //! functions, is one plain loop over slices.
 
-use super::{Dims, Element, Tensor, view};
+use super::{Dims, Element, Tensor, numel, view};
 
 /// The most elements of a piece, so that pieces of all operands fit into the first-level cache.
 const PIECE: usize = 512;
@@ -219,7 +219,7 @@ impl<const N: usize> Runs<N> {
     }
 
     fn numel(&self) -> usize {
-        self.shape.iter().product()
+        numel(&self.shape)
     }
 
     /// Calls `f` with the place of every piece of a run in each operand and its length, in row-major order. A run is one

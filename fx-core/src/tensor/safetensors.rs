@@ -13,7 +13,7 @@ use half::{bf16, f16};
 use indexmap::IndexMap;
 use safetensors::tensor::{Dtype, Metadata, View};
 
-use super::{DType, Element, Tensor, dispatch};
+use super::{DType, Element, Tensor, dispatch, numel};
 use crate::error::{Error, ErrorKind, Result};
 pub(crate) use archive::Archive;
 
@@ -121,7 +121,7 @@ impl Contents {
 impl Stored {
     /// Reads the tensor, where its data begins.
     fn read(&self, source: &mut impl Read) -> Result<Tensor> {
-        let numel = self.shape.iter().product();
+        let numel = numel(&self.shape);
         dispatch!(self.dtype, T => Tensor::try_from_vec(&self.shape, decode::<T>(source, numel)?))
     }
 }

@@ -8,7 +8,7 @@ use super::Builder;
 use crate::compile::kernels::{Added, Addend, Lowered, Wanted, written_out};
 use crate::compile::layout::Layout;
 use crate::compile::plan::Action;
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Tensor, numel};
 
 /// The most numbers of masks that are added up when a plan is made.
 const MOST: usize = 1 << 22;
@@ -59,7 +59,7 @@ impl Builder<'_> {
         if *scores != weights.layout.shape || values.register >= first {
             return None;
         }
-        let sizes = [before.iter().product(), *heads, *rows, *columns];
+        let sizes = [numel(&before), *heads, *rows, *columns];
         let (mut scale, mut added) = (1.0, SmallVec::<[_; 1]>::new());
         for (kernel, operands, index) in passes {
             let (factor, addends) = kernel.pointwise()?.scaled(index, sizes)?;
@@ -120,7 +120,7 @@ fn sum<'a>(masks: impl Iterator<Item = &'a Addend>, [batches, heads, queries, ke
             *size = 1;
         }
     }
-    let len = shape.iter().product();
+    let len = numel(&shape);
     if len > MOST {
         return None;
     }

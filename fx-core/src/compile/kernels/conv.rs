@@ -11,7 +11,7 @@ use super::product::{Follow, other};
 use super::{Kernel, Lowered, Operands, Site, Wanted, by, kept, saved};
 use crate::compile::layout::Layout;
 use crate::ops::kind::{self, Padding};
-use crate::tensor::DType;
+use crate::tensor::{DType, numel};
 
 /// A convolution with what follows it.
 #[derive(Clone)]
@@ -139,7 +139,7 @@ impl Kernel for Convs {
 
     fn describe(&self) -> String {
         // In a chain a few lines are computed at a time.
-        let pixels = if self.convs.len() == 1 { self.batch * self.output().iter().product::<usize>() } else { 1 };
+        let pixels = if self.convs.len() == 1 { self.batch * numel(&self.output()) } else { 1 };
         self.convs.iter().map(|conv| conv.describe(pixels)).collect::<Vec<_>>().join(", ")
     }
 
@@ -174,7 +174,7 @@ impl Kernel for Convs {
         const LIGHT: usize = 512 * 1024;
         let (before, [conv]) = (before.convs()?, &self.convs[..]) else { return None };
         let previous = before.convs.last()?;
-        let between = before.output().iter().product::<usize>() * previous.packed.shape().outputs;
+        let between = numel(&before.output()) * previous.packed.shape().outputs;
         let convs: SmallVec<[Conv; 1]> = before.convs.iter().chain([conv]).cloned().collect();
         let weights = self.weights() + before.weights();
         let chained =

@@ -10,7 +10,7 @@ use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
 use crate::ops::functions as ops;
 use crate::ops::kind;
-use crate::tensor::{DType, Dims, Tensor};
+use crate::tensor::{DType, Dims, Tensor, numel};
 
 /// A kernel whose result lies in row-major order, like its operand.
 fn lowered(kernel: impl Kernel + 'static, input: &Layout, register: usize) -> Lowered {
@@ -33,7 +33,7 @@ pub(super) fn softmax(site: &Site<'_>) -> Option<Lowered> {
     let (layout, register) = site.value(0)?;
     let dim = dimension(site.attribute::<kind::int>("dim", -1)?, layout.shape.len())?;
     let kind = if site.function == ops::softmax { Softmax::Plain } else { Softmax::Log };
-    let kernel = SoftmaxRows { kind, len: layout.shape[dim], inner: layout.shape[dim + 1..].iter().product() };
+    let kernel = SoftmaxRows { kind, len: layout.shape[dim], inner: numel(&layout.shape[dim + 1..]) };
     Some(lowered(kernel, layout, register))
 }
 
@@ -73,7 +73,7 @@ pub(super) fn layer_norm(site: &Site<'_>) -> Option<Lowered> {
     let (layout, register) = site.value(0)?;
     let is_rms = site.function == ops::rms_norm;
     let dims = site.attribute::<kind::ints>("normalized_shape", smallvec![])?.len();
-    let len = layout.shape[layout.shape.len().checked_sub(dims)?..].iter().product();
+    let len = numel(&layout.shape[layout.shape.len().checked_sub(dims)?..]);
     let (weight, eps) = (site.optional(1)?, epsilon(site, is_rms)?);
     let bias = if is_rms { None } else { site.optional(2)? };
     Some(lowered(Norm { is_rms, len, weight, bias, eps }, layout, register))
@@ -140,7 +140,7 @@ pub(super) fn group_norm(site: &Site<'_>) -> Option<Lowered> {
     let first = if is_group { 1 } else { 3 };
     let (weight, bias) = (site.optional(first)?, site.optional(first + 1)?);
     let eps = site.attribute::<kind::float>("eps", 1e-5)? as f32;
-    let shape = Groups { channels, groups, area: layout.shape[2..].iter().product(), channels_last };
+    let shape = Groups { channels, groups, area: numel(&layout.shape[2..]), channels_last };
     let mut each: Dims = smallvec![1; layout.shape.len()];
     each[..2].copy_from_slice(&[images, channels]);
     let part = Layout::row_major(DType::F32, &each);
@@ -196,8 +196,8 @@ pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
     if (&*dims, ndim) == (&[2, 3], 4) {
         return average(layout, register, site.shape());
     }
-    let inner = layout.shape[last + 1..].iter().product();
-    let kernel = Mean { len: layout.shape[first..=last].iter().product(), inner, keeps_batch: first > 0 };
+    let inner = numel(&layout.shape[last + 1..]);
+    let kernel = Mean { len: numel(&layout.shape[first..=last]), inner, keeps_batch: first > 0 };
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &layout.shape));
     let output = Layout::row_major(DType::F32, site.shape());
     Some(Lowered::new(kernel, smallvec![wanted], output))

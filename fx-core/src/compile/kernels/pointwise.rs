@@ -9,7 +9,7 @@ use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::{Attr, Function, channel_factors, functions as ops, kind};
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Tensor, numel};
 
 /// Elementwise ops, each of operands and of what the ones before give.
 #[derive(Clone)]
@@ -305,7 +305,7 @@ impl Pointwise {
             let mut places = (0..sizes[dim]).flat_map(|index| [[0; 4], last].map(|rest| along(dim, index, rest)));
             places.all(|place| element(place) == at(place))
         };
-        (sizes.iter().product::<usize>() == self.len && (0..4).all(is_linear)).then_some(strides)
+        (numel(&sizes) == self.len && (0..4).all(is_linear)).then_some(strides)
     }
 
     /// Where each value is among the sides.

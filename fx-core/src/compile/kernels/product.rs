@@ -12,7 +12,7 @@ use super::{Kernel, Lowered, Operands, Site, Wanted, by, kept, saved};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::ops::{Attr, functions as ops};
-use crate::tensor::{DType, Scalar, Tensor};
+use crate::tensor::{DType, Scalar, Tensor, numel};
 
 /// What follows a product.
 #[derive(Clone)]
@@ -192,7 +192,7 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
     }
     if m == 2 && n > 2 {
         // All rows at once.
-        let (rows, inner) = (a.shape[..n - 1].iter().product(), a.shape[n - 1]);
+        let (rows, inner) = (numel(&a.shape[..n - 1]), a.shape[n - 1]);
         let steps = [[inner, 1], [b.strides[0], b.strides[1]]];
         let kernel = Batched { sizes: [rows, inner, b.shape[1]], steps, starts: vec![[0; 2]] };
         let all = Wanted::new(left, Layout::row_major(DType::F32, &a.shape));
@@ -212,7 +212,7 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
 /// Where the matrices of a stack of some shape begin, along which those that lie so repeat; none if they are very many.
 fn matrices(layout: &Layout, lead: &[usize]) -> Option<Vec<usize>> {
     const MOST: usize = 1 << 16;
-    if lead.iter().product::<usize>() > MOST {
+    if numel(&lead) > MOST {
         return None;
     }
     let own = layout.shape.len() - 2;

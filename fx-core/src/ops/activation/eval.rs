@@ -11,7 +11,7 @@ use crate::ops::reduction::norm_rows;
 use crate::ops::wide::in_ordered;
 use crate::ops::{fast, shape};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Element, Tensor, dispatch, iter, random, view};
+use crate::tensor::{DType, Element, Tensor, dispatch, iter, random, view, numel};
 
 /// Runs a function, written once for f32 and f64, over the elements; in f32 by a kernel, where one is given.
 macro_rules! real {
@@ -290,7 +290,7 @@ fn masked(x: &Tensor, p: f64, training: bool, mask: Vec<usize>) -> Result<Tensor
         return Ok(x.clone());
     }
     let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
-    let numel = mask.iter().product();
+    let numel = numel(&mask);
     let factors: Vec<f64> = random::with_default(|generator| {
         (0..numel).map(|_| if generator.uniform() < p { 0.0 } else { scale }).collect()
     });

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fx_kernels::threads::for_each_piece;
 
-use crate::tensor::{Dims, Tensor, view};
+use crate::tensor::{Dims, Tensor, view, numel};
 
 /// One value for each of `N` dimensions as one for each of three, the missing ones in front.
 pub(crate) fn lift<const N: usize>(values: [usize; N], missing: usize) -> [usize; 3] {
@@ -32,17 +32,17 @@ pub(crate) struct Plane {
 impl Plane {
     /// The elements of one channel of the input.
     pub(crate) fn inputs(&self) -> usize {
-        self.input.iter().product()
+        numel(&self.input)
     }
 
     /// The elements of one channel of the output.
     pub(crate) fn outputs(&self) -> usize {
-        self.output.iter().product()
+        numel(&self.output)
     }
 
     /// The elements of a window.
     pub(crate) fn taps(&self) -> usize {
-        self.kernel.iter().product()
+        numel(&self.kernel)
     }
 
     /// A tap's place in each dimension.

@@ -6,7 +6,7 @@ use super::infer;
 use crate::error::{Error, Result};
 use crate::ops::kind::Number;
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Dims, Element, Float, Scalar, Tensor, dispatch, dispatch_float};
+use crate::tensor::{DType, Dims, Element, Float, Scalar, Tensor, dispatch, dispatch_float, numel};
 use crate::value::Dim;
 
 pub(super) type Sizes = SmallVec<[i64; 6]>;
@@ -23,7 +23,7 @@ pub(super) fn require_room<T: Element>(numel: usize) -> Result<()> {
 }
 
 fn filled(shape: &[usize], number: Scalar, dtype: DType) -> Result<Tensor> {
-    dispatch!(dtype, T => require_room::<T>(shape.iter().product())?);
+    dispatch!(dtype, T => require_room::<T>(numel(&shape))?);
     Ok(Tensor::filled(shape, number, dtype))
 }
 

@@ -4,7 +4,7 @@ use super::eval::{Sizes, dims, require_room};
 use crate::error::{Error, Result};
 use crate::ops::rank::foremost_places;
 use crate::tensor::random::{Generator, with_default};
-use crate::tensor::{DType, Element, Tensor, dispatch, dispatch_float};
+use crate::tensor::{DType, Element, Tensor, dispatch, dispatch_float, numel};
 
 /// The bits of a float's significand: so many random bits make it uniform in `[0, 1)` without rounding to 1.
 fn precision(dtype: DType) -> u32 {
@@ -17,7 +17,7 @@ fn precision(dtype: DType) -> u32 {
 }
 
 fn uniform(shape: &[usize], dtype: DType) -> Result<Tensor> {
-    let numel = shape.iter().product();
+    let numel = numel(&shape);
     let bits = precision(dtype);
     let unit = 1.0 / (1_u64 << bits) as f64;
     Ok(dispatch_float!(dtype, T => {
@@ -30,7 +30,7 @@ fn uniform(shape: &[usize], dtype: DType) -> Result<Tensor> {
 }
 
 fn normal(shape: &[usize], dtype: DType) -> Result<Tensor> {
-    let numel: usize = shape.iter().product();
+    let numel: usize = numel(&shape);
     if dtype == DType::F64 {
         require_room::<f64>(numel)?;
         let elements = with_default(|generator| (0..numel).map(|_| generator.normal()).collect());
@@ -60,7 +60,7 @@ pub(super) fn randn_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
 
 pub(super) fn randint(low: i64, high: i64, size: Sizes, dtype: DType) -> Result<Tensor> {
     let shape = dims(&size);
-    let numel = shape.iter().product();
+    let numel = numel(&shape);
     Ok(dispatch!(dtype, T => {
         require_room::<T>(numel)?;
         let elements: Vec<T> = with_default(|generator| {
@@ -105,8 +105,8 @@ pub(super) fn multinomial(x: &Tensor, num_samples: i64, replacement: bool) -> Re
     }
     let mut shape = x.shape().to_vec();
     shape[x.ndim() - 1] = count;
-    require_room::<i64>(shape.iter().product())?;
-    let mut places = Vec::with_capacity(shape.iter().product());
+    require_room::<i64>(numel(&shape))?;
+    let mut places = Vec::with_capacity(numel(&shape));
     for row in weights.chunks_exact(categories) {
         if row.iter().sum::<f64>() <= 0.0 {
             return Err(Error::argument("a row of weights must have a sum above 0"));

@@ -5,7 +5,7 @@ use crate::ops::kind::Num;
 use crate::ops::rank::foremost_places;
 use crate::ops::shape::{self, Rank, promote};
 use crate::ops::wide::in_ordered;
-use crate::tensor::{DType, Element, Scalar, Tensor, view};
+use crate::tensor::{DType, Element, Scalar, Tensor, view, numel};
 
 /// The first `count` elements of each row along a dimension in order, and where they were.
 fn foremost(x: &Tensor, dim: i64, count: Option<usize>, descending: bool) -> Result<(Tensor, Tensor)> {
@@ -19,7 +19,7 @@ fn foremost(x: &Tensor, dim: i64, count: Option<usize>, descending: bool) -> Res
     let count = count.unwrap_or(len);
     let mut result_shape = moved.shape().to_vec();
     result_shape[last] = count;
-    let numel = result_shape.iter().product();
+    let numel = numel(&result_shape);
     let (values, places) = in_ordered!(x.dtype(), T => {
         let moved = moved.to_dtype(T::DTYPE);
         let (mut values, mut places) = (Vec::with_capacity(numel), Vec::with_capacity(numel));

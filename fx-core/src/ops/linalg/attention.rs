@@ -10,7 +10,7 @@ use crate::ops::fast;
 use crate::ops::shape::{self as rules, require_equal, require_float, require_ndim};
 use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, iter, random, view};
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, iter, random, view, numel};
 use crate::value::{Shape, TensorMeta};
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
@@ -160,7 +160,7 @@ pub(super) fn attention(
         }
     }
     let mask = mask.map(|mask| spread(&additive(mask, wide(dtype)), queries, keys));
-    let heads: usize = lead.iter().product();
+    let heads: usize = numel(&lead);
     let out = in_floats!(dtype, T => heads_of::<T>(&q, &k, &v, &Scores {
         scale: T::of(scale),
         is_causal,
@@ -176,7 +176,7 @@ fn heads_of<T: Number>(q: &Tensor, k: &Tensor, v: &Tensor, scores: &Scores<'_, T
     let (queries, keys, width, values) = (q.shape()[lead], k.shape()[lead], q.shape()[lead + 1], v.shape()[lead + 1]);
     let mut shape = Dims::from_slice(&q.shape()[..=lead]);
     shape.push(values);
-    let mut out = vec![T::default(); shape.iter().product()];
+    let mut out = vec![T::default(); numel(&shape)];
     if keys > 0 {
         let work = 2 * out.len() * keys * 2;
         let (qs, ks, vs) = (q.strided::<T>(), k.strided::<T>(), v.strided::<T>());

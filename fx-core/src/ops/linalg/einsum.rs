@@ -11,7 +11,7 @@ use super::product::{stacked, sum_last};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
 use crate::ops::shape as rules;
-use crate::tensor::{DType, Dims, Tensor, view};
+use crate::tensor::{DType, Dims, Tensor, view, numel};
 use crate::value::{Dim, Meta, TensorMeta};
 
 /// The name of a dimension.
@@ -205,7 +205,7 @@ impl Labelled {
         }
         let tensor = self.ordered(&[kept.as_slice(), &gone].concat());
         let mut shape = Dims::from_slice(&tensor.shape()[..kept.len()]);
-        shape.push(tensor.shape()[kept.len()..].iter().product());
+        shape.push(numel(&tensor.shape()[kept.len()..]));
         Self { tensor: sum_last(&view::reshape(&tensor, &shape)), labels: kept }
     }
 

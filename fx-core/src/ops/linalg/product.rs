@@ -7,7 +7,7 @@ use fx_kernels::threads::for_each_piece;
 use fx_kernels::{Matrix, gemm};
 
 use crate::ops::wide::{Number, in_floats, wide};
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, view};
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, view, numel};
 
 /// The matrix in the last two dimensions at a place in the leading ones; `data` are the tensor's elements.
 pub(super) fn matrix_at<'a, T>(x: &Tensor, data: &'a [T], index: usize) -> Matrix<'a, T> {
@@ -43,7 +43,7 @@ pub(crate) fn stacked(a: &Tensor, b: &Tensor) -> Tensor {
 fn floats<T: Number>(out: &mut [T], a: &Tensor, b: &Tensor) {
     let lead = a.ndim() - 2;
     let (m, k, n) = (a.shape()[lead], a.shape()[lead + 1], b.shape()[lead + 1]);
-    let batch: usize = a.shape()[..lead].iter().product();
+    let batch: usize = numel(&a.shape()[..lead]);
     if k == 0 {
         return out.fill(T::default());
     }
@@ -56,7 +56,7 @@ fn floats<T: Number>(out: &mut [T], a: &Tensor, b: &Tensor) {
 fn integers(a: &Tensor, b: &Tensor) -> Vec<i64> {
     let lead = a.ndim() - 2;
     let (m, k, n) = (a.shape()[lead], a.shape()[lead + 1], b.shape()[lead + 1]);
-    let batch: usize = a.shape()[..lead].iter().product();
+    let batch: usize = numel(&a.shape()[..lead]);
     let (x, y) = (a.to_vec::<i64>(), b.to_vec::<i64>());
     let mut out = vec![0_i64; batch * m * n];
     for_each_piece(&mut out, n, 2 * batch * m * n * k, |row, out| {
@@ -86,6 +86,6 @@ pub(crate) fn affine<T: Number>(out: &mut [T], x: &Tensor, weight: &Tensor, bias
 pub(super) fn sum_last(x: &Tensor) -> Tensor {
     let (last, rest) = x.shape().split_last().expect("invariant: there is a dimension to sum over");
     let ones = dispatch!(x.dtype(), T => Tensor::from_vec([*last, 1], vec![T::from_i64(1); *last]));
-    let rows = view::reshape(x, &[rest.iter().product(), *last]);
+    let rows = view::reshape(x, &[numel(&rest), *last]);
     view::reshape(&stacked(&rows, &ones), rest)
 }

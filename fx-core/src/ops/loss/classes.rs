@@ -5,7 +5,7 @@ use super::infer::{class_dim, promoted};
 use crate::error::{Error, Result};
 use crate::ops::activation::log_softmax;
 use crate::ops::shape::float_of;
-use crate::tensor::{DType, Dims, Tensor, cast, dispatch};
+use crate::tensor::{DType, Dims, Tensor, cast, dispatch, numel};
 
 /// Logarithms of probabilities: `batch` times `classes` times `inner` of them, in row-major order.
 struct Logs {
@@ -25,9 +25,9 @@ impl Logs {
         let classes = shape.remove(dim);
         Self {
             x: x.contiguous(),
-            batch: shape[..dim].iter().product(),
+            batch: numel(&shape[..dim]),
             classes,
-            inner: shape[dim..].iter().product(),
+            inner: numel(&shape[dim..]),
             dtype: x.dtype(),
             shape,
         }

@@ -11,7 +11,7 @@ use crate::ops::conv::{Plane, lift};
 use crate::ops::fast;
 use crate::ops::wide::{Number, in_floats, in_ordered, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{Dims, Element, Tensor, iter, view};
+use crate::tensor::{Dims, Element, Tensor, iter, view, numel};
 use crate::value::TensorMeta;
 
 /// A type that elements are compared in: all others are part of one of these.
@@ -76,7 +76,7 @@ pub(super) fn max<const N: usize>(
     ceil_mode: bool,
 ) -> Result<Tensor> {
     let (plane, shape) = Windows::new(kernel, stride, padding, dilation, ceil_mode).plane(x)?;
-    let channels: usize = shape[..shape.len() - N].iter().product();
+    let channels: usize = numel(&shape[..shape.len() - N]);
     let (inputs, outputs) = (plane.inputs(), plane.outputs());
     Ok(in_ordered!(x.dtype(), T => {
         let x = x.to_dtype(T::DTYPE).contiguous();
@@ -99,7 +99,7 @@ pub(super) fn max_with_indices(
     ceil_mode: bool,
 ) -> Result<(Tensor, Tensor)> {
     let (plane, shape) = Windows::new(kernel, stride, padding, dilation, ceil_mode).plane(x)?;
-    let channels: usize = shape[..shape.len() - 2].iter().product();
+    let channels: usize = numel(&shape[..shape.len() - 2]);
     let (inputs, outputs) = (plane.inputs(), plane.outputs());
     let (values, indices) = in_ordered!(x.dtype(), T => {
         let x = x.to_dtype(T::DTYPE).contiguous();
@@ -175,9 +175,9 @@ impl Spans {
         let x = x.to_dtype(T::DTYPE).contiguous();
         let elements = x.as_slice::<T>().unwrap_or(&[]);
         let [_, height, width] = self.input;
-        let inputs: usize = self.input.iter().product();
+        let inputs: usize = numel(&self.input);
         let outputs: usize = self.windows.iter().map(Vec::len).product();
-        let mut out = vec![start; shape.iter().product()];
+        let mut out = vec![start; numel(&shape)];
         let work = x.numel() + out.len();
         for_each_piece(&mut out, outputs, work, |channel, out| {
             let x = &elements[channel * inputs..][..inputs];

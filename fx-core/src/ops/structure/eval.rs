@@ -9,7 +9,7 @@ use super::infer;
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::ops::shape;
-use crate::tensor::{Dims, Element, Scalar, Tensor, cast, dispatch, view};
+use crate::tensor::{self, Dims, Element, Scalar, Tensor, cast, dispatch, view};
 use crate::value::Dim;
 
 pub(super) fn size(x: &Tensor, dim: Option<i64>) -> Result<Arg<Tensor>> {
@@ -40,7 +40,7 @@ pub(super) fn flatten(x: &Tensor, start: i64, end: i64) -> Result<Tensor> {
     }
     let (start, end) = (shape::dim(start, x.ndim())?, shape::dim(end, x.ndim())?);
     let mut dims = Dims::from_slice(&x.shape()[..start]);
-    dims.push(x.shape()[start..=end].iter().product());
+    dims.push(tensor::numel(&x.shape()[start..=end]));
     dims.extend_from_slice(&x.shape()[end + 1..]);
     Ok(view::reshape(x, &dims))
 }
@@ -156,12 +156,12 @@ pub(super) fn cat(tensors: Vec<&Tensor>, dim: i64) -> Result<Tensor> {
         tensors.iter().filter(|x| x.shape() != [0]).map(|x| x.to_dtype(meta.dtype).contiguous()).collect();
     let shape = meta.concrete_shape().unwrap_or_default();
     let dim = shape::dim(dim, shape.len())?;
-    let outer: usize = shape[..dim].iter().product();
+    let outer: usize = tensor::numel(&shape[..dim]);
     Ok(dispatch!(meta.dtype, T => {
-        let mut out: Vec<T> = Vec::with_capacity(shape.iter().product());
+        let mut out: Vec<T> = Vec::with_capacity(tensor::numel(&shape));
         let parts: Vec<(&[T], usize)> = tensors
             .iter()
-            .map(|x| (x.as_slice::<T>().unwrap_or(&[]), x.shape()[dim..].iter().product::<usize>()))
+            .map(|x| (x.as_slice::<T>().unwrap_or(&[]), tensor::numel(&x.shape()[dim..])))
             .collect();
         for i in 0..outer {
             for (part, len) in &parts {
@@ -259,7 +259,7 @@ fn runs(places: &[Option<usize>]) -> Vec<Run> {
 /// The elements at these places along a dimension, or a number where there is no place.
 fn take(x: &Tensor, dim: usize, places: &[Option<usize>], fill: Scalar) -> Tensor {
     let x = x.contiguous();
-    let inner: usize = x.shape()[dim + 1..].iter().product();
+    let inner: usize = tensor::numel(&x.shape()[dim + 1..]);
     let len = x.shape()[dim];
     let mut shape = Dims::from_slice(x.shape());
     shape[dim] = places.len();

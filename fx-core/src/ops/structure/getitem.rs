@@ -3,7 +3,7 @@
 use crate::arg::Arg;
 use crate::error::{Error, Result};
 use crate::ops::shape;
-use crate::tensor::{DType, Tensor, dispatch, view};
+use crate::tensor::{DType, Tensor, dispatch, view, numel};
 use crate::value::{Dim, Meta, Shape, TensorMeta};
 
 /// One part of an index, with the dimension that it applies to.
@@ -278,7 +278,7 @@ fn gather(x: &Tensor, gathers: &[(usize, Tensor)]) -> Result<Tensor> {
     let moved = view::permute(x, &order).contiguous();
     let inner: usize = rest.iter().map(|&dim| x.shape()[dim]).product();
     let columns: Vec<Vec<i64>> = gathers.iter().map(|(_, index)| view::expand(index, &shape).to_vec::<i64>()).collect();
-    let count: usize = shape.iter().product();
+    let count: usize = numel(&shape);
     let mut starts = Vec::with_capacity(count);
     for i in 0..count {
         let mut start = 0;

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::ops::shape;
 use crate::tensor::num::Real;
-use crate::tensor::{Dims, Float, Tensor, dispatch, dispatch_float, view};
+use crate::tensor::{Dims, Float, Tensor, dispatch, dispatch_float, view, numel};
 use crate::value::{Dim, Shape, TensorMeta};
 
 type Ints = Option<SmallVec<[i64; 4]>>;
@@ -105,7 +105,7 @@ pub(super) fn interpolate(
 
 /// A tensor as blocks of lines along a dimension: how many blocks, the line's length, the run within a line.
 fn blocks(x: &Tensor, dim: usize) -> (usize, usize, usize) {
-    (x.shape()[..dim].iter().product(), x.shape()[dim], x.shape()[dim + 1..].iter().product())
+    (numel(&x.shape()[..dim]), x.shape()[dim], numel(&x.shape()[dim + 1..]))
 }
 
 fn resized(x: &Tensor, dim: usize, to: usize) -> Dims {
@@ -207,7 +207,7 @@ fn maybe_multiple(dim: &Dim, factor: i64) -> bool {
 pub(super) fn pixel_shuffle(x: &Tensor, factor: i64) -> Result<Tensor> {
     let (r, n) = (factor as usize, x.ndim());
     let (lead, c, h, w) = (&x.shape()[..n - 3], x.shape()[n - 3], x.shape()[n - 2], x.shape()[n - 1]);
-    let outer: usize = lead.iter().product();
+    let outer: usize = numel(&lead);
     let split = view::reshape(x, &[outer, c / (r * r), r, r, h, w]);
     let mut shape = Dims::from_slice(lead);
     shape.extend([c / (r * r), h * r, w * r]);
@@ -217,7 +217,7 @@ pub(super) fn pixel_shuffle(x: &Tensor, factor: i64) -> Result<Tensor> {
 pub(super) fn pixel_unshuffle(x: &Tensor, factor: i64) -> Result<Tensor> {
     let (r, n) = (factor as usize, x.ndim());
     let (lead, c, h, w) = (&x.shape()[..n - 3], x.shape()[n - 3], x.shape()[n - 2], x.shape()[n - 1]);
-    let outer: usize = lead.iter().product();
+    let outer: usize = numel(&lead);
     let split = view::reshape(x, &[outer, c, h / r, r, w / r, r]);
     let mut shape = Dims::from_slice(lead);
     shape.extend([c * r * r, h / r, w / r]);

@@ -47,10 +47,7 @@ pub struct Kwargs<V>(Vec<(Key, Arg<V>)>);
 impl<V> Arg<V> {
     /// The same argument with every value replaced; torch.fx's `map_arg`.
     pub fn map<W>(&self, f: &mut impl FnMut(&V) -> W) -> Arg<W> {
-        match self.try_map(&mut |value| Ok::<_, std::convert::Infallible>(f(value))) {
-            Ok(arg) => arg,
-            Err(never) => match never {},
-        }
+        self.replaced(&mut |value| Some(Arg::Value(f(value)))).expect("invariant: every value was replaced")
     }
 
     /// The same argument with every value replaced by an argument, or the first error.
@@ -60,19 +57,13 @@ impl<V> Arg<V> {
 
     /// The same argument with every value replaced by a whole argument, or the first error.
     pub fn try_flat_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<Arg<W>, E>) -> Result<Arg<W>, E> {
-        self.replaced(f)
+        or_error(|error| self.replaced(&mut |value| f(value).map_err(|why| *error = Some(why)).ok()))
     }
 
-    /// Compiled once for many functions.
-    fn replaced<W, E>(&self, f: &mut dyn FnMut(&V) -> Result<Arg<W>, E>) -> Result<Arg<W>, E> {
-        let all = |args: &[Arg<V>], f: &mut dyn FnMut(&V) -> Result<Arg<W>, E>| {
-            let mut replaced = Vec::with_capacity(args.len());
-            for arg in args {
-                replaced.push(arg.replaced(f)?);
-            }
-            Ok(replaced)
-        };
-        Ok(match self {
+    /// The same argument with every value replaced; none where one has no replacement. Compiled once for many functions.
+    #[inline(never)]
+    fn replaced<W>(&self, f: &mut dyn FnMut(&V) -> Option<Arg<W>>) -> Option<Arg<W>> {
+        Some(match self {
             Arg::None => Arg::None,
             Arg::Value(value) => f(value)?,
             Arg::Bool(x) => Arg::Bool(*x),
@@ -81,14 +72,23 @@ impl<V> Arg<V> {
             Arg::Str(x) => Arg::Str(x.clone()),
             Arg::DType(x) => Arg::DType(*x),
             Arg::Ellipsis => Arg::Ellipsis,
-            Arg::List(args) => Arg::List(all(args, f)?),
-            Arg::Tuple(args) => Arg::Tuple(all(args, f)?),
+            Arg::List(args) => Arg::List(Self::all_replaced(args, f)?),
+            Arg::Tuple(args) => Arg::Tuple(Self::all_replaced(args, f)?),
             Arg::Dict(kwargs) => Arg::Dict(kwargs.replaced(f)?),
             Arg::Slice(bounds) => {
                 let [start, stop, step] = &**bounds;
                 Arg::Slice(Box::new([start.replaced(f)?, stop.replaced(f)?, step.replaced(f)?]))
             }
         })
+    }
+
+    #[inline(never)]
+    fn all_replaced<W>(args: &[Self], f: &mut dyn FnMut(&V) -> Option<Arg<W>>) -> Option<Vec<Arg<W>>> {
+        let mut replaced = Vec::with_capacity(args.len());
+        for arg in args {
+            replaced.push(arg.replaced(f)?);
+        }
+        Some(replaced)
     }
 
     /// Visits every value, in order, as often as it occurs.
@@ -221,10 +221,7 @@ impl<V> Kwargs<V> {
 
     /// As [`Arg::map`], for every argument.
     pub fn map<W>(&self, f: &mut impl FnMut(&V) -> W) -> Kwargs<W> {
-        match self.try_map(&mut |value| Ok::<_, std::convert::Infallible>(f(value))) {
-            Ok(kwargs) => kwargs,
-            Err(never) => match never {},
-        }
+        self.replaced(&mut |value| Some(Arg::Value(f(value)))).expect("invariant: every value was replaced")
     }
 
     /// As [`Arg::try_map`], for every argument.
@@ -234,16 +231,23 @@ impl<V> Kwargs<V> {
 
     /// As [`Arg::try_flat_map`], for every argument.
     pub fn try_flat_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<Arg<W>, E>) -> Result<Kwargs<W>, E> {
-        self.replaced(f)
+        or_error(|error| self.replaced(&mut |value| f(value).map_err(|why| *error = Some(why)).ok()))
     }
 
-    fn replaced<W, E>(&self, f: &mut dyn FnMut(&V) -> Result<Arg<W>, E>) -> Result<Kwargs<W>, E> {
+    #[inline(never)]
+    fn replaced<W>(&self, f: &mut dyn FnMut(&V) -> Option<Arg<W>>) -> Option<Kwargs<W>> {
         let mut replaced = Vec::with_capacity(self.0.len());
         for (key, arg) in &self.0 {
             replaced.push((key.clone(), arg.replaced(f)?));
         }
-        Ok(Kwargs(replaced))
+        Some(Kwargs(replaced))
     }
+}
+
+/// What `replace` gives, or the error that it left.
+fn or_error<T, E>(replace: impl FnOnce(&mut Option<E>) -> Option<T>) -> Result<T, E> {
+    let mut error = None;
+    replace(&mut error).ok_or_else(|| error.expect("invariant: what has no replacement left an error"))
 }
 
 impl<V> IntoIterator for Kwargs<V> {

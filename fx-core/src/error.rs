@@ -56,6 +56,8 @@ struct Report {
 
 impl Error {
     /// An error of `kind` that says `message` (lower case, no full stop).
+    #[cold]
+    #[inline(never)]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Report {
             kind,
@@ -91,6 +93,8 @@ impl Error {
 
     /// Says what to do about it.
     #[must_use]
+    #[cold]
+    #[inline(never)]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help.get_or_insert_with(|| help.into());
         self

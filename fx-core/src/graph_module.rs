@@ -99,11 +99,23 @@ impl GraphModule {
     /// # Errors
     /// What `f` gives, or the violations of the edited graph.
     pub fn edit_with_state<R>(&mut self, f: impl FnOnce(&mut Graph, &mut State) -> Result<R>) -> Result<R> {
-        let (mut graph, mut state) = (self.graph.clone(), self.state.clone());
+        let (mut graph, mut state) = self.copied();
         let result = f(&mut graph, &mut state)?;
+        self.replace_by(graph, state)?;
+        Ok(result)
+    }
+
+    // Both compiled once for all edits.
+    #[inline(never)]
+    fn copied(&self) -> (Graph, State) {
+        (self.graph.clone(), self.state.clone())
+    }
+
+    #[inline(never)]
+    fn replace_by(&mut self, graph: Graph, state: State) -> Result<()> {
         graph.lint_with(&state)?;
         (self.graph, self.state, self.compiled) = (graph, state, Compiled::default());
-        Ok(result)
+        Ok(())
     }
 
     /// Adds a module at `path`, such as `blocks.2.norm`, for calls to come. What is there already is replaced, with all

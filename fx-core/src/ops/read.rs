@@ -10,6 +10,8 @@ use crate::tensor::Tensor;
 use crate::value::{Dim, Meta, TensorMeta};
 
 /// Reads a call's arguments one after the other.
+///
+/// What reads one kind is compiled once, not at every attribute of the table.
 pub(super) struct Reader<'a, C> {
     definition: &'static Definition,
     args: &'a [Arg<C>],
@@ -37,6 +39,7 @@ impl<'a, C: Concrete> Reader<'a, C> {
     }
 
     /// The next operand.
+    #[inline(never)]
     pub(super) fn operand<K: OperandKind>(&mut self) -> Result<K::Held<'a, C>> {
         let name = self.definition.operands[self.position].name;
         let arg = self.args.get(self.position).unwrap_or(&Arg::None);
@@ -48,6 +51,7 @@ impl<'a, C: Concrete> Reader<'a, C> {
     }
 
     /// A required attribute.
+    #[inline(never)]
     pub(super) fn required<K: Kind>(&self, name: &'static str) -> Result<K::Held<C>> {
         match self.kwargs.get(name) {
             Some(arg) => read::<K, C>(name, arg),
@@ -60,6 +64,7 @@ impl<'a, C: Concrete> Reader<'a, C> {
     }
 
     /// An attribute that has a default, if it is given.
+    #[inline(never)]
     pub(super) fn optional<K: Kind>(&self, name: &'static str) -> Result<Option<K::Held<C>>> {
         self.kwargs.get(name).map(|arg| read::<K, C>(name, arg)).transpose()
     }

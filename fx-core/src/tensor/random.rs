@@ -76,13 +76,13 @@ impl Generator {
     /// An f32 tensor uniform in `low..high`, as `torch.nn.init.uniform_`.
     pub fn uniform_tensor(&mut self, shape: &[usize], low: f64, high: f64) -> Tensor {
         let (low, range) = (low as f32, (high - low) as f32);
-        let elements = (0..numel(&shape)).map(|_| self.uniform_f32().mul_add(range, low)).collect();
+        let elements = (0..numel(shape)).map(|_| self.uniform_f32().mul_add(range, low)).collect();
         Tensor::from_vec::<f32>(shape, elements)
     }
 
     /// A normal f32 tensor, as `torch.nn.init.normal_`.
     pub fn normal_tensor(&mut self, shape: &[usize], mean: f64, std: f64) -> Tensor {
-        let mut elements: Vec<f32> = vec![0.0; numel(&shape)];
+        let mut elements: Vec<f32> = vec![0.0; numel(shape)];
         self.fill_normal(&mut elements);
         let (mean, std) = (mean as f32, std as f32);
         elements.iter_mut().for_each(|x| *x = x.mul_add(std, mean));

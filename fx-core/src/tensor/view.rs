@@ -14,7 +14,7 @@ pub fn reshape(x: &Tensor, shape: &[usize]) -> Tensor {
 /// The elements in another shape, if that can be a window: each new dimension lies within a run of old dimensions
 /// that is contiguous in itself.
 pub fn try_view(x: &Tensor, shape: &[usize]) -> Option<Tensor> {
-    debug_assert_eq!(x.numel(), numel(&shape));
+    debug_assert_eq!(x.numel(), numel(shape));
     if x.is_contiguous() {
         return Some(Tensor { strides: row_major(shape), shape: Dims::from_slice(shape), ..x.clone() });
     }

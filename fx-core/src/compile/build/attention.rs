@@ -59,7 +59,7 @@ impl Builder<'_> {
         if *scores != weights.layout.shape || values.register >= first {
             return None;
         }
-        let sizes = [numel(&before), *heads, *rows, *columns];
+        let sizes = [numel(before), *heads, *rows, *columns];
         let (mut scale, mut added) = (1.0, SmallVec::<[_; 1]>::new());
         for (kernel, operands, index) in passes {
             let (factor, addends) = kernel.pointwise()?.scaled(index, sizes)?;

@@ -212,7 +212,7 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
 /// Where the matrices of a stack of some shape begin, along which those that lie so repeat; none if they are very many.
 fn matrices(layout: &Layout, lead: &[usize]) -> Option<Vec<usize>> {
     const MOST: usize = 1 << 16;
-    if numel(&lead) > MOST {
+    if numel(lead) > MOST {
         return None;
     }
     let own = layout.shape.len() - 2;

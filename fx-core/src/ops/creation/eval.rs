@@ -23,7 +23,7 @@ pub(super) fn require_room<T: Element>(numel: usize) -> Result<()> {
 }
 
 fn filled(shape: &[usize], number: Scalar, dtype: DType) -> Result<Tensor> {
-    dispatch!(dtype, T => require_room::<T>(numel(&shape))?);
+    dispatch!(dtype, T => require_room::<T>(numel(shape))?);
     Ok(Tensor::filled(shape, number, dtype))
 }
 

@@ -17,7 +17,7 @@ fn precision(dtype: DType) -> u32 {
 }
 
 fn uniform(shape: &[usize], dtype: DType) -> Result<Tensor> {
-    let numel = numel(&shape);
+    let numel = numel(shape);
     let bits = precision(dtype);
     let unit = 1.0 / (1_u64 << bits) as f64;
     Ok(dispatch_float!(dtype, T => {
@@ -30,7 +30,7 @@ fn uniform(shape: &[usize], dtype: DType) -> Result<Tensor> {
 }
 
 fn normal(shape: &[usize], dtype: DType) -> Result<Tensor> {
-    let numel: usize = numel(&shape);
+    let numel: usize = numel(shape);
     if dtype == DType::F64 {
         require_room::<f64>(numel)?;
         let elements = with_default(|generator| (0..numel).map(|_| generator.normal()).collect());

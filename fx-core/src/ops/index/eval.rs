@@ -20,7 +20,7 @@ pub(super) fn place(index: i64, size: usize) -> Result<usize> {
 /// The elements before and after a dimension, as counts; a tensor without dimensions has one of size 1.
 pub(super) fn around(shape: &[usize], dim: usize) -> (usize, usize, usize) {
     let after = shape.get(dim + 1..).unwrap_or(&[]);
-    (numel(&shape[..dim.min(shape.len())]), shape.get(dim).copied().unwrap_or(1), numel(&after))
+    (numel(&shape[..dim.min(shape.len())]), shape.get(dim).copied().unwrap_or(1), numel(after))
 }
 
 /// Indices as places within a dimension of this size.

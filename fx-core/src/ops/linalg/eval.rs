@@ -77,7 +77,7 @@ pub(super) fn addmm(input: &Tensor, a: &Tensor, b: &Tensor, beta: Scalar, alpha:
 pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let dtype = x.dtype();
     let (lead, last) = (&x.shape()[..x.ndim() - 1], x.shape()[x.ndim() - 1]);
-    let rows = view::reshape(&x.to_dtype(wide(dtype)), &[numel(&lead), last]);
+    let rows = view::reshape(&x.to_dtype(wide(dtype)), &[numel(lead), last]);
     let matrix = if weight.ndim() == 1 { view::unsqueeze(weight, 0) } else { weight.clone() }.to_dtype(wide(dtype));
     let bias = bias.map(|bias| view::reshape(&bias.to_dtype(wide(dtype)), &[bias.numel()]));
     let mut shape = Dims::from_slice(lead);
@@ -92,7 +92,7 @@ pub(super) fn bilinear(a: &Tensor, b: &Tensor, weight: &Tensor, bias: Option<&Te
     let dtype = a.dtype();
     let [outputs, left, right] = [0, 1, 2].map(|dim| weight.shape()[dim]);
     let lead = &a.shape()[..a.ndim() - 1];
-    let rows = numel(&lead);
+    let rows = numel(lead);
     let convert = |x: &Tensor| x.to_dtype(wide(dtype));
     let weight = view::reshape(&view::permute(&convert(weight), &[1, 0, 2]), &[left, outputs * right]);
     let half = stacked(&view::reshape(&convert(a), &[rows, left]), &weight);

@@ -86,6 +86,6 @@ pub(crate) fn affine<T: Number>(out: &mut [T], x: &Tensor, weight: &Tensor, bias
 pub(super) fn sum_last(x: &Tensor) -> Tensor {
     let (last, rest) = x.shape().split_last().expect("invariant: there is a dimension to sum over");
     let ones = dispatch!(x.dtype(), T => Tensor::from_vec([*last, 1], vec![T::from_i64(1); *last]));
-    let rows = view::reshape(x, &[numel(&rest), *last]);
+    let rows = view::reshape(x, &[numel(rest), *last]);
     view::reshape(&stacked(&rows, &ones), rest)
 }

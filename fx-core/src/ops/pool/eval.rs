@@ -177,7 +177,7 @@ impl Spans {
         let [_, height, width] = self.input;
         let inputs: usize = numel(&self.input);
         let outputs: usize = self.windows.iter().map(Vec::len).product();
-        let mut out = vec![start; numel(&shape)];
+        let mut out = vec![start; numel(shape)];
         let work = x.numel() + out.len();
         for_each_piece(&mut out, outputs, work, |channel, out| {
             let x = &elements[channel * inputs..][..inputs];

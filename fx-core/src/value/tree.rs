@@ -70,7 +70,9 @@ pub trait Tree<V>: Sized {
     }
 }
 
+// Not inlined: every captured module has these for each of its arguments and its result.
 impl<V: Value> Tree<V> for V {
+    #[inline(never)]
     fn to_arg(&self) -> Arg<V> {
         Arg::Value(self.clone())
     }
@@ -80,6 +82,11 @@ impl<V: Value> Tree<V> for V {
             Arg::Value(value) => Ok(value),
             other => Err(mismatch("a tensor", &other)),
         }
+    }
+
+    #[inline(never)]
+    fn from_next(args: &mut Arguments<V>) -> Result<Self> {
+        Self::from_arg(args.take())
     }
 
     fn fill(value: &V) -> Self {
@@ -245,6 +252,8 @@ pub fn unpack<V: Value>(arg: Arg<V>, len: usize) -> Result<Vec<Arg<V>>> {
     }
 }
 
+#[cold]
+#[inline(never)]
 pub(crate) fn mismatch<V>(expected: &str, found: &Arg<V>) -> Error {
     Error::argument(format!("expected {expected}, found {}", found.kind()))
 }

@@ -11,7 +11,7 @@ use crate::ops::reduction::norm_rows;
 use crate::ops::wide::in_ordered;
 use crate::ops::{fast, shape};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Element, Tensor, dispatch, iter, random, view, numel};
+use crate::tensor::{DType, Element, Tensor, dispatch, iter, numel, random, view};
 
 /// Runs a function, written once for f32 and f64, over the elements; in f32 by a kernel, where one is given.
 macro_rules! real {

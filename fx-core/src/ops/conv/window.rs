@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fx_kernels::threads::for_each_piece;
 
-use crate::tensor::{Dims, Tensor, view, numel};
+use crate::tensor::{Dims, Tensor, numel, view};
 
 /// One value for each of `N` dimensions as one for each of three, the missing ones in front.
 pub(crate) fn lift<const N: usize>(values: [usize; N], missing: usize) -> [usize; 3] {

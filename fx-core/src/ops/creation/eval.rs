@@ -6,7 +6,7 @@ use super::infer;
 use crate::error::{Error, Result};
 use crate::ops::kind::Number;
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Dims, Element, Float, Scalar, Tensor, dispatch, dispatch_float, numel};
+use crate::tensor::{DType, Dims, Element, Scalar, Tensor, dispatch, numel};
 use crate::value::Dim;
 
 pub(super) type Sizes = SmallVec<[i64; 6]>;
@@ -74,18 +74,17 @@ pub(super) fn arange(
         _ => (infer::float_count(start.to_f64(), end.to_f64(), step.to_f64())?, DType::F32),
     };
     let dtype = dtype.unwrap_or(default);
-    Ok(dispatch!(dtype, T => {
-        require_room::<T>(count as usize)?;
-        let elements: Vec<T> = if dtype.is_float() {
-            let (start, step) = (start.to_f64(), step.to_f64());
-            (0..count).map(|i| T::from_f64(start + i as f64 * step)).collect()
-        } else {
-            // Integers are counted as integers: a step of 0.5 stays in place, as in PyTorch.
-            let (start, step) = (start.to_i64(), step.to_i64());
-            (0..count).map(|i| T::from_i64(start.wrapping_add(i.wrapping_mul(step)))).collect()
-        };
-        Tensor::from(elements)
-    }))
+    // As long as an f64.
+    require_room::<i64>(count as usize)?;
+    let elements = if dtype.is_float() {
+        let (start, step) = (start.to_f64(), step.to_f64());
+        Tensor::from((0..count).map(|i| start + i as f64 * step).collect::<Vec<_>>())
+    } else {
+        // Integers are counted as integers: a step of 0.5 stays in place, as in PyTorch.
+        let (start, step) = (start.to_i64(), step.to_i64());
+        Tensor::from((0..count).map(|i| start.wrapping_add(i.wrapping_mul(step))).collect::<Vec<_>>())
+    };
+    Ok(elements.to_dtype(dtype))
 }
 
 /// Numbers at equal distances, counted from the nearer end so that both ends are exact.
@@ -101,32 +100,26 @@ fn spaced<R: Real>(start: R, end: R, steps: i64) -> impl Iterator<Item = R> {
 }
 
 pub(super) fn linspace(start: f64, end: f64, steps: i64, dtype: DType) -> Result<Tensor> {
-    Ok(dispatch_float!(dtype, T => {
-        require_room::<T>(steps as usize)?;
-        let elements: Vec<T> = spaced(Real::of(start), Real::of(end), steps).map(T::narrow).collect();
-        Tensor::from(elements)
-    }, dispatch!(dtype, T => {
-        require_room::<T>(steps as usize)?;
-        let elements: Vec<T> = spaced(start.trunc(), end.trunc(), steps).map(T::from_f64).collect();
-        Tensor::from(elements)
-    })))
+    require_room::<f64>(steps as usize)?;
+    let elements = match dtype {
+        DType::F64 => Tensor::from(spaced(start, end, steps).collect::<Vec<_>>()),
+        dtype if dtype.is_float() => Tensor::from(spaced(start as f32, end as f32, steps).collect::<Vec<_>>()),
+        _ => Tensor::from(spaced(start.trunc(), end.trunc(), steps).collect::<Vec<_>>()),
+    };
+    Ok(elements.to_dtype(dtype))
 }
 
 pub(super) fn logspace(start: f64, end: f64, steps: i64, base: f64, dtype: DType) -> Result<Tensor> {
     let (start, end) = if dtype.is_float() { (start, end) } else { (start.trunc(), end.trunc()) };
-    Ok(dispatch!(dtype, T => {
-        require_room::<T>(steps as usize)?;
-        let elements: Vec<T> = spaced(start, end, steps).map(|x| T::from_f64(base.powf(x))).collect();
-        Tensor::from(elements)
-    }))
+    require_room::<f64>(steps as usize)?;
+    let elements: Vec<f64> = spaced(start, end, steps).map(|x| base.powf(x)).collect();
+    Ok(Tensor::from(elements).to_dtype(dtype))
 }
 
 pub(super) fn eye(n: i64, m: Option<i64>, dtype: DType) -> Result<Tensor> {
     let (rows, columns) = (n as usize, m.unwrap_or(n) as usize);
-    Ok(dispatch!(dtype, T => {
-        require_room::<T>(rows * columns)?;
-        let mut elements = vec![T::from_i64(0); rows * columns];
-        elements.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|x| *x = T::from_i64(1));
-        Tensor::from_vec([rows, columns], elements)
-    }))
+    dispatch!(dtype, T => require_room::<T>(rows * columns)?);
+    let mut elements = vec![false; rows * columns];
+    elements.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|x| *x = true);
+    Ok(Tensor::from_vec([rows, columns], elements).to_dtype(dtype))
 }

@@ -3,8 +3,9 @@
 use super::eval::{Sizes, dims, require_room};
 use crate::error::{Error, Result};
 use crate::ops::rank::foremost_places;
+use crate::ops::wide::in_floats;
 use crate::tensor::random::{Generator, with_default};
-use crate::tensor::{DType, Element, Tensor, dispatch, dispatch_float, numel};
+use crate::tensor::{DType, Element, Tensor, numel};
 
 /// The bits of a float's significand: so many random bits make it uniform in `[0, 1)` without rounding to 1.
 fn precision(dtype: DType) -> u32 {
@@ -17,24 +18,28 @@ fn precision(dtype: DType) -> u32 {
 }
 
 fn uniform(shape: &[usize], dtype: DType) -> Result<Tensor> {
-    let numel = numel(shape);
+    if !dtype.is_float() {
+        return Err(Error::dtype(format!("is not defined for {dtype}")));
+    }
     let bits = precision(dtype);
     let unit = 1.0 / (1_u64 << bits) as f64;
-    Ok(dispatch_float!(dtype, T => {
-        require_room::<T>(numel)?;
-        let elements: Vec<T> = with_default(|generator| {
-            (0..numel).map(|_| T::from_f64((generator.bits() >> (64 - bits)) as f64 * unit)).collect()
-        });
-        Tensor::from_vec(shape, elements)
-    }, return Err(Error::dtype(format!("is not defined for {dtype}")))))
+    in_floats!(dtype, T => drawn::<T>(shape, dtype, |generator| {
+        T::from_f64((generator.bits() >> (64 - bits)) as f64 * unit)
+    }))
+}
+
+/// Elements drawn one after the other.
+fn drawn<T: Element>(shape: &[usize], dtype: DType, mut draw: impl FnMut(&mut Generator) -> T) -> Result<Tensor> {
+    let numel = numel(shape);
+    require_room::<T>(numel)?;
+    let elements: Vec<T> = with_default(|generator| (0..numel).map(|_| draw(generator)).collect());
+    Ok(Tensor::from_vec(shape, elements).to_dtype(dtype))
 }
 
 fn normal(shape: &[usize], dtype: DType) -> Result<Tensor> {
     let numel: usize = numel(shape);
     if dtype == DType::F64 {
-        require_room::<f64>(numel)?;
-        let elements = with_default(|generator| (0..numel).map(|_| generator.normal()).collect());
-        return Ok(Tensor::from_vec::<f64>(shape, elements));
+        return drawn::<f64>(shape, dtype, Generator::normal);
     }
     require_room::<f32>(numel + 1)?;
     let mut elements: Vec<f32> = vec![0.0; numel];
@@ -59,28 +64,18 @@ pub(super) fn randn_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
 }
 
 pub(super) fn randint(low: i64, high: i64, size: Sizes, dtype: DType) -> Result<Tensor> {
-    let shape = dims(&size);
-    let numel = numel(&shape);
-    Ok(dispatch!(dtype, T => {
-        require_room::<T>(numel)?;
-        let elements: Vec<T> = with_default(|generator| {
-            (0..numel).map(|_| T::from_i64(generator.integer(low, high))).collect()
-        });
-        Tensor::from_vec(&shape, elements)
-    }))
+    drawn::<i64>(&dims(&size), dtype, |generator| generator.integer(low, high))
 }
 
 pub(super) fn randperm(n: i64, dtype: DType) -> Result<Tensor> {
-    Ok(dispatch!(dtype, T => {
-        require_room::<T>(n as usize)?;
-        let mut elements: Vec<T> = (0..n).map(T::from_i64).collect();
-        with_default(|generator| {
-            for last in (1..elements.len()).rev() {
-                elements.swap(last, generator.integer(0, last as i64 + 1) as usize);
-            }
-        });
-        Tensor::from(elements)
-    }))
+    require_room::<i64>(n as usize)?;
+    let mut elements: Vec<i64> = (0..n).collect();
+    with_default(|generator| {
+        for last in (1..elements.len()).rev() {
+            elements.swap(last, generator.integer(0, last as i64 + 1) as usize);
+        }
+    });
+    Ok(Tensor::from(elements).to_dtype(dtype))
 }
 
 pub(super) fn bernoulli(x: &Tensor) -> Result<Tensor> {
@@ -88,12 +83,8 @@ pub(super) fn bernoulli(x: &Tensor) -> Result<Tensor> {
     if let Some(wrong) = probabilities.iter().find(|p| !(0.0..=1.0).contains(*p)) {
         return Err(Error::argument(format!("a probability lies between 0 and 1, found {wrong}")));
     }
-    Ok(dispatch!(x.dtype(), T => {
-        let elements: Vec<T> = with_default(|generator| {
-            probabilities.iter().map(|&p| T::from_i64((generator.uniform() < p).into())).collect()
-        });
-        Tensor::from_vec(x.shape(), elements)
-    }))
+    let mut probabilities = probabilities.into_iter();
+    drawn::<bool>(x.shape(), x.dtype(), |generator| probabilities.next().is_some_and(|p| generator.uniform() < p))
 }
 
 pub(super) fn multinomial(x: &Tensor, num_samples: i64, replacement: bool) -> Result<Tensor> {

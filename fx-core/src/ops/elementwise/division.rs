@@ -9,7 +9,7 @@ use crate::arg::Arg;
 use crate::error::{Error, Result};
 use crate::ops::shape::float_of;
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Element, Tensor, dispatch, iter};
+use crate::tensor::{DType, Tensor, iter};
 
 pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'static, str>>) -> Result<Tensor> {
     let (x, y) = operands(&a, &b);
@@ -27,7 +27,7 @@ pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'stati
 
 /// Whether an integer divisor is zero somewhere; floats have infinities and NaN for it.
 fn divides_by_zero(y: &Tensor) -> bool {
-    !y.dtype().is_float() && dispatch!(y.dtype(), T => y.view::<T>().iter().any(|y| y.to_i64() == 0))
+    !y.dtype().is_float() && y.to_vec_as::<i64>().contains(&0)
 }
 
 fn by_zero() -> Error {

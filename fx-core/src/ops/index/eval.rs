@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ops::shape;
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, view, numel};
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, numel, view};
 use crate::value::{Dim, Shape};
 
 use super::infer;

@@ -5,7 +5,7 @@ use crate::ops::kind::Num;
 use crate::ops::rank::foremost_places;
 use crate::ops::shape::{self, Rank, promote};
 use crate::ops::wide::in_ordered;
-use crate::tensor::{DType, Element, Scalar, Tensor, view, numel};
+use crate::tensor::{DType, Element, Scalar, Tensor, numel, view};
 
 /// The first `count` elements of each row along a dimension in order, and where they were.
 fn foremost(x: &Tensor, dim: i64, count: Option<usize>, descending: bool) -> Result<(Tensor, Tensor)> {

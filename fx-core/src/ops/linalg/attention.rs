@@ -10,7 +10,7 @@ use crate::ops::fast;
 use crate::ops::shape::{self as rules, require_equal, require_float, require_ndim};
 use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, iter, random, view, numel};
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, iter, numel, random, view};
 use crate::value::{Shape, TensorMeta};
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]

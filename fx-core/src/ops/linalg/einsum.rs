@@ -11,7 +11,7 @@ use super::product::{stacked, sum_last};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
 use crate::ops::shape as rules;
-use crate::tensor::{DType, Dims, Tensor, view, numel};
+use crate::tensor::{DType, Dims, Tensor, numel, view};
 use crate::value::{Dim, Meta, TensorMeta};
 
 /// The name of a dimension.

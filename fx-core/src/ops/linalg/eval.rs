@@ -9,7 +9,7 @@ use crate::ops::reduction::norm_rows;
 use crate::ops::shape;
 use crate::ops::wide::{in_floats, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Dims, Element, Float, Scalar, Tensor, dispatch, dispatch_float, iter, view, numel};
+use crate::tensor::{DType, Dims, Scalar, Tensor, iter, numel, view};
 
 pub(super) fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let x = if a.ndim() == 1 { view::unsqueeze(a, 0) } else { a.clone() };
@@ -46,8 +46,13 @@ pub(super) fn outer(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if let Some(y) = fast::binary(Binary::Mul, &a, &b) {
         return Ok(y);
     }
-    Ok(dispatch_float!(dtype, T => iter::zip::<T, T, T>(&a, &b, |a, b| T::narrow(a.widen() * b.widen())),
-        dispatch!(dtype, T => iter::zip::<T, T, T>(&a, &b, |a, b| T::from_i64(a.to_i64().wrapping_mul(b.to_i64()))))))
+    let inner = if dtype.is_float() { wide(dtype) } else { DType::I64 };
+    let (a, b) = (a.to_dtype(inner), b.to_dtype(inner));
+    let products = match inner {
+        DType::I64 => iter::zip::<i64, i64, i64>(&a, &b, i64::wrapping_mul),
+        _ => in_floats!(inner, T => iter::zip::<T, T, T>(&a, &b, |a, b| a * b)),
+    };
+    Ok(products.to_dtype(dtype))
 }
 
 pub(super) fn addmm(input: &Tensor, a: &Tensor, b: &Tensor, beta: Scalar, alpha: Scalar) -> Result<Tensor> {

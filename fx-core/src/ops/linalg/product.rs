@@ -7,7 +7,7 @@ use fx_kernels::threads::for_each_piece;
 use fx_kernels::{Matrix, gemm};
 
 use crate::ops::wide::{Number, in_floats, wide};
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, view, numel};
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, numel, view};
 
 /// The matrix in the last two dimensions at a place in the leading ones; `data` are the tensor's elements.
 pub(super) fn matrix_at<'a, T>(x: &Tensor, data: &'a [T], index: usize) -> Matrix<'a, T> {

@@ -23,8 +23,9 @@ pub(super) fn reduced(loss: Tensor, reduction: &str) -> Tensor {
         let sum = loss.to_vec_as::<i64>().into_iter().fold(0_i64, i64::wrapping_add);
         return Tensor::scalar(sum);
     }
-    let loss = loss.contiguous();
-    let sum = dispatch!(loss.dtype(), T => sum_of_each(loss.as_slice::<T>().unwrap_or_default(), |x| x));
+    let sum = in_floats!(loss.dtype(), T => {
+        sum_of_each(loss.to_dtype(T::DTYPE).contiguous().as_slice::<T>().unwrap_or_default(), |x| x)
+    });
     let count = if reduction == "mean" { loss.numel() as f64 } else { 1.0 };
     Tensor::scalar(sum / count).to_dtype(loss.dtype())
 }
@@ -63,9 +64,10 @@ pub(super) fn l1_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor>
     if x.dtype().is_float() {
         return Ok(reduced(pointwise!(&x, &y, |x, y| (x - y).abs()), &reduction));
     }
-    let loss = dispatch!(x.dtype(), T => iter::zip::<T, T, T>(&x, &y, |x, y| {
-        T::from_i64(T::from_i64(x.to_i64().wrapping_sub(y.to_i64())).to_i64().wrapping_abs())
-    }));
+    // The difference is an integer of the same type, and so is its size.
+    let [a, b] = [&x, &y].map(|x| x.to_dtype(DType::I64));
+    let difference = iter::zip::<i64, i64, i64>(&a, &b, i64::wrapping_sub).to_dtype(x.dtype());
+    let loss = iter::map::<i64, i64>(&difference.to_dtype(DType::I64), i64::wrapping_abs).to_dtype(x.dtype());
     Ok(reduced(loss, &reduction))
 }
 
@@ -90,9 +92,8 @@ pub(super) fn huber_loss(x: &Tensor, y: &Tensor, reduction: Word, delta: f64) ->
 /// The elements of a loss times a weight, in the loss's element type.
 fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Tensor {
     let Some(weight) = weight else { return loss };
-    dispatch!(loss.dtype(), T => iter::zip::<T, f64, T>(&loss, &weight.to_dtype(DType::F64), |loss, weight| {
-        T::from_f64(loss.to_f64() * weight)
-    }))
+    let [x, weight] = [&loss, weight].map(|x| x.to_dtype(DType::F64));
+    iter::zip::<f64, f64, f64>(&x, &weight, |loss, weight| loss * weight).to_dtype(loss.dtype())
 }
 
 pub(super) fn binary_cross_entropy(
@@ -172,18 +173,15 @@ pub(super) fn poisson_nll_loss(
 }
 
 pub(super) fn hinge_embedding_loss(x: &Tensor, target: &Tensor, margin: f64, reduction: Word) -> Result<Tensor> {
-    let target = target.to_dtype(DType::F64);
-    let loss = dispatch!(x.dtype(), T => {
-        // The margin of integers is an integer.
-        let margin = T::from_f64(margin).to_f64();
-        iter::zip::<T, f64, T>(x, &target, |x, y| {
-            let x = x.to_f64();
-            // Integers wrap, as they do in a subtraction.
-            let lack = T::from_f64(margin - x).to_f64();
-            let lack = if y == 1.0 || lack < 0.0 { 0.0 } else { lack };
-            let own = if y == -1.0 { 0.0 } else { x };
-            T::from_f64(lack + own)
-        })
+    let [input, target] = [x, target].map(|x| x.to_dtype(DType::F64));
+    // The margin of integers is an integer, and integers wrap, as they do in a subtraction.
+    let rounded: fn(f64) -> f64 = dispatch!(x.dtype(), T => |x| T::from_f64(x).to_f64());
+    let margin = rounded(margin);
+    let loss = iter::zip::<f64, f64, f64>(&input, &target, |x, y| {
+        let lack = rounded(margin - x);
+        let lack = if y == 1.0 || lack < 0.0 { 0.0 } else { lack };
+        let own = if y == -1.0 { 0.0 } else { x };
+        lack + own
     });
-    Ok(reduced(loss, &reduction))
+    Ok(reduced(loss.to_dtype(x.dtype()), &reduction))
 }

@@ -11,7 +11,7 @@ use crate::ops::conv::{Plane, lift};
 use crate::ops::fast;
 use crate::ops::wide::{Number, in_floats, in_ordered, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{Dims, Element, Tensor, iter, view, numel};
+use crate::tensor::{Dims, Element, Tensor, iter, numel, view};
 use crate::value::TensorMeta;
 
 /// A type that elements are compared in: all others are part of one of these.

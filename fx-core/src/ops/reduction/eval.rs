@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 
 use crate::arg::Arg;
 use crate::error::Result;
-use crate::ops::wide::in_ordered;
+use crate::ops::wide::{in_floats, in_ordered};
 use crate::ops::{fast, shape};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Element, Float, Scalar, Tensor, dispatch, dispatch_float, iter, view};
+use crate::tensor::{DType, Element, Scalar, Tensor, iter, view};
 
 type Dims = Option<SmallVec<[i64; 4]>>;
 
@@ -30,15 +30,15 @@ fn kept(y: Tensor, x: &Tensor, dims: &[usize], keepdim: bool) -> Tensor {
 }
 
 /// The sum of a row, in 16 parts and blocks whose sums are added at the end.
-fn total<R: Real>(row: &[impl Float<Compute = R>]) -> R {
+fn total<R: Real>(row: &[R]) -> R {
     const BLOCK: usize = 4096;
-    let block = |row: &[_]| {
+    let block = |row: &[R]| {
         let mut parts = [R::of(0.0); 16];
         let chunks = row.chunks_exact(16);
-        let rest: R = chunks.remainder().iter().map(|x: &_| Float::widen(*x)).sum();
+        let rest: R = chunks.remainder().iter().copied().sum();
         for chunk in chunks {
             for (part, x) in parts.iter_mut().zip(chunk) {
-                *part += Float::widen(*x);
+                *part += *x;
             }
         }
         parts.into_iter().sum::<R>() + rest
@@ -47,20 +47,22 @@ fn total<R: Real>(row: &[impl Float<Compute = R>]) -> R {
 }
 
 /// The sum of a function of a row's elements, in f64 and in several parts.
-pub(crate) fn sum_of_each<T: Element>(row: &[T], f: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn sum_of_each<T: Real>(row: &[T], f: impl Fn(f64) -> f64) -> f64 {
     let mut parts = [0.0; 8];
     let chunks = row.chunks_exact(8);
-    let rest: f64 = chunks.remainder().iter().map(|x| f(x.to_f64())).sum();
+    let rest: f64 = chunks.remainder().iter().map(|x| f(x.f64())).sum();
     for chunk in chunks {
         for (part, x) in parts.iter_mut().zip(chunk) {
-            *part += f(x.to_f64());
+            *part += f(x.f64());
         }
     }
     parts.into_iter().sum::<f64>() + rest
 }
 
-fn reduce(x: &Tensor, dims: &[usize], keepdim: bool, f: impl FnOnce(&iter::Lanes) -> Tensor) -> Tensor {
-    kept(f(&iter::lanes(x, dims)), x, dims, keepdim)
+/// `f` of every row, computed in `T`, which has all elements as they are.
+fn reduce<T: Element>(x: &Tensor, dims: &[usize], keepdim: bool, f: impl Fn(&[T]) -> T) -> Tensor {
+    let y = iter::lanes(&x.to_dtype(T::DTYPE), dims).map::<T, T>(f);
+    kept(y.to_dtype(x.dtype()), x, dims, keepdim)
 }
 
 fn summed(dtype: DType) -> DType {
@@ -73,12 +75,13 @@ fn sum_of(x: &Tensor, dims: &[usize], keepdim: bool, scale: Option<f64>) -> Tens
         return kept(y, x, dims, keepdim);
     }
     let scale = scale.unwrap_or(1.0);
-    reduce(x, dims, keepdim, |rows| {
-        dispatch_float!(x.dtype(), T => rows.map::<T, T>(|row| {
-            let sum = total(row);
-            T::narrow(if scale == 1.0 { sum } else { sum / <T as Float>::Compute::of(scale) })
-        }), rows.map::<i64, i64>(|row| row.iter().fold(0, |sum: i64, x| sum.wrapping_add(*x))))
-    })
+    if !x.dtype().is_float() {
+        return reduce::<i64>(x, dims, keepdim, |row| row.iter().fold(0, |sum: i64, x| sum.wrapping_add(*x)));
+    }
+    in_floats!(x.dtype(), T => reduce::<T>(x, dims, keepdim, |row| {
+        let sum = total(row);
+        if scale == 1.0 { sum } else { sum / T::of(scale) }
+    }))
 }
 
 pub(super) fn sum(x: &Tensor, dim: Dims, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
@@ -98,24 +101,23 @@ pub(super) fn mean(x: &Tensor, dim: Dims, keepdim: bool, dtype: Option<DType>) -
 pub(super) fn prod(x: &Tensor, dim: Option<i64>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
     let x = x.to_dtype(dtype.unwrap_or(summed(x.dtype())));
     let dims = named(&x, dim.as_ref().map(std::slice::from_ref))?;
-    Ok(reduce(&x, &dims, keepdim, |rows| {
-        dispatch_float!(x.dtype(), T => rows.map::<T, T>(|row| {
-            let mut parts = [<T as Float>::Compute::of(1.0); 16];
-            let chunks = row.chunks_exact(16);
-            let rest = chunks.remainder();
-            for chunk in chunks {
-                parts.iter_mut().zip(chunk).for_each(|(part, x)| *part *= x.widen());
-            }
-            let rest = rest.iter().map(|x| x.widen());
-            T::narrow(parts.into_iter().chain(rest).fold(Real::of(1.0), |product, part| product * part))
-        }), dispatch!(x.dtype(), T => rows.map::<T, T>(|row| {
-            T::from_i64(row.iter().fold(1, |product: i64, x| product.wrapping_mul(x.to_i64())))
-        })))
-    }))
+    if !x.dtype().is_float() {
+        let product = |row: &[i64]| row.iter().fold(1, |product: i64, x| product.wrapping_mul(*x));
+        return Ok(reduce::<i64>(&x, &dims, keepdim, product));
+    }
+    Ok(in_floats!(x.dtype(), T => reduce::<T>(&x, &dims, keepdim, |row| {
+        let mut parts = [T::of(1.0); 16];
+        let chunks = row.chunks_exact(16);
+        let rest = chunks.remainder();
+        for chunk in chunks {
+            parts.iter_mut().zip(chunk).for_each(|(part, x)| *part *= *x);
+        }
+        parts.iter().chain(rest).fold(T::of(1.0), |product, part| product * *part)
+    })))
 }
 
 /// The variance of a row, in f64: mean first, then squares of the distances to it.
-fn variance<T: Element>(row: &[T], correction: f64) -> f64 {
+fn variance<T: Real>(row: &[T], correction: f64) -> f64 {
     let count = row.len() as f64;
     let mean = sum_of_each(row, |x| x) / count;
     let squares = sum_of_each(row, |x| (x - mean).powi(2));
@@ -124,12 +126,8 @@ fn variance<T: Element>(row: &[T], correction: f64) -> f64 {
 
 fn spread(x: &Tensor, dim: Dims, correction: Scalar, keepdim: bool, f: impl Fn(f64) -> f64) -> Result<Tensor> {
     let dims = named(x, dim.as_deref())?;
-    Ok(reduce(
-        x,
-        &dims,
-        keepdim,
-        |rows| dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(f(variance(row, correction.to_f64()))))),
-    ))
+    let correction = correction.to_f64();
+    Ok(in_floats!(x.dtype(), T => reduce::<T>(x, &dims, keepdim, |row| T::of(f(variance(row, correction))))))
 }
 
 pub(super) fn var(x: &Tensor, dim: Dims, correction: Scalar, keepdim: bool) -> Result<Tensor> {
@@ -212,7 +210,7 @@ pub(super) fn argmin(x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tens
 fn test(x: &Tensor, dim: Dims, keepdim: bool, f: impl Fn(&[bool]) -> bool) -> Result<Tensor> {
     let dims = named(x, dim.as_deref())?;
     let dtype = if x.dtype() == DType::U8 { DType::U8 } else { DType::Bool };
-    Ok(reduce(&x.to_dtype(DType::Bool), &dims, keepdim, |rows| rows.map::<bool, bool>(&f)).to_dtype(dtype))
+    Ok(reduce::<bool>(&x.to_dtype(DType::Bool), &dims, keepdim, f).to_dtype(dtype))
 }
 
 pub(super) fn any(x: &Tensor, dim: Dims, keepdim: bool) -> Result<Tensor> {
@@ -226,13 +224,13 @@ pub(super) fn all(x: &Tensor, dim: Dims, keepdim: bool) -> Result<Tensor> {
 pub(super) fn count_nonzero(x: &Tensor, dim: Dims) -> Result<Tensor> {
     let dims = named(x, dim.as_deref())?;
     let count = |row: &[bool]| row.iter().filter(|x| **x).count() as i64;
-    Ok(reduce(&x.to_dtype(DType::Bool), &dims, false, |rows| rows.map::<bool, i64>(count)))
+    Ok(iter::lanes(&x.to_dtype(DType::Bool), &dims).map::<bool, i64>(count))
 }
 
 /// The `p`-norm over dimensions.
 pub(crate) fn norm_rows(x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Tensor {
-    fn norm<T: Element>(row: &[T], p: f64) -> f64 {
-        let sizes = || row.iter().map(|x| x.to_f64().abs());
+    fn norm<T: Real>(row: &[T], p: f64) -> f64 {
+        let sizes = || row.iter().map(|x| x.f64().abs());
         if p == f64::INFINITY {
             sizes().fold(0.0, f64::max)
         } else if p == f64::NEG_INFINITY {
@@ -247,7 +245,7 @@ pub(crate) fn norm_rows(x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Te
             sum_of_each(row, |x| x.abs().powf(p)).powf(1.0 / p)
         }
     }
-    reduce(x, dims, keepdim, |rows| dispatch!(x.dtype(), T => rows.map::<T, T>(|row| T::from_f64(norm(row, p)))))
+    in_floats!(x.dtype(), T => reduce::<T>(x, dims, keepdim, |row| T::of(norm(row, p))))
 }
 
 pub(super) fn norm(x: &Tensor, p: f64, dim: Dims, keepdim: bool) -> Result<Tensor> {
@@ -260,13 +258,11 @@ pub(super) fn logsumexp(x: &Tensor, dim: SmallVec<[i64; 4]>, keepdim: bool) -> R
     if let Some(y) = fast::logsumexp(&x, &dims) {
         return Ok(kept(y, &x, &dims, keepdim));
     }
-    Ok(reduce(&x, &dims, keepdim, |rows| {
-        dispatch!(x.dtype(), T => rows.map::<T, T>(|row| {
-            let highest = row.iter().map(|x| x.to_f64()).fold(f64::NEG_INFINITY, f64::max);
-            let shift = if highest.is_finite() { highest } else { 0.0 };
-            T::from_f64(sum_of_each(row, |x| (x - shift).exp()).ln() + shift)
-        }))
-    }))
+    Ok(in_floats!(x.dtype(), T => reduce::<T>(&x, &dims, keepdim, |row| {
+        let highest = row.iter().map(|x| x.f64()).fold(f64::NEG_INFINITY, f64::max);
+        let shift = if highest.is_finite() { highest } else { 0.0 };
+        T::of(sum_of_each(row, |x| (x - shift).exp()).ln() + shift)
+    })))
 }
 
 /// A running value along a dimension.
@@ -278,24 +274,31 @@ fn scan(x: &Tensor, dim: i64, float: impl Fn(f64, f64) -> f64, int: impl Fn(i64,
     let (dim, last) = (shape::dim(dim, x.ndim())?, x.ndim() - 1);
     let moved = view::transpose(&x, dim, last).contiguous();
     let len = x.shape()[dim].max(1);
-    let y = dispatch!(x.dtype(), T => {
-        let mut elements = moved.to_vec::<T>();
+    let y = if moved.dtype().is_float() {
+        in_floats!(x.dtype(), T => scanned::<T, f64>(&moved, len, |x| x.f64(), T::of, float))
+    } else {
+        scanned::<i64, i64>(&moved, len, |x| x, |x| x, int)
+    };
+    Ok(view::transpose(&y.to_dtype(x.dtype()), dim, last))
+}
+
+/// The running values of rows of `len` elements; what runs is not rounded to an element's type.
+fn scanned<T: Element, S: Copy>(
+    x: &Tensor,
+    len: usize,
+    state: impl Fn(T) -> S,
+    element: impl Fn(S) -> T,
+    next: impl Fn(S, S) -> S,
+) -> Tensor {
+    x.to_dtype(T::DTYPE).changed::<T>(|elements| {
         for row in elements.chunks_exact_mut(len) {
-            if T::DTYPE.is_float() {
-                let mut state = row[0].to_f64();
-                for x in &mut row[1..] {
-                    state = float(state, x.to_f64());
-                    *x = T::from_f64(state);
-                }
-            } else {
-                for i in 1..row.len() {
-                    row[i] = T::from_i64(int(row[i - 1].to_i64(), row[i].to_i64()));
-                }
+            let mut running = state(row[0]);
+            for x in &mut row[1..] {
+                running = next(running, state(*x));
+                *x = element(running);
             }
         }
-        Tensor::from_vec(moved.shape(), elements)
-    });
-    Ok(view::transpose(&y, dim, last))
+    })
 }
 
 pub(super) fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {

@@ -3,7 +3,7 @@
 use crate::arg::Arg;
 use crate::error::{Error, Result};
 use crate::ops::shape;
-use crate::tensor::{DType, Tensor, dispatch, view, numel};
+use crate::tensor::{DType, Tensor, dispatch, numel, view};
 use crate::value::{Dim, Meta, Shape, TensorMeta};
 
 /// One part of an index, with the dimension that it applies to.

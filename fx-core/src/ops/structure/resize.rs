@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::ops::shape;
+use crate::ops::wide::in_floats;
 use crate::tensor::num::Real;
-use crate::tensor::{Dims, Float, Tensor, dispatch, dispatch_float, view, numel};
+use crate::tensor::{Dims, Element, Tensor, dispatch, numel, view};
 use crate::value::{Dim, Shape, TensorMeta};
 
 type Ints = Option<SmallVec<[i64; 4]>>;
@@ -145,29 +146,28 @@ fn linear(x: &Tensor, dim: usize, to: usize, source: impl Fn(usize) -> f64) -> T
         (low, (low + 1).min(len - 1), place - low as f64)
     };
     let places: Vec<_> = (0..to).map(between).collect();
-    dispatch_float!(x.dtype(), T => {
-        type R = <T as Float>::Compute;
-        let mix = |a: T, b: T, weight: R| {
-            T::narrow(a.widen() * (<R as Real>::of(1.0) - weight) + b.widen() * weight)
-        };
+    let y = in_floats!(x.dtype(), T => {
+        let mix = |a: T, b: T, weight: T| a * (T::of(1.0) - weight) + b * weight;
+        let x = x.to_dtype(T::DTYPE);
         let elements = x.as_slice::<T>().unwrap_or(&[]);
         Tensor::written(&resized(&x, dim, to), |out: &mut [T]| {
             let lines = out.chunks_exact_mut((to * inner).max(1)).zip(elements.chunks_exact((len * inner).max(1)));
             for (out, line) in lines {
                 if inner == 1 {
                     for (out, &(low, high, weight)) in out.iter_mut().zip(&places) {
-                        *out = mix(line[low], line[high], <R as Real>::of(weight));
+                        *out = mix(line[low], line[high], T::of(weight));
                     }
                     continue;
                 }
                 for (out, &(low, high, weight)) in out.chunks_exact_mut(inner).zip(&places) {
                     let (low, high) = (&line[low * inner..][..inner], &line[high * inner..][..inner]);
-                    let weight = <R as Real>::of(weight);
+                    let weight = T::of(weight);
                     out.iter_mut().zip(low.iter().zip(high)).for_each(|(out, (a, b))| *out = mix(*a, *b, weight));
                 }
             }
         })
-    }, x.clone())
+    });
+    y.to_dtype(x.dtype())
 }
 
 pub(super) fn pixel_shuffle_shape(x: &TensorMeta, factor: i64) -> Result<TensorMeta> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fx_kernels::threads::for_each_piece;
 
-use crate::tensor::{Dims, Tensor, numel, view};
+use crate::tensor::{Dims, Tensor, view};
 
 /// One value for each of `N` dimensions as one for each of three, the missing ones in front.
 pub(crate) fn lift<const N: usize>(values: [usize; N], missing: usize) -> [usize; 3] {
@@ -32,17 +32,17 @@ pub(crate) struct Plane {
 impl Plane {
     /// The elements of one channel of the input.
     pub(crate) fn inputs(&self) -> usize {
-        numel(&self.input)
+        self.input.iter().product()
     }
 
     /// The elements of one channel of the output.
     pub(crate) fn outputs(&self) -> usize {
-        numel(&self.output)
+        self.output.iter().product()
     }
 
     /// The elements of a window.
     pub(crate) fn taps(&self) -> usize {
-        numel(&self.kernel)
+        self.kernel.iter().product()
     }
 
     /// A tap's place in each dimension.

@@ -175,7 +175,7 @@ impl Spans {
         let x = x.to_dtype(T::DTYPE).contiguous();
         let elements = x.as_slice::<T>().unwrap_or(&[]);
         let [_, height, width] = self.input;
-        let inputs: usize = numel(&self.input);
+        let inputs: usize = self.input.iter().product();
         let outputs: usize = self.windows.iter().map(Vec::len).product();
         let mut out = vec![start; numel(shape)];
         let work = x.numel() + out.len();

@@ -109,7 +109,8 @@ macro_rules! value_operators {
             (&$crate::module::Buffer, $V) (&$crate::module::Buffer, &$V)
             ($V, $crate::value::SymInt<$V>) (&$V, $crate::value::SymInt<$V>)
         );
-        $crate::value_operators!(@assign $V, $Assign $assign $Trait $method: $V, &$V, f64, i64, &$crate::module::Parameter);
+        $crate::value_operators!(@assign $V, $Assign $assign $Trait $method:
+            $V, &$V, f64, i64, &$crate::module::Parameter);
     )+ };
     (@mask $V:ty: $($Trait:ident $method:ident $op:ident $Assign:ident $assign:ident),+) => { $(
         $crate::value_operators!(@pair $V, $Trait $method $op: ($V, $V) ($V, &$V) (&$V, $V) (&$V, &$V));
@@ -121,8 +122,11 @@ macro_rules! value_operators {
 
             #[track_caller]
             fn $method(self, rhs: $R) -> $V {
-                let (left, right) = ($crate::value::Scalarlike::into_scalarlike(self), $crate::value::Scalarlike::into_scalarlike(rhs));
-                $crate::value::Call::binary($crate::ops::$op, left, right)
+                $crate::value::Call::binary(
+                    $crate::ops::$op,
+                    $crate::value::Scalarlike::into_scalarlike(self),
+                    $crate::value::Scalarlike::into_scalarlike(rhs),
+                )
             }
         }
     )+ };

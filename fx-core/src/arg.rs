@@ -57,6 +57,9 @@ impl<V> Arg<V> {
 
     /// The same argument with every value replaced by a whole argument, or the first error.
     pub fn try_flat_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<Arg<W>, E>) -> Result<Arg<W>, E> {
+        if let Arg::Value(value) = self {
+            return f(value);
+        }
         or_error(|error| self.replaced(&mut |value| f(value).map_err(|why| *error = Some(why)).ok()))
     }
 

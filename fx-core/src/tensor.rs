@@ -117,7 +117,7 @@ impl Tensor {
 
     /// The number of elements.
     pub fn numel(&self) -> usize {
-        numel(&self.shape)
+        self.shape.iter().product()
     }
 
     /// Whether the elements lie in row-major order without gaps.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, numel, row_major};
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, row_major};
 
 /// The element type, shape and strides of a value: known before a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Layout {
     }
 
     pub(super) fn numel(&self) -> usize {
-        numel(&self.shape)
+        self.shape.iter().product()
     }
 
     /// Whether elements are where they are in another layout of the same shape.

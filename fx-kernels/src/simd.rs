@@ -16,6 +16,7 @@ mod generic;
 mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod plain;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
@@ -287,53 +288,6 @@ pub(crate) trait Kernel {
 pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
     assert!(level.is_available(), "the processor does not have {level:?}");
     K::Elem::dispatch(level, kernel)
-}
-
-/// Makes the function `transpose` that a vector type is made from, a number at a time.
-macro_rules! transpose {
-    ($Elem:ty, $lanes:literal) => {
-        #[inline(always)]
-        unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {
-            for i in 0..$lanes {
-                for j in 0..$lanes {
-                    // SAFETY: the caller's promise.
-                    unsafe { *to.add(j * to_stride + i) = *from.add(i * from_stride + j) };
-                }
-            }
-        }
-    };
-}
-use transpose;
-
-/// Makes the functions `load_bf16` and `load_f16` that a vector type is made from, a number at a time.
-macro_rules! halves {
-    ($Elem:ty, $lanes:literal, $Raw:ty) => {
-        crate::simd::halves!(@one load_bf16, from_bf16, $Elem, $lanes, $Raw);
-        crate::simd::halves!(@one load_f16, from_f16, $Elem, $lanes, $Raw);
-    };
-    (@one $function:ident, $from:ident, $Elem:ty, $lanes:literal, $Raw:ty) => {
-        #[inline(always)]
-        unsafe fn $function(from: *const u16) -> $Raw {
-            // SAFETY: the caller's promise.
-            let bits = unsafe { from.cast::<[u16; $lanes]>().read_unaligned() };
-            let numbers = bits.map(|bits| <$Elem>::from(crate::simd::$from(bits)));
-            // SAFETY: there are as many numbers as lanes.
-            unsafe { load(numbers.as_ptr()) }
-        }
-    };
-}
-use halves;
-
-/// The number whose bits as a bf16 are these.
-#[inline(always)]
-fn from_bf16(bits: u16) -> f32 {
-    half::bf16::from_bits(bits).to_f32()
-}
-
-/// The number whose bits as an f16 are these: a long function, so not in every place that reads a few.
-#[inline(never)]
-fn from_f16(bits: u16) -> f32 {
-    half::f16::from_bits(bits).to_f32()
 }
 
 /// Makes a vector type from functions of the same names in scope: `$Raw` is what they compute with.

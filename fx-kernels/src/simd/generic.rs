@@ -64,15 +64,7 @@ macro_rules! arrays {
                 let magic = (1_u64 << $mantissa) as $T;
                 each(|i| $T::from_bits((x[i].to_bits() >> $mantissa) | magic.to_bits()) - (magic + $bias as $T))
             }
-            #[inline(always)]
-            unsafe fn scale(x: Raw, n: Raw) -> Raw {
-                // In two factors, since the power alone may not be a normal number.
-                // SAFETY: plain arithmetic.
-                unsafe {
-                    let half = floor(mul(n, splat(0.5)));
-                    mul(mul(x, pow2(half)), pow2(sub(n, half)))
-                }
-            }
+            crate::simd::plain::scale!(Raw);
             #[inline(always)]
             unsafe fn select(mask: Mask, yes: Raw, no: Raw) -> Raw {
                 each(|i| if mask[i] { yes[i] } else { no[i] })
@@ -110,8 +102,8 @@ macro_rules! arrays {
             arrays!(@binary $T, add |x, y| x + y, sub |x, y| x - y, mul |x, y| x * y, div |x, y| x / y,
                 min |x, y| if x < y { x } else { y }, max |x, y| if x > y { x } else { y });
             arrays!(@compare $n, lt |x, y| x < y, le |x, y| x <= y, eq |x, y| x == y);
-            crate::simd::transpose!($T, $n);
-            crate::simd::halves!($T, $n, Raw);
+            crate::simd::plain::transpose!($T, $n);
+            crate::simd::plain::halves!($T, $n, Raw);
             crate::simd::vector!($Name, $T, $n, 4, Raw, Mask);
         }
         pub(in crate::simd) use $module::$Name;

@@ -30,24 +30,7 @@ macro_rules! neon {
             unsafe { arm::$back(arm::$by(arm::$cast(x), arm::$number((-(by as i32)).into()))) }
         }
 
-        #[inline(always)]
-        unsafe fn load_first(from: *const $T, count: usize) -> $Raw {
-            let mut lanes = [0.0; $lanes];
-            // SAFETY: the caller gives `count` readable numbers, at most as many as there are lanes.
-            unsafe {
-                std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
-                load(lanes.as_ptr())
-            }
-        }
-        #[inline(always)]
-        unsafe fn store_first(to: *mut $T, count: usize, x: $Raw) {
-            let mut lanes = [0.0; $lanes];
-            // SAFETY: the caller gives `count` writable numbers, at most as many as there are lanes.
-            unsafe {
-                store(lanes.as_mut_ptr(), x);
-                std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, count);
-            }
-        }
+        crate::simd::plain::firsts!($T, $lanes, $Raw);
         #[inline(always)]
         unsafe fn mul_add(a: $Raw, b: $Raw, c: $Raw) -> $Raw {
             // SAFETY: the instructions are part of the architecture.
@@ -68,34 +51,7 @@ macro_rules! neon {
             // SAFETY: as above.
             unsafe { select(lt(y, x), x, y) }
         }
-        /// 2 to a power among the exponents of normal numbers.
-        #[inline(always)]
-        unsafe fn pow2(x: $Raw) -> $Raw {
-            // The sum has the biased exponent in its lowest bits.
-            let magic = ((1_u64 << $mantissa) + $bias) as $T;
-            // SAFETY: as above.
-            unsafe { arm::$back(arm::$shift::<$mantissa>(arm::$cast(add(x, splat(magic))))) }
-        }
-        #[inline(always)]
-        unsafe fn exponent(x: $Raw) -> $Raw {
-            // The biased exponent as the lowest bits of a number that has no others.
-            let magic = (1_u64 << $mantissa) as $T;
-            // SAFETY: as above.
-            unsafe {
-                let exponent = arm::$down::<$mantissa>(arm::$cast(x));
-                let sum = arm::$back(arm::$or(exponent, arm::$cast(splat(magic))));
-                sub(sum, splat(magic + $bias as $T))
-            }
-        }
-        #[inline(always)]
-        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
-            // In two factors, since the power alone may not be a normal number.
-            // SAFETY: as above.
-            unsafe {
-                let half = floor(mul(n, splat(0.5)));
-                mul(mul(x, pow2(half)), pow2(sub(n, half)))
-            }
-        }
+        crate::simd::plain::exponents!($T, $Raw, arm, $or, $cast, $back, $shift, $down, $mantissa, $bias);
     };
 }
 
@@ -123,8 +79,8 @@ mod single4 {
         23,
         127
     );
-    crate::simd::transpose!(f32, 4);
-    crate::simd::halves!(f32, 4, float32x4_t);
+    crate::simd::plain::transpose!(f32, 4);
+    crate::simd::plain::halves!(f32, 4, float32x4_t);
     crate::simd::vector!(F32x4, f32, 4, 12, float32x4_t, uint32x4_t);
 }
 
@@ -152,7 +108,7 @@ mod double2 {
         52,
         1023
     );
-    crate::simd::transpose!(f64, 2);
-    crate::simd::halves!(f64, 2, float64x2_t);
+    crate::simd::plain::transpose!(f64, 2);
+    crate::simd::plain::halves!(f64, 2, float64x2_t);
     crate::simd::vector!(F64x2, f64, 2, 12, float64x2_t, uint64x2_t);
 }

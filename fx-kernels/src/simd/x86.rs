@@ -111,34 +111,7 @@ macro_rules! words {
             // SAFETY: as above.
             unsafe { x86::$andnot(splat(-0.0), x) }
         }
-        /// 2 to a power among the exponents of normal numbers.
-        #[inline(always)]
-        unsafe fn pow2(x: $Raw) -> $Raw {
-            // The sum has the biased exponent in its lowest bits.
-            let magic = ((1_u64 << $mantissa) + $bias) as $T;
-            // SAFETY: as above.
-            unsafe { x86::$back(x86::$up::<$mantissa>(x86::$cast(add(x, splat(magic))))) }
-        }
-        #[inline(always)]
-        unsafe fn exponent(x: $Raw) -> $Raw {
-            // The biased exponent as the lowest bits of a number that has no others.
-            let magic = (1_u64 << $mantissa) as $T;
-            // SAFETY: as above.
-            unsafe {
-                let exponent = x86::$down::<$mantissa>(x86::$cast(x));
-                let sum = x86::$back(x86::$or(exponent, x86::$cast(splat(magic))));
-                sub(sum, splat(magic + $bias as $T))
-            }
-        }
-        #[inline(always)]
-        unsafe fn scale(x: $Raw, n: $Raw) -> $Raw {
-            // In two factors, since the power alone may not be a normal number.
-            // SAFETY: as above.
-            unsafe {
-                let half = floor(mul(n, splat(0.5)));
-                mul(mul(x, pow2(half)), pow2(sub(n, half)))
-            }
-        }
+        crate::simd::plain::exponents!($T, $Raw, x86, $or, $cast, $back, $up, $down, $mantissa, $bias);
     };
 }
 use words;
@@ -351,8 +324,8 @@ mod double8 {
         _mm512_sll_epi64,
         _mm512_srl_epi64
     );
-    crate::simd::transpose!(f64, 8);
-    crate::simd::halves!(f64, 8, __m512d);
+    crate::simd::plain::transpose!(f64, 8);
+    crate::simd::plain::halves!(f64, 8, __m512d);
     crate::simd::vector!(F64x8, f64, 8, 12, __m512d, __mmask8);
 }
 
@@ -463,7 +436,7 @@ mod double4 {
         52,
         1023
     );
-    crate::simd::transpose!(f64, 4);
-    crate::simd::halves!(f64, 4, __m256d);
+    crate::simd::plain::transpose!(f64, 4);
+    crate::simd::plain::halves!(f64, 4, __m256d);
     crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d);
 }

@@ -6,24 +6,7 @@ pub(in crate::simd) use single4::F32x4;
 /// What both vectors share.
 macro_rules! sse2 {
     ($T:ty, $lanes:literal, $Raw:ty, $andnot:ident, $mantissa:literal) => {
-        #[inline(always)]
-        unsafe fn load_first(from: *const $T, count: usize) -> $Raw {
-            let mut lanes = [0.0; $lanes];
-            // SAFETY: the caller gives `count` readable numbers, at most as many as there are lanes.
-            unsafe {
-                std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
-                load(lanes.as_ptr())
-            }
-        }
-        #[inline(always)]
-        unsafe fn store_first(to: *mut $T, count: usize, x: $Raw) {
-            let mut lanes = [0.0; $lanes];
-            // SAFETY: the caller gives `count` writable numbers, at most as many as there are lanes.
-            unsafe {
-                store(lanes.as_mut_ptr(), x);
-                std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, count);
-            }
-        }
+        crate::simd::plain::firsts!($T, $lanes, $Raw);
         #[inline(always)]
         unsafe fn mul_add(a: $Raw, b: $Raw, c: $Raw) -> $Raw {
             // SAFETY: the instructions are part of the architecture.
@@ -94,7 +77,7 @@ mod single4 {
             }
         }
     }
-    crate::simd::halves!(f32, 4, __m128);
+    crate::simd::plain::halves!(f32, 4, __m128);
     crate::simd::vector!(F32x4, f32, 4, 4, __m128, __m128);
 }
 
@@ -119,7 +102,7 @@ mod double2 {
         52,
         1023
     );
-    crate::simd::transpose!(f64, 2);
-    crate::simd::halves!(f64, 2, __m128d);
+    crate::simd::plain::transpose!(f64, 2);
+    crate::simd::plain::halves!(f64, 2, __m128d);
     crate::simd::vector!(F64x2, f64, 2, 4, __m128d, __m128d);
 }

@@ -57,6 +57,7 @@ impl<V> Arg<V> {
 
     /// The same argument with every value replaced by a whole argument, or the first error.
     pub fn try_flat_map<W, E>(&self, f: &mut impl FnMut(&V) -> Result<Arg<W>, E>) -> Result<Arg<W>, E> {
+        // A plan's steps come here, mostly with a single value: it needs no walk.
         if let Arg::Value(value) = self {
             return f(value);
         }
@@ -180,6 +181,7 @@ impl<V> Kwargs<V> {
     }
 
     /// The argument named `key`.
+    // This and `put` are compiled once for all attributes of all ops.
     #[inline(never)]
     pub fn get(&self, key: &str) -> Option<&Arg<V>> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, arg)| arg)

@@ -10,6 +10,8 @@ use super::shape;
 use super::table::{ops, out};
 use crate::value::Call;
 
+pub(super) use eval::product;
+
 ops! {
     /// Arithmetic, comparisons and logic, element by element.
     pub trait Elementwise;

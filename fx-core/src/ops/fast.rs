@@ -66,7 +66,7 @@ fn operand<'a>(x: &'a Tensor, shape: &[usize]) -> Option<Operand<'a>> {
     let first = x.shape().iter().position(|&size| size != 1)?;
     let last = x.ndim() - x.shape().iter().rev().position(|&size| size != 1)?;
     let same = x.shape()[first..last] == shape[lead + first..lead + last];
-    let run: usize = numel(&shape[lead + last..]);
+    let run = numel(&shape[lead + last..]);
     same.then_some(if run == 1 { Operand::Cycle(elements) } else { Operand::Repeat(elements, run) })
 }
 

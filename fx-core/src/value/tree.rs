@@ -37,6 +37,8 @@ pub trait Tree<V>: Sized {
     ///
     /// # Errors
     /// If the argument does not have this structure.
+    // Not inlined, as `to_arg` of a value: every captured module has these for its arguments and its result.
+    #[inline(never)]
     #[track_caller]
     fn from_next(args: &mut Arguments<V>) -> Result<Self> {
         Self::from_arg(args.take())
@@ -70,7 +72,6 @@ pub trait Tree<V>: Sized {
     }
 }
 
-// Not inlined: every captured module has these for each of its arguments and its result.
 impl<V: Value> Tree<V> for V {
     #[inline(never)]
     fn to_arg(&self) -> Arg<V> {
@@ -82,11 +83,6 @@ impl<V: Value> Tree<V> for V {
             Arg::Value(value) => Ok(value),
             other => Err(mismatch("a tensor", &other)),
         }
-    }
-
-    #[inline(never)]
-    fn from_next(args: &mut Arguments<V>) -> Result<Self> {
-        Self::from_arg(args.take())
     }
 
     fn fill(value: &V) -> Self {

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::infer;
 use crate::error::{Error, Result};
 use crate::ops::kind::Number;
+use crate::ops::wide::in_floats;
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Dims, Element, Scalar, Tensor, dispatch, numel};
 use crate::value::Dim;
@@ -87,6 +88,11 @@ pub(super) fn arange(
     Ok(elements.to_dtype(dtype))
 }
 
+/// Where numbers of a type begin and end: integers at integers.
+fn ends(start: f64, end: f64, dtype: DType) -> (f64, f64) {
+    if dtype.is_float() { (start, end) } else { (start.trunc(), end.trunc()) }
+}
+
 /// Numbers at equal distances, counted from the nearer end so that both ends are exact.
 fn spaced<R: Real>(start: R, end: R, steps: i64) -> impl Iterator<Item = R> {
     let step = if steps > 1 { (end - start) / R::of((steps - 1) as f64) } else { R::of(0.0) };
@@ -100,17 +106,15 @@ fn spaced<R: Real>(start: R, end: R, steps: i64) -> impl Iterator<Item = R> {
 }
 
 pub(super) fn linspace(start: f64, end: f64, steps: i64, dtype: DType) -> Result<Tensor> {
+    let (start, end) = ends(start, end, dtype);
     require_room::<f64>(steps as usize)?;
-    let elements = match dtype {
-        DType::F64 => Tensor::from(spaced(start, end, steps).collect::<Vec<_>>()),
-        dtype if dtype.is_float() => Tensor::from(spaced(start as f32, end as f32, steps).collect::<Vec<_>>()),
-        _ => Tensor::from(spaced(start.trunc(), end.trunc(), steps).collect::<Vec<_>>()),
-    };
+    let inner = if dtype.is_float() { dtype } else { DType::F64 };
+    let elements = in_floats!(inner, T => Tensor::from(spaced(T::of(start), T::of(end), steps).collect::<Vec<T>>()));
     Ok(elements.to_dtype(dtype))
 }
 
 pub(super) fn logspace(start: f64, end: f64, steps: i64, base: f64, dtype: DType) -> Result<Tensor> {
-    let (start, end) = if dtype.is_float() { (start, end) } else { (start.trunc(), end.trunc()) };
+    let (start, end) = ends(start, end, dtype);
     require_room::<f64>(steps as usize)?;
     let elements: Vec<f64> = spaced(start, end, steps).map(|x| base.powf(x)).collect();
     Ok(Tensor::from(elements).to_dtype(dtype))

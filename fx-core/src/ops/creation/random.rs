@@ -37,7 +37,7 @@ fn drawn<T: Element>(shape: &[usize], dtype: DType, mut draw: impl FnMut(&mut Ge
 }
 
 fn normal(shape: &[usize], dtype: DType) -> Result<Tensor> {
-    let numel: usize = numel(shape);
+    let numel = numel(shape);
     if dtype == DType::F64 {
         return drawn::<f64>(shape, dtype, Generator::normal);
     }

@@ -27,7 +27,8 @@ pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'stati
 
 /// Whether an integer divisor is zero somewhere; floats have infinities and NaN for it.
 fn divides_by_zero(y: &Tensor) -> bool {
-    !y.dtype().is_float() && y.to_vec_as::<i64>().contains(&0)
+    !y.dtype().is_float()
+        && y.to_dtype(DType::I64).contiguous().as_slice::<i64>().is_some_and(|elements| elements.contains(&0))
 }
 
 fn by_zero() -> Error {

@@ -124,7 +124,12 @@ pub(super) fn mul(a: Number<'_>, b: Number<'_>) -> Result<Arg<Tensor>> {
         return Ok(size);
     }
     let (x, y) = operands(&a, &b);
-    Ok(Arg::Value(by_kernel(Binary::Mul, &x, &y, |x, y| x * y, |x, y| x * y, i64::wrapping_mul)))
+    Ok(Arg::Value(product(&x, &y)))
+}
+
+/// The products of the elements in the same place after broadcasting, which have one type.
+pub(in crate::ops) fn product(a: &Tensor, b: &Tensor) -> Tensor {
+    by_kernel(Binary::Mul, a, b, |x, y| x * y, |x, y| x * y, i64::wrapping_mul)
 }
 
 pub(super) fn pow(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {

@@ -160,7 +160,7 @@ pub(super) fn attention(
         }
     }
     let mask = mask.map(|mask| spread(&additive(mask, wide(dtype)), queries, keys));
-    let heads: usize = numel(&lead);
+    let heads = numel(&lead);
     let out = in_floats!(dtype, T => heads_of::<T>(&q, &k, &v, &Scores {
         scale: T::of(scale),
         is_causal,

@@ -1,10 +1,8 @@
 //! Products on tensors.
 
-use fx_kernels::elementwise::Binary;
-
 use super::product::{affine, stacked, sum_last};
 use crate::error::Result;
-use crate::ops::fast;
+use crate::ops::elementwise;
 use crate::ops::reduction::norm_rows;
 use crate::ops::shape;
 use crate::ops::wide::{in_floats, wide};
@@ -42,17 +40,7 @@ pub(super) fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 pub(super) fn outer(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let dtype = DType::promote(a.dtype(), b.dtype());
-    let (a, b) = (view::unsqueeze(&a.to_dtype(dtype), 1), b.to_dtype(dtype));
-    if let Some(y) = fast::binary(Binary::Mul, &a, &b) {
-        return Ok(y);
-    }
-    let inner = if dtype.is_float() { wide(dtype) } else { DType::I64 };
-    let (a, b) = (a.to_dtype(inner), b.to_dtype(inner));
-    let products = match inner {
-        DType::I64 => iter::zip::<i64, i64, i64>(&a, &b, i64::wrapping_mul),
-        _ => in_floats!(inner, T => iter::zip::<T, T, T>(&a, &b, |a, b| a * b)),
-    };
-    Ok(products.to_dtype(dtype))
+    Ok(elementwise::product(&view::unsqueeze(&a.to_dtype(dtype), 1), &b.to_dtype(dtype)))
 }
 
 pub(super) fn addmm(input: &Tensor, a: &Tensor, b: &Tensor, beta: Scalar, alpha: Scalar) -> Result<Tensor> {

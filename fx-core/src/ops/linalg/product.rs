@@ -43,7 +43,7 @@ pub(crate) fn stacked(a: &Tensor, b: &Tensor) -> Tensor {
 fn floats<T: Number>(out: &mut [T], a: &Tensor, b: &Tensor) {
     let lead = a.ndim() - 2;
     let (m, k, n) = (a.shape()[lead], a.shape()[lead + 1], b.shape()[lead + 1]);
-    let batch: usize = numel(&a.shape()[..lead]);
+    let batch = numel(&a.shape()[..lead]);
     if k == 0 {
         return out.fill(T::default());
     }
@@ -56,7 +56,7 @@ fn floats<T: Number>(out: &mut [T], a: &Tensor, b: &Tensor) {
 fn integers(a: &Tensor, b: &Tensor) -> Vec<i64> {
     let lead = a.ndim() - 2;
     let (m, k, n) = (a.shape()[lead], a.shape()[lead + 1], b.shape()[lead + 1]);
-    let batch: usize = numel(&a.shape()[..lead]);
+    let batch = numel(&a.shape()[..lead]);
     let (x, y) = (a.to_vec::<i64>(), b.to_vec::<i64>());
     let mut out = vec![0_i64; batch * m * n];
     for_each_piece(&mut out, n, 2 * batch * m * n * k, |row, out| {

@@ -81,7 +81,7 @@ pub(super) fn batch_norm(
     eps: f64,
 ) -> Result<Tensor> {
     let channels = x.shape()[1];
-    let area: usize = numel(&x.shape()[2..]);
+    let area = numel(&x.shape()[2..]);
     let y = in_floats!(x.dtype(), T => {
         let (weight, bias) = (operand::<T>(weight, channels, 1.0), operand::<T>(bias, channels, 0.0));
         let (mean, var) = (operand::<T>(mean, channels, 0.0), operand::<T>(var, channels, 1.0));
@@ -160,7 +160,7 @@ fn groups(x: &Tensor, weight: Opt<'_>, bias: Opt<'_>, groups: usize, eps: f64) -
         return y;
     }
     let channels = x.shape()[1];
-    let area: usize = numel(&x.shape()[2..]);
+    let area = numel(&x.shape()[2..]);
     in_floats!(x.dtype(), T => computed::<T>(x, |x| {
         let (weight, bias) = (operand::<T>(weight, channels, 1.0), operand::<T>(bias, channels, 0.0));
         let per_group = channels / groups;
@@ -199,7 +199,7 @@ pub(super) fn instance_norm(
 
 pub(super) fn local_response_norm(x: &Tensor, size: i64, alpha: f64, beta: f64, k: f64) -> Result<Tensor> {
     let (channels, size) = (x.shape()[1], size as usize);
-    let area: usize = numel(&x.shape()[2..]);
+    let area = numel(&x.shape()[2..]);
     Ok(in_floats!(x.dtype(), T => computed::<T>(x, |x| {
         let (alpha, beta, k) = (T::of(alpha / size as f64), T::of(beta), T::of(k));
         let work = 20 * x.len();

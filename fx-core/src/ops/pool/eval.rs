@@ -76,7 +76,7 @@ pub(super) fn max<const N: usize>(
     ceil_mode: bool,
 ) -> Result<Tensor> {
     let (plane, shape) = Windows::new(kernel, stride, padding, dilation, ceil_mode).plane(x)?;
-    let channels: usize = numel(&shape[..shape.len() - N]);
+    let channels = numel(&shape[..shape.len() - N]);
     let (inputs, outputs) = (plane.inputs(), plane.outputs());
     Ok(in_ordered!(x.dtype(), T => {
         let x = x.to_dtype(T::DTYPE).contiguous();
@@ -99,7 +99,7 @@ pub(super) fn max_with_indices(
     ceil_mode: bool,
 ) -> Result<(Tensor, Tensor)> {
     let (plane, shape) = Windows::new(kernel, stride, padding, dilation, ceil_mode).plane(x)?;
-    let channels: usize = numel(&shape[..shape.len() - 2]);
+    let channels = numel(&shape[..shape.len() - 2]);
     let (inputs, outputs) = (plane.inputs(), plane.outputs());
     let (values, indices) = in_ordered!(x.dtype(), T => {
         let x = x.to_dtype(T::DTYPE).contiguous();

@@ -156,7 +156,7 @@ pub(super) fn cat(tensors: Vec<&Tensor>, dim: i64) -> Result<Tensor> {
         tensors.iter().filter(|x| x.shape() != [0]).map(|x| x.to_dtype(meta.dtype).contiguous()).collect();
     let shape = meta.concrete_shape().unwrap_or_default();
     let dim = shape::dim(dim, shape.len())?;
-    let outer: usize = tensor::numel(&shape[..dim]);
+    let outer = tensor::numel(&shape[..dim]);
     Ok(dispatch!(meta.dtype, T => {
         let mut out: Vec<T> = Vec::with_capacity(tensor::numel(&shape));
         let parts: Vec<(&[T], usize)> = tensors
@@ -259,7 +259,7 @@ fn runs(places: &[Option<usize>]) -> Vec<Run> {
 /// The elements at these places along a dimension, or a number where there is no place.
 fn take(x: &Tensor, dim: usize, places: &[Option<usize>], fill: Scalar) -> Tensor {
     let x = x.contiguous();
-    let inner: usize = tensor::numel(&x.shape()[dim + 1..]);
+    let inner = tensor::numel(&x.shape()[dim + 1..]);
     let len = x.shape()[dim];
     let mut shape = Dims::from_slice(x.shape());
     shape[dim] = places.len();

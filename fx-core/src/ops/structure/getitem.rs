@@ -278,7 +278,7 @@ fn gather(x: &Tensor, gathers: &[(usize, Tensor)]) -> Result<Tensor> {
     let moved = view::permute(x, &order).contiguous();
     let inner: usize = rest.iter().map(|&dim| x.shape()[dim]).product();
     let columns: Vec<Vec<i64>> = gathers.iter().map(|(_, index)| view::expand(index, &shape).to_vec::<i64>()).collect();
-    let count: usize = numel(&shape);
+    let count = numel(&shape);
     let mut starts = Vec::with_capacity(count);
     for i in 0..count {
         let mut start = 0;

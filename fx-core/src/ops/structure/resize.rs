@@ -207,7 +207,7 @@ fn maybe_multiple(dim: &Dim, factor: i64) -> bool {
 pub(super) fn pixel_shuffle(x: &Tensor, factor: i64) -> Result<Tensor> {
     let (r, n) = (factor as usize, x.ndim());
     let (lead, c, h, w) = (&x.shape()[..n - 3], x.shape()[n - 3], x.shape()[n - 2], x.shape()[n - 1]);
-    let outer: usize = numel(lead);
+    let outer = numel(lead);
     let split = view::reshape(x, &[outer, c / (r * r), r, r, h, w]);
     let mut shape = Dims::from_slice(lead);
     shape.extend([c / (r * r), h * r, w * r]);
@@ -217,7 +217,7 @@ pub(super) fn pixel_shuffle(x: &Tensor, factor: i64) -> Result<Tensor> {
 pub(super) fn pixel_unshuffle(x: &Tensor, factor: i64) -> Result<Tensor> {
     let (r, n) = (factor as usize, x.ndim());
     let (lead, c, h, w) = (&x.shape()[..n - 3], x.shape()[n - 3], x.shape()[n - 2], x.shape()[n - 1]);
-    let outer: usize = numel(lead);
+    let outer = numel(lead);
     let split = view::reshape(x, &[outer, c, h / r, r, w / r, r]);
     let mut shape = Dims::from_slice(lead);
     shape.extend([c * r * r, h / r, w / r]);

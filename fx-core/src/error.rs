@@ -5,7 +5,10 @@
 //! Context is written once, by the innermost layer that has it.
 
 use std::fmt;
+use std::fs::{self, File};
+use std::io;
 use std::panic::Location;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The result of everything in fx that can fail.
@@ -175,8 +178,8 @@ impl Error {
     }
 }
 
-impl From<std::io::Error> for Error {
-    fn from(error: std::io::Error) -> Self {
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
         Self::new(ErrorKind::Io, error.to_string())
     }
 }
@@ -213,13 +216,13 @@ impl fmt::Display for Error {
 }
 
 /// Writes a file beside its place and renames it, so that it is never half-written.
-pub(crate) fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<()> {
-    let context = |error: std::io::Error| Error::new(ErrorKind::Io, format!("{}: {error}", path.display()));
+pub(crate) fn write_file(path: &Path, write: &dyn Fn(&mut File) -> io::Result<()>) -> Result<()> {
+    let context = |error: io::Error| Error::new(ErrorKind::Io, format!("{}: {error}", path.display()));
     // Threads that write the same file do not meet beside it.
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    let beside = std::path::PathBuf::from(beside);
-    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
-    written.inspect_err(|_| drop(std::fs::remove_file(&beside))).map_err(context)
+    let beside = PathBuf::from(beside);
+    let written = File::create(&beside).and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(&beside, path));
+    written.inspect_err(|_| drop(fs::remove_file(&beside))).map_err(context)
 }

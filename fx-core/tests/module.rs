@@ -1,12 +1,13 @@
 //! State: parameters, buffers, state dicts, safetensors files.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fx_core::module::{Entry, Signature, Visit, Visitor, entries, module_at};
-use fx_core::tensor::{load_safetensors, load_safetensors_bytes, save_safetensors};
+use fx_core::tensor::{load_safetensors, load_safetensors_bytes, load_safetensors_with, save_safetensors};
 use fx_core::{
     Arg, Buffer, DType, ErrorKind, Kwargs, Meta, Module, Parameter, Proxy, Result, StateDict, StateDictExt, Tensor,
     Training,
@@ -184,6 +185,46 @@ fn all_types_go_through_a_file() {
     remove(&path);
 }
 
+/// The format's own library reads what is written, and writes what is read.
+#[test]
+fn files_are_those_of_the_library() {
+    use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+    let path = file("library");
+    let state = all_types();
+    let texts = HashMap::from([("format".to_owned(), "pt \"\u{e9}\"\n".to_owned())]);
+    let tensors = state.iter().map(|(name, tensor)| (name.as_str(), tensor));
+    save_safetensors(&path, tensors, Some(texts.clone())).expect("it can be written");
+    let ours = fs::read(&path).expect("it can be read");
+    let read = SafeTensors::deserialize(&ours).expect("it is a safetensors file");
+    let types = [
+        (DType::Bool, Dtype::BOOL),
+        (DType::U8, Dtype::U8),
+        (DType::I8, Dtype::I8),
+        (DType::I32, Dtype::I32),
+        (DType::I64, Dtype::I64),
+        (DType::F16, Dtype::F16),
+        (DType::BF16, Dtype::BF16),
+        (DType::F32, Dtype::F32),
+        (DType::F64, Dtype::F64),
+    ];
+    assert_eq!((types.len(), read.len()), (DType::ALL.len(), DType::ALL.len()));
+    for (dtype, stored) in types {
+        let tensor = read.tensor(&format!("t.{dtype}")).expect("all types are there");
+        assert_eq!((tensor.dtype(), tensor.shape()), (stored, &[2, 3][..]));
+    }
+    let numbers = [1.0_f32, 0.0, 2.5, 127.0, -3.0, 0.25];
+    let bytes: Vec<u8> = numbers.into_iter().flat_map(f32::to_le_bytes).collect();
+    assert_eq!(read.tensor("t.f32").expect("it is there").data(), bytes);
+    let views: Vec<(String, TensorView<'_>)> = read.tensors();
+    let theirs = safetensors::serialize(views, Some(texts.clone().into_iter().collect())).expect("they can be written");
+    let start = |file: &[u8]| 8 + u64::from_le_bytes(file[..8].try_into().expect("there are eight bytes")) as usize;
+    assert_eq!(ours[start(&ours)..], theirs[start(&theirs)..], "tensors lie in the same order");
+    fs::write(&path, theirs).expect("it can be written");
+    let (tensors, read) = load_safetensors_with(&path).expect("it can be read");
+    assert_eq!((tensors, read), (state, texts));
+    remove(&path);
+}
+
 #[test]
 fn a_view_is_written_as_it_is_seen() {
     use fx_core::prelude::*;
@@ -284,7 +325,12 @@ fn a_hostile_header_is_refused() {
     refused(&entry("F32", "[2]", "[0,16]"), format);
     refused(&entry("F32", "[2]", "[8,0]"), format);
     refused(&entry("F32", "[4294967296,4294967296,4]", "[0,8]"), format);
-    refused(&entry("F99", "[2]", "[0,8]"), format);
+    refused(&entry("F99", "[2]", "[0,8]"), "the tensor `a` has the element type F99");
+    refused(&entry("F32", "[2]", "[0]"), "`a` has no dtype, shape and data_offsets");
+    refused(r#"{"a":3}"#, "`a` has no dtype, shape and data_offsets, but 3");
+    refused(r#"{"__metadata__":{"epoch":3}}"#, "`epoch` of its metadata is no text, but 3");
+    refused(r#"{"__metadata__":["epoch"]}"#, "its metadata are no texts with names");
+    refused("[]", format);
     refused(&entry("U64", "[1]", "[0,8]"), "the tensor `a` has the element type U64");
     refused(&entry("F32", "[-2]", "[0,8]"), format);
     refused("{", format);
@@ -305,6 +351,8 @@ fn names_in_a_file_are_unique() {
     let tensor = Tensor::from([1.0_f32]);
     let error = save_safetensors(&path, [("a", &tensor), ("a", &tensor)], None).expect_err("`a` is there twice");
     assert!(error.message().ends_with("two tensors are named `a`"), "{error}");
+    let error = save_safetensors(&path, [("__metadata__", &tensor)], None).expect_err("the name is taken");
+    assert!(error.message().ends_with("no tensor can be named `__metadata__`"), "{error}");
     remove(&path);
 }
 

@@ -2,20 +2,42 @@
 
 mod archive;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use half::{bf16, f16};
 use indexmap::IndexMap;
-use safetensors::tensor::{Dtype, Metadata, View};
+use serde_json::{Map, Value as Json, json};
 
 use super::{DType, Element, Tensor, dispatch, numel};
 use crate::error::{Error, ErrorKind, Result};
 pub(crate) use archive::Archive;
+
+/// How many elements of a tensor are read or written at a time.
+const ELEMENTS: usize = 1 << 16;
+
+/// The longest header that the format allows.
+const LONGEST_HEADER: u64 = 100_000_000;
+
+/// The entry of a header that holds texts.
+const METADATA: &str = "__metadata__";
+
+/// The element types under their names in a header, in the order in which their data lies in a file: the larger ones first, so
+/// that all of it is aligned.
+const DTYPES: [(DType, &str); 9] = [
+    (DType::I64, "I64"),
+    (DType::F64, "F64"),
+    (DType::F32, "F32"),
+    (DType::I32, "I32"),
+    (DType::BF16, "BF16"),
+    (DType::F16, "F16"),
+    (DType::I8, "I8"),
+    (DType::U8, "U8"),
+    (DType::Bool, "BOOL"),
+];
 
 /// Reads all tensors of a file, in the order in which their data lies there.
 ///
@@ -78,56 +100,89 @@ struct Stored {
 
 impl Contents {
     /// Reads the header of a file of `len` bytes.
-    fn read(source: &mut impl Read, len: u64) -> Result<Self> {
-        /// The longest header that the format allows.
-        const LONGEST: u64 = 100_000_000;
+    fn read(source: &mut dyn Read, len: u64) -> Result<Self> {
         let mut size = [0; 8];
         source.read_exact(&mut size).map_err(invalid)?;
         let size = u64::from_le_bytes(size);
-        let data = len.checked_sub(8).and_then(|rest| rest.checked_sub(size)).filter(|_| size <= LONGEST);
+        let data = len.checked_sub(8).and_then(|rest| rest.checked_sub(size)).filter(|_| size <= LONGEST_HEADER);
         let data = data.ok_or_else(|| invalid(format!("a header of {size} bytes in a file of {len}")))?;
         let mut header = vec![0; size as usize];
         source.read_exact(&mut header).map_err(invalid)?;
-        let metadata: Metadata = serde_json::from_slice(&header).map_err(invalid)?;
-        let mut tensors: Vec<_> = metadata.tensors().into_iter().collect();
+        let header = String::from_utf8(header).map_err(invalid)?;
+        let mut header: Map<String, Json> = serde_json::from_str(&header).map_err(invalid)?;
+        let metadata = header.remove(METADATA).map_or_else(|| Ok(HashMap::new()), texts)?;
+        let mut tensors =
+            header.into_iter().map(|(name, info)| Described::read(name, &info)).collect::<Result<Vec<_>>>()?;
         // Tensors without elements share a place with others.
-        tensors.sort_by(|(a, x), (b, y)| (x.data_offsets, a).cmp(&(y.data_offsets, b)));
-        let mut place = 0;
+        tensors.sort_by(|a, b| (a.place, &a.name).cmp(&(b.place, &b.name)));
+        let mut end = 0;
         let mut entries = IndexMap::new();
-        for (name, info) in tensors {
-            let dtype = dtype(info.dtype).ok_or_else(|| {
-                let message =
-                    format!("the tensor `{name}` has the element type {:?}, which is not supported", info.dtype);
-                Error::new(ErrorKind::Unsupported, message)
-            })?;
-            let bytes = info.shape.iter().try_fold(dtype.size(), |bytes, size| bytes.checked_mul(*size));
-            let end = bytes.and_then(|bytes| bytes.checked_add(place)).filter(|end| *end as u64 <= data);
-            if end.is_none_or(|end| (place, end) != info.data_offsets) {
-                let place = info.data_offsets;
-                return Err(invalid(format!("`{name}` of shape {:?} does not lie at {place:?}", info.shape)));
+        for Described { name, dtype, shape, place } in tensors {
+            let bytes = shape.iter().try_fold(dtype.size(), |bytes, size| bytes.checked_mul(*size));
+            let fits = bytes.and_then(|bytes| bytes.checked_add(end)).is_some_and(|stop| (end, stop) == place);
+            if !fits || place.1 as u64 > data {
+                return Err(invalid(format!("`{name}` of shape {shape:?} does not lie at {place:?}")));
             }
-            let start = len - data + place as u64;
-            place = info.data_offsets.1;
-            entries.insert(name, Stored { dtype, shape: info.shape.clone(), start });
+            entries.insert(name, Stored { dtype, shape, start: len - data + end as u64 });
+            end = place.1;
         }
-        if place as u64 != data {
-            return Err(invalid(format!("{data} bytes of data, of which the header knows {place}")));
+        if end as u64 != data {
+            return Err(invalid(format!("{data} bytes of data, of which the header knows {end}")));
         }
-        let metadata = metadata.metadata().iter().flatten().map(|(key, text)| (key.clone(), text.clone())).collect();
         Ok(Self { entries, metadata })
+    }
+}
+
+/// What a header says of a tensor.
+struct Described {
+    name: String,
+    dtype: DType,
+    shape: Vec<usize>,
+    /// Where its bytes begin and end, counted from the first byte of data.
+    place: (usize, usize),
+}
+
+impl Described {
+    fn read(name: String, info: &Json) -> Result<Self> {
+        let sizes = |key: &str| {
+            let sizes = info[key].as_array()?.iter().map(|size| usize::try_from(size.as_u64()?).ok());
+            sizes.collect::<Option<Vec<usize>>>()
+        };
+        let place = sizes("data_offsets").and_then(|place| <[usize; 2]>::try_from(place).ok());
+        let (Some(dtype), Some(shape), Some([start, end])) = (info["dtype"].as_str(), sizes("shape"), place) else {
+            return Err(invalid(format!("`{name}` has no dtype, shape and data_offsets, but {info}")));
+        };
+        let Some((dtype, _)) = DTYPES.into_iter().find(|(_, known)| *known == dtype) else {
+            let message = format!("the tensor `{name}` has the element type {dtype}, which is not supported");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        };
+        Ok(Self { name, dtype, shape, place: (start, end) })
+    }
+}
+
+/// The texts beside the tensors.
+fn texts(metadata: Json) -> Result<HashMap<String, String>> {
+    let text = |(key, text): (String, Json)| match text {
+        Json::String(text) => Ok((key, text)),
+        other => Err(invalid(format!("`{key}` of its metadata is no text, but {other}"))),
+    };
+    match metadata {
+        Json::Null => Ok(HashMap::new()),
+        Json::Object(texts) => texts.into_iter().map(text).collect(),
+        other => Err(invalid(format!("its metadata are no texts with names, but {other}"))),
     }
 }
 
 impl Stored {
     /// Reads the tensor, where its data begins.
-    fn read(&self, source: &mut impl Read) -> Result<Tensor> {
+    fn read(&self, source: &mut dyn Read) -> Result<Tensor> {
         let numel = numel(&self.shape);
         dispatch!(self.dtype, T => Tensor::try_from_vec(&self.shape, decode::<T>(source, numel)?))
     }
 }
 
 /// Reads the header, then tensor after tensor, so that none is in memory twice.
-fn read(source: &mut impl Read, len: u64) -> Result<(IndexMap<String, Tensor>, HashMap<String, String>)> {
+fn read(source: &mut dyn Read, len: u64) -> Result<(IndexMap<String, Tensor>, HashMap<String, String>)> {
     let Contents { entries, metadata } = Contents::read(source, len)?;
     let mut tensors = IndexMap::new();
     for (name, stored) in entries {
@@ -146,91 +201,60 @@ pub fn save_safetensors<'a>(
     metadata: Option<HashMap<String, String>>,
 ) -> Result<()> {
     let path = path.as_ref();
-    let mut named: IndexMap<&str, Entry<'_>> = IndexMap::new();
-    for (name, tensor) in entries {
-        if named.insert(name, Entry::new(tensor)).is_some() {
+    let mut tensors: Vec<(&str, &Tensor)> = entries.into_iter().collect();
+    let place = |tensor: &Tensor| DTYPES.iter().position(|(dtype, _)| *dtype == tensor.dtype());
+    tensors.sort_by_key(|(name, tensor)| (place(tensor), *name));
+    let mut header = Map::new();
+    if let Some(texts) = metadata {
+        header.insert(METADATA.to_owned(), texts.into_iter().collect());
+    }
+    let mut end = 0;
+    for (name, tensor) in &tensors {
+        let start = end;
+        end += tensor.numel() * tensor.dtype().size();
+        let dtype = place(tensor).map(|place| DTYPES[place].1);
+        let info = json!({ "dtype": dtype, "shape": tensor.shape(), "data_offsets": [start, end] });
+        if *name == METADATA {
+            return Err(Error::argument(format!("{}: no tensor can be named `{name}`", path.display())));
+        }
+        if header.insert((*name).to_owned(), info).is_some() {
             return Err(Error::argument(format!("{}: two tensors are named `{name}`", path.display())));
         }
     }
-    let metadata = metadata.map(|texts| texts.into_iter().collect());
-    let bytes = safetensors::serialize(named, metadata)
-        .map_err(|error| Error::new(ErrorKind::Format, format!("{}: {error}", path.display())))?;
-    crate::error::write_file(path, &bytes)
-}
-
-/// A tensor as the file holds it: little-endian bytes in row-major order.
-struct Entry<'a> {
-    tensor: &'a Tensor,
-    bytes: Vec<u8>,
-}
-
-impl<'a> Entry<'a> {
-    fn new(tensor: &'a Tensor) -> Self {
-        let bytes = dispatch!(tensor.dtype(), T => tensor.to_vec::<T>().into_iter().flat_map(Bytes::bytes).collect());
-        Self { tensor, bytes }
+    let mut header = Json::Object(header).to_string();
+    while !header.len().is_multiple_of(8) {
+        header.push(' ');
     }
-}
-
-impl View for Entry<'_> {
-    fn dtype(&self) -> Dtype {
-        match self.tensor.dtype() {
-            DType::Bool => Dtype::BOOL,
-            DType::U8 => Dtype::U8,
-            DType::I8 => Dtype::I8,
-            DType::I32 => Dtype::I32,
-            DType::I64 => Dtype::I64,
-            DType::F16 => Dtype::F16,
-            DType::BF16 => Dtype::BF16,
-            DType::F32 => Dtype::F32,
-            DType::F64 => Dtype::F64,
-        }
+    let size = header.len() as u64;
+    if size > LONGEST_HEADER {
+        let message =
+            format!("{}: the names and shapes take {size} bytes, more than the format allows", path.display());
+        return Err(Error::new(ErrorKind::Format, message));
     }
-
-    fn shape(&self) -> &[usize] {
-        self.tensor.shape()
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
-    }
-
-    fn data_len(&self) -> usize {
-        self.bytes.len()
-    }
-}
-
-fn dtype(dtype: Dtype) -> Option<DType> {
-    Some(match dtype {
-        Dtype::BOOL => DType::Bool,
-        Dtype::U8 => DType::U8,
-        Dtype::I8 => DType::I8,
-        Dtype::I32 => DType::I32,
-        Dtype::I64 => DType::I64,
-        Dtype::F16 => DType::F16,
-        Dtype::BF16 => DType::BF16,
-        Dtype::F32 => DType::F32,
-        Dtype::F64 => DType::F64,
-        _ => return None,
+    crate::error::write_file(path, &|file| {
+        file.write_all(&size.to_le_bytes())?;
+        file.write_all(header.as_bytes())?;
+        tensors.iter().try_for_each(|(_, tensor)| dispatch!(tensor.dtype(), T => encode(&tensor.to_vec::<T>(), file)))
     })
 }
 
 /// An element as little-endian bytes.
 trait Bytes: Element {
     const SIZE: usize;
-    fn bytes(self) -> impl Iterator<Item = u8>;
     fn from_bytes(bytes: &[u8]) -> Self;
+    fn write(self, bytes: &mut [u8]);
 }
 
 macro_rules! bytes {
     ($($T:ty),+) => { $(impl Bytes for $T {
         const SIZE: usize = size_of::<$T>();
 
-        fn bytes(self) -> impl Iterator<Item = u8> {
-            self.to_le_bytes().into_iter()
-        }
-
         fn from_bytes(bytes: &[u8]) -> Self {
             bytes.try_into().map(<$T>::from_le_bytes).expect("invariant: chunks have the element's size")
+        }
+
+        fn write(self, bytes: &mut [u8]) {
+            bytes.copy_from_slice(&self.to_le_bytes());
         }
     })+ };
 }
@@ -239,17 +263,16 @@ bytes!(u8, i8, i32, i64, f16, bf16, f32, f64);
 impl Bytes for bool {
     const SIZE: usize = 1;
 
-    fn bytes(self) -> impl Iterator<Item = u8> {
-        std::iter::once(u8::from(self))
-    }
-
     fn from_bytes(bytes: &[u8]) -> Self {
         bytes[0] != 0
     }
+
+    fn write(self, bytes: &mut [u8]) {
+        bytes[0] = u8::from(self);
+    }
 }
 
-fn decode<T: Bytes>(source: &mut impl Read, numel: usize) -> Result<Vec<T>> {
-    const ELEMENTS: usize = 1 << 16;
+fn decode<T: Bytes>(source: &mut dyn Read, numel: usize) -> Result<Vec<T>> {
     let mut elements = Vec::with_capacity(numel);
     let mut buffer = vec![0; numel.min(ELEMENTS) * T::SIZE];
     while elements.len() < numel {
@@ -259,4 +282,16 @@ fn decode<T: Bytes>(source: &mut impl Read, numel: usize) -> Result<Vec<T>> {
         elements.extend(bytes.chunks_exact(T::SIZE).map(T::from_bytes));
     }
     Ok(elements)
+}
+
+fn encode<T: Bytes>(elements: &[T], file: &mut File) -> io::Result<()> {
+    let mut buffer = vec![0; elements.len().min(ELEMENTS) * T::SIZE];
+    for elements in elements.chunks(ELEMENTS) {
+        let bytes = &mut buffer[..elements.len() * T::SIZE];
+        for (bytes, element) in bytes.chunks_exact_mut(T::SIZE).zip(elements) {
+            element.write(bytes);
+        }
+        file.write_all(bytes)?;
+    }
+    Ok(())
 }

@@ -127,6 +127,13 @@ impl Error {
         self
     }
 
+    /// Without the node and the module, for the layer around what was captured only to be run: its graph is nobody's.
+    #[must_use]
+    pub(crate) fn without_node(mut self) -> Self {
+        (self.0.node, self.0.module) = (None, None);
+        self
+    }
+
     /// Names the user's source line, unless an inner layer did.
     #[must_use]
     pub fn at(mut self, location: impl fmt::Display) -> Self {

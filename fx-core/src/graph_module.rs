@@ -21,7 +21,7 @@ use crate::interpreter::{Interpretable, Interpreter};
 use crate::module::{Buffer, Entry, Layer, Module, Parameter, Signature, StateDict, Visit, Visitor, is_copying};
 use crate::tensor::{DType, Tensor};
 use crate::trace::Proxy;
-use crate::value::{Call, Callee, Meta, RefOps, ScalarOps, Tree, Value};
+use crate::value::{Call, Callee, RefOps, ScalarOps, Tree, Value};
 
 /// A captured model: a [`Graph`], and the modules, parameters and buffers that it refers to, shared with the model
 /// that it was captured from.
@@ -371,8 +371,8 @@ impl GraphModule {
         Ok(args)
     }
 
-    fn replay<V: Interpretable>(&self, args: Vec<Arg<V>>) -> Result<Arg<V>> {
-        Interpreter::new(self).run(args)
+    pub(crate) fn replay<V: Interpretable>(&self, args: Vec<Arg<V>>, kwargs: &Kwargs<V>) -> Result<Arg<V>> {
+        Interpreter::new(self).run(self.positional(args, kwargs)?)
     }
 
     /// A copy of this graph's nodes in `graph`, with its placeholders replaced by `args`, those without an argument by
@@ -510,12 +510,8 @@ impl Module for GraphModule {
     /// As every module call, one node or traced through: the tracer decides.
     fn call_proxy(&self, args: Vec<Arg<Proxy>>, kwargs: &Kwargs<Proxy>) -> Result<Arg<Proxy>> {
         let args = self.positional(args, kwargs)?;
-        let mut forward = || self.replay(args.clone());
+        let mut forward = || self.replay(args.clone(), &Kwargs::new());
         Proxy::apply(Call { args: args.clone(), ..Call::new(Callee::Module(self, &mut forward)) })
-    }
-
-    fn call_meta(&self, args: Vec<Arg<Meta>>, kwargs: &Kwargs<Meta>) -> Result<Arg<Meta>> {
-        self.replay(self.positional(args, kwargs)?)
     }
 
     fn share(&self) -> Arc<dyn Module> {

@@ -105,16 +105,19 @@ pub struct NoHooks;
 
 impl<V: Interpretable> Hooks<V> for NoHooks {}
 
-/// A value that leaf modules can be called on. For a value of your own the default is right: a leaf module is captured
-/// as a graph, which is then interpreted.
+/// A value that leaf modules can be called on. For shapes and values of your own the default is right: a leaf module is
+/// captured as a graph, which is then interpreted.
 pub trait Interpretable: Value {
     /// Calls a module.
     ///
     /// # Errors
     /// If it does not take the arguments.
     fn call_module(module: &dyn Module, args: Vec<Arg<Self>>, kwargs: Kwargs<Self>) -> Result<Arg<Self>> {
+        if let Some(graph) = module.as_graph_module() {
+            return graph.replay(args, &kwargs);
+        }
         let (graph, values) = crate::trace::trace_call(crate::trace::Leaves::None, module, &args, &kwargs)?;
-        Interpreter::new(&graph).run(values)
+        Interpreter::new(&graph).run(values).map_err(Error::without_node)
     }
 
     /// Runs `f` for a node: what proxies record in it comes from the node's place in the user's source.
@@ -131,11 +134,7 @@ impl Interpretable for Tensor {
     }
 }
 
-impl Interpretable for Meta {
-    fn call_module(module: &dyn Module, args: Vec<Arg<Self>>, kwargs: Kwargs<Self>) -> Result<Arg<Self>> {
-        module.call_meta(args, &kwargs)
-    }
-}
+impl Interpretable for Meta {}
 
 impl Interpretable for Proxy {
     fn call_module(module: &dyn Module, args: Vec<Arg<Self>>, kwargs: Kwargs<Self>) -> Result<Arg<Self>> {

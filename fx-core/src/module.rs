@@ -36,7 +36,6 @@ use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::tensor::Tensor;
 use crate::trace::Proxy;
-use crate::value::Meta;
 
 /// A piece of a model: parameters, buffers, child modules, and a `forward`.
 ///
@@ -78,17 +77,11 @@ pub trait Module: Any + Visit + Send + Sync {
     /// If it does not take these arguments, or an op in it fails.
     fn call_tensor(&self, args: Vec<Arg<Tensor>>, kwargs: &Kwargs<Tensor>) -> Result<Arg<Tensor>>;
 
-    /// Runs `forward` on proxies, within a trace.
+    /// Runs `forward` on proxies, within a trace. Values of all other kinds go through what is recorded.
     ///
     /// # Errors
     /// If it does not take these arguments.
     fn call_proxy(&self, args: Vec<Arg<Proxy>>, kwargs: &Kwargs<Proxy>) -> Result<Arg<Proxy>>;
-
-    /// Runs `forward` on shapes.
-    ///
-    /// # Errors
-    /// If it does not take these arguments, or an op in it refuses the shapes.
-    fn call_meta(&self, args: Vec<Arg<Meta>>, kwargs: &Kwargs<Meta>) -> Result<Arg<Meta>>;
 
     /// A handle of it that shares its state.
     fn share(&self) -> Arc<dyn Module>;

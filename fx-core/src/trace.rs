@@ -101,7 +101,8 @@ pub fn trace_fn<A: Tree<Proxy>, R: Tree<Proxy>>(
 }
 
 /// Captures one call of a module: inputs stand for the values among the arguments, in order, everything else is fixed.
-/// Gives those values too, as the arguments for a run. No part of the module is a leaf, unless the tracer says so.
+/// Gives those values too, as the arguments for a run. No part of the module is a leaf, unless the tracer says so. What it
+/// uses that is no part of it joins the captured state.
 ///
 /// # Errors
 /// As [`trace`], and if the module does not take these arguments.
@@ -115,8 +116,7 @@ pub fn trace_call<V: Clone>(
     let mut collect = |value: &V| values.push(Arg::Value(value.clone()));
     args.iter().for_each(|arg| arg.for_each(&mut collect));
     kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut collect));
-    let session = Session::new(Rc::new(tracer), Some(module));
-    session.enter_root(module);
+    let session = Session::of_call(Rc::new(tracer), module);
     let captured = session.run(values.iter().map(|_| input("input")), module.type_name(), |inputs| {
         let mut inputs = inputs.into_iter();
         let mut next = |_: &V| inputs.next().ok_or_else(|| Error::new(ErrorKind::Trace, "an input is missing"));

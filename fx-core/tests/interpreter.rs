@@ -78,10 +78,6 @@ impl Module for Scale {
         Forward(self).call(args, kwargs)
     }
 
-    fn call_meta(&self, args: Vec<Arg<Meta>>, kwargs: &Kwargs<Meta>) -> Result<Arg<Meta>> {
-        Forward(self).call(args, kwargs)
-    }
-
     fn share(&self) -> Arc<dyn Module> {
         Arc::new(self.clone())
     }

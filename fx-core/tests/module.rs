@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fx_core::module::{Entry, Signature, Visit, Visitor, entries, module_at};
 use fx_core::tensor::{load_safetensors, load_safetensors_bytes, load_safetensors_with, save_safetensors};
 use fx_core::{
-    Arg, Buffer, DType, ErrorKind, Kwargs, Meta, Module, Parameter, Proxy, Result, StateDict, StateDictExt, Tensor,
-    Training,
+    Arg, Buffer, DType, ErrorKind, Kwargs, Module, Parameter, Proxy, Result, StateDict, StateDictExt, Tensor, Training,
 };
 
 #[track_caller]
@@ -67,10 +66,6 @@ impl Module for Norm {
     }
 
     fn call_proxy(&self, _: Vec<Arg<Proxy>>, _: &Kwargs<Proxy>) -> Result<Arg<Proxy>> {
-        Ok(Arg::None)
-    }
-
-    fn call_meta(&self, _: Vec<Arg<Meta>>, _: &Kwargs<Meta>) -> Result<Arg<Meta>> {
         Ok(Arg::None)
     }
 

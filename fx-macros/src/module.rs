@@ -146,7 +146,7 @@ fn implementations(
     let private = context.private();
     let text = name.to_string();
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let calls = ["Tensor", "Proxy", "Meta"].map(|value| {
+    let calls = ["Tensor", "Proxy"].map(|value| {
         let (method, value) = (format_ident!("call_{}", value.to_lowercase()), format_ident!("{value}"));
         quote! {
             fn #method(

@@ -1,11 +1,9 @@
 //! Attention.
 
-use std::any::Any;
-
+use fx::Tensor;
 use fx::functional;
-use fx::ops::{AttentionOptions, ZerosLikeOptions};
+use fx::ops::{AttentionOptions, CanonicalMaskOptions};
 use fx::prelude::*;
-use fx::{Meta, Tensor};
 use fx_macros::traceable;
 
 use crate::init;
@@ -15,7 +13,6 @@ use crate::settings::Source;
 /// Attention with several heads, as `torch.nn.MultiheadAttention` (Vaswani et al., 2017).
 ///
 /// Inputs have a batch. Masks are boolean, true where a key is not looked at, or numbers that are added to the scores.
-/// A trace that goes into the module cannot see the element type of a mask: there masks are boolean.
 #[traceable(leaf)]
 #[derive(Clone, Debug)]
 pub struct MultiheadAttention {
@@ -92,7 +89,7 @@ impl MultiheadAttention {
         attn_mask: Option<&Tensor>,
     ) -> Tensor {
         let [query, key, value] = self.project(query, key, value);
-        let mask = self.mask(&query, &key, key_padding_mask, attn_mask);
+        let mask = self.mask(key_padding_mask, attn_mask);
         let dropout = if self.training.get() { self.dropout } else { 0.0 };
         let options = AttentionOptions::new().dropout_p(dropout);
         let output = functional::scaled_dot_product_attention_with(query, key, value, mask.as_ref(), options);
@@ -111,7 +108,7 @@ impl MultiheadAttention {
         attn_mask: Option<&Tensor>,
     ) -> (Tensor, Tensor) {
         let [query, key, value] = self.project(query, key, value);
-        let mask = self.mask(&query, &key, key_padding_mask, attn_mask);
+        let mask = self.mask(key_padding_mask, attn_mask);
         let scale = 1.0 / ((self.embed_dim / self.num_heads) as f64).sqrt();
         let mut scores = (query * scale).matmul(key.transpose(-2, -1));
         if let Some(mask) = mask {
@@ -140,23 +137,11 @@ impl MultiheadAttention {
     }
 
     /// Both masks as one that is added to the scores.
-    fn mask(
-        &self,
-        query: &Tensor,
-        key: &Tensor,
-        key_padding_mask: Option<&Tensor>,
-        attn_mask: Option<&Tensor>,
-    ) -> Option<Tensor> {
+    fn mask(&self, key_padding_mask: Option<&Tensor>, attn_mask: Option<&Tensor>) -> Option<Tensor> {
         let dtype = self.in_proj_weight.dtype();
-        let padding = key_padding_mask.map(|mask| additive(mask, dtype).unsqueeze(1).unsqueeze(2));
-        let attention = attn_mask.map(|mask| {
-            let added = additive(mask, dtype);
-            if known_ndim(mask) == Some(3) {
-                added.reshape((-1_i64, self.num_heads, query.size(2), key.size(2)))
-            } else {
-                added
-            }
-        });
+        let options = || CanonicalMaskOptions::new().dtype(dtype);
+        let padding = key_padding_mask.map(|mask| mask.canonical_mask_with(options()).unsqueeze(1).unsqueeze(2));
+        let attention = attn_mask.map(|mask| mask.canonical_mask_with(options().num_heads(self.num_heads as i64)));
         match (padding, attention) {
             (Some(padding), Some(attention)) => Some(padding + attention),
             (padding, attention) => padding.or(attention),
@@ -176,33 +161,5 @@ impl MultiheadAttention {
             .option("bias", self.in_proj_bias.is_some(), true)
             .option("batch_first", self.batch_first, false)
             .text()
-    }
-}
-
-/// A mask as numbers that are added to scores.
-#[traceable]
-fn additive(mask: &Tensor, dtype: DType) -> Tensor {
-    if is_numeric(mask) {
-        return mask.clone();
-    }
-    mask.zeros_like_with(ZerosLikeOptions::new().dtype(dtype)).masked_fill(mask, f64::NEG_INFINITY)
-}
-
-/// Whether a mask is known to hold numbers.
-fn is_numeric(mask: &dyn Any) -> bool {
-    let dtype = match (mask.downcast_ref::<Tensor>(), mask.downcast_ref::<Meta>()) {
-        (Some(mask), _) => Some(mask.dtype()),
-        (_, Some(mask)) => mask.as_tensor().map(|mask| mask.dtype),
-        _ => None,
-    };
-    dtype.is_some_and(|dtype| dtype != DType::Bool)
-}
-
-/// The number of dimensions of a mask, where it is known.
-fn known_ndim(mask: &dyn Any) -> Option<usize> {
-    match (mask.downcast_ref::<Tensor>(), mask.downcast_ref::<Meta>()) {
-        (Some(mask), _) => Some(mask.ndim()),
-        (_, Some(mask)) => mask.as_tensor().map(|mask| mask.ndim()),
-        _ => None,
     }
 }

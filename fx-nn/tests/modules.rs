@@ -256,7 +256,7 @@ fn check(case: &Json) -> Result<(), String> {
         close(&format!("{name} {entry}"), &[tensor], &flat(&read(&after[1])))?;
     }
     let metas: Vec<_> = inputs.iter().map(|input| input.map(&mut |tensor| fx::Meta::from(tensor))).collect();
-    let meta = module.call_meta(metas, &fx::Kwargs::new()).map_err(|error| format!("{name}: shapes: {error}"))?;
+    let meta = module.call(metas, fx::Kwargs::new()).map_err(|error| format!("{name}: shapes: {error}"))?;
     let mut inferred = Vec::new();
     meta.for_each(&mut |meta| inferred.push(meta.to_string()));
     let expected: Vec<_> = flat(&outputs).iter().map(|tensor| fx::Meta::from(tensor).to_string()).collect();

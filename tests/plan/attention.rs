@@ -184,6 +184,35 @@ fn stacks_of_products() {
     });
 }
 
+/// A captured model learns what a mask holds, and whether it is one for each head, when it runs.
+#[test]
+fn masks_of_any_form() {
+    #[traceable]
+    struct Masked {
+        attention: fx::nn::MultiheadAttention,
+    }
+    #[traceable]
+    impl Masked {
+        fn forward(&self, x: &Tensor, padding: &Tensor, mask: &Tensor) -> Tensor {
+            self.attention.forward(x, x, x, Some(padding), Some(mask))
+        }
+    }
+    let model = Masked { attention: fx::nn::MultiheadAttention::new(8, 2) };
+    model.eval();
+    let module = fx::trace(&model).unwrap();
+    let x = Tensor::randn([3, 5, 8]);
+    for padding in [Tensor::rand([5, 3]).gt(0.8), Tensor::randn([5, 3])] {
+        for mask in [[3, 3].as_slice(), &[10, 3, 3]].map(Tensor::randn) {
+            for mask in [mask.gt(1.0), mask] {
+                let (eager, planned) =
+                    (model.forward(&x, &padding, &mask), module.forward((&x, &padding, &mask)).unwrap());
+                let difference = (eager - planned).abs().max().item().to_f64();
+                assert!(difference < 1e-6, "{difference} with {padding:?} and {mask:?}");
+            }
+        }
+    }
+}
+
 /// What repeats before the heads is left to the op itself.
 #[test]
 fn attention_that_repeats() {

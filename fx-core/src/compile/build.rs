@@ -163,7 +163,7 @@ impl Builder<'_> {
         let name = node.target().name();
         let module = self.module.state().modules.get(name).ok_or_else(|| no_such(node.op(), name))?;
         let (metas, kwargs) = (self.metas(node.args())?, self.kwargs(node, |held| held.meta.clone())?);
-        let meta = module.call_meta(metas, &kwargs)?;
+        let meta = module.call(metas, kwargs)?;
         let (args, kwargs) = (self.known(node.args())?, self.kwargs(node, |held| held.place.clone())?);
         let layout = single(&meta);
         let (args, kwargs) = (sources(&args), kwargs.map(&mut source));

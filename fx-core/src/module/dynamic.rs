@@ -1,14 +1,15 @@
 //! Calling a module whose type is not known before the program runs.
 //!
-//! A generic function cannot be called through a pointer: a module has one `call` for tensors, one for proxies and one
-//! for shapes, and here the one is found that fits the value.
+//! A generic function cannot be called through a pointer: a module has one `call` for tensors and one for proxies, which
+//! records what shapes go through, and here the one is found that fits the value.
 
 use std::any::Any;
 
 use super::Module;
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
-use crate::value::{Call, Callee, Value};
+use crate::interpreter::Interpretable;
+use crate::value::{Call, Callee, Meta, Value};
 
 impl dyn Module {
     /// Runs `forward` on values of any kind. Those that are neither tensors, proxies nor shapes get the call itself;
@@ -20,7 +21,7 @@ impl dyn Module {
         let given = (args, kwargs);
         let result = on(&given, |(args, kwargs)| self.call_tensor(args, &kwargs))
             .or_else(|| on(&given, |(args, kwargs)| self.call_proxy(args, &kwargs)))
-            .or_else(|| on(&given, |(args, kwargs)| self.call_meta(args, &kwargs)));
+            .or_else(|| on(&given, |(args, kwargs)| Meta::call_module(self, args, kwargs)));
         result.unwrap_or_else(|| {
             let mut forward = || {
                 let message = format!("a {} that is not known as a type does not run on this value", self.type_name());

@@ -10,7 +10,7 @@ use super::Tolerance;
 use super::cost;
 use super::kind::{self, Encode};
 use super::table::{ops, out};
-use crate::tensor::Scalar;
+use crate::tensor::{DType, Scalar};
 use crate::value::Call;
 
 pub(crate) use eval::linear as eval_linear;
@@ -63,6 +63,11 @@ ops! {
         (query: one, key: one, value: one, attn_mask: opt;; dropout_p: float = 0.0, is_causal: flag = false,
         scale: opt_float = None, enable_gqa: flag = false) -> one
         = attention::attention, attention::shape, cost::attention, tolerance Tolerance::SUMMATION, effect Random;
+    /// A mask of attention as numbers that are added to scores. A boolean one is true where a query may not look at a key, which
+    /// becomes -inf; numbers stay as they are. A mask for each head, `[N * num_heads, L, S]`, becomes `[N, num_heads, L, S]`.
+    method canonical_mask [canonical_mask_with: CanonicalMaskOptions]
+        (mask: one;; num_heads: int = 1, dtype: dtype = DType::F32) -> one
+        = attention::canonical_mask, attention::mask_shape, cost::none, tolerance Tolerance::EXACT;
     /// The cosine of the angle between vectors along a dimension; norms are taken as at least `eps`.
     method cosine_similarity [cosine_similarity_with: CosineSimilarityOptions] (x1: one, x2: one;;
         dim: int = 1, eps: float = 1e-8) -> one

@@ -73,6 +73,15 @@ impl Session {
         Self::of(tracer, root.is_some(), paths, Graph::new(), State::new())
     }
 
+    /// A session within a module's `forward`, which may use other modules, parameters and buffers than its own.
+    pub(super) fn of_call(tracer: Rc<dyn Tracer>, module: &dyn Module) -> Rc<Self> {
+        let mut paths = Paths::default();
+        paths.add("", module);
+        let session = Self::of(tracer, false, paths, Graph::new(), State::new());
+        session.enter_root(module);
+        session
+    }
+
     /// A session that goes on with a graph and its state. New modules, parameters and buffers may be used: they join
     /// the state.
     pub(super) fn on(tracer: Rc<dyn Tracer>, graph: Graph, state: State) -> Rc<Self> {

@@ -56,15 +56,6 @@ impl ::fx::__private::Module for MyModule {
         use ::fx::__private::NoForward as _;
         ::fx::__private::Forward(self).call::<::fx::__private::Proxy>(args, kwargs)
     }
-    fn call_meta(
-        &self,
-        args: ::std::vec::Vec<::fx::__private::Arg<::fx::__private::Meta>>,
-        kwargs: &::fx::__private::Kwargs<::fx::__private::Meta>,
-    ) -> ::fx::__private::Result<::fx::__private::Arg<::fx::__private::Meta>> {
-        #[allow(unused_imports, reason = "for modules without a forward")]
-        use ::fx::__private::NoForward as _;
-        ::fx::__private::Forward(self).call::<::fx::__private::Meta>(args, kwargs)
-    }
     fn share(&self) -> ::fx::__private::Arc<dyn ::fx::__private::Module> {
         ::fx::__private::Arc::new(MyModule {
             param: ::fx::__private::FieldType::share(&self.param),

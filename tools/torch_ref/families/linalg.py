@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-F16, BF16, F64 = torch.float16, torch.bfloat16, torch.float64
+F16, BF16, F32, F64 = torch.float16, torch.bfloat16, torch.float32, torch.float64
 I64, I32 = torch.int64, torch.int32
 
 
@@ -12,6 +12,7 @@ def rows(table):
     sums(table)
     layers(table)
     einsum(table)
+    canonical_mask(table)
     attention(table)
 
 
@@ -147,6 +148,28 @@ def einsum(table):
     op.error("output letter", [d.f(2, 3)], equation="ij->ik")
     op.error("operand count", [d.f(2, 3)], equation="ij,jk->ik")
     op.error("characters", [d.f(2, 3)], equation="i1->i")
+
+
+def canonical_mask(table):
+    def call(mask, num_heads=1, dtype=F32):
+        mask = F._canonical_mask(mask, "mask", None, "", dtype)
+        return mask.view(-1, num_heads, *mask.shape[1:]) if mask.dim() == 3 else mask
+
+    op = table.op("canonical_mask", call)
+    d = op.draw
+    hidden = torch.tensor([[False, True], [True, False], [False, False]])
+    op("bool", hidden)
+    op("numbers", d.f(3, 2))
+    op("of heads", torch.stack([hidden, ~hidden, hidden, hidden]), num_heads=2)
+    op("numbers of heads", d.f(4, 3, 2), num_heads=4)
+    op("one head", d.f(2, 3, 2))
+    op("double", hidden, dtype=F64)
+    op("half", hidden, dtype=F16)
+    op("half numbers", d.f(3, 2, dtype=F16))
+    op("all", torch.ones(2, 2, dtype=torch.bool))
+    op("no keys", torch.zeros(2, 0, dtype=torch.bool))
+    op.error("integers", torch.ones(2, 2, dtype=torch.int64))
+    op.error("heads", d.f(3, 2, 2), num_heads=2)
 
 
 def attention(table):

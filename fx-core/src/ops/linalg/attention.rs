@@ -10,8 +10,8 @@ use crate::ops::fast;
 use crate::ops::shape::{self as rules, require_equal, require_float, require_ndim};
 use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, iter, numel, random, view};
-use crate::value::{Shape, TensorMeta};
+use crate::tensor::{DType, Dims, Tensor, iter, numel, random, view};
+use crate::value::{Dim, Shape, TensorMeta};
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
 pub(super) fn shape(
@@ -71,6 +71,39 @@ pub(super) fn shape(
     }
     result.extend([end(query, 2), end(value, 1)]);
     Ok(TensorMeta { shape: result, dtype: query.dtype })
+}
+
+pub(super) fn mask_shape(mask: &TensorMeta, num_heads: i64, dtype: DType) -> Result<TensorMeta> {
+    if !dtype.is_float() {
+        return Err(
+            Error::dtype(format!("a mask cannot become {dtype}")).help("ask for a type of floating-point numbers")
+        );
+    }
+    if mask.dtype != DType::Bool {
+        require_float(mask)?;
+    }
+    let dtype = if mask.dtype == DType::Bool { dtype } else { mask.dtype };
+    let mut shape = mask.shape.clone();
+    if let [of_heads, _, _] = &shape[..] {
+        if num_heads <= 0 || of_heads.as_int().is_some_and(|count| count % num_heads != 0) {
+            return Err(Error::shape(format!("a mask for each of {num_heads} heads cannot be {mask}"))
+                .help("its first dimension counts the heads of all elements of the batch"));
+        }
+        shape[0] = of_heads.floor_div(&Dim::Int(num_heads));
+        shape.insert(1, Dim::Int(num_heads));
+    }
+    Ok(TensorMeta { shape, dtype })
+}
+
+pub(super) fn canonical_mask(mask: &Tensor, num_heads: i64, dtype: DType) -> Result<Tensor> {
+    let added = if mask.dtype() == DType::Bool { additive(mask, dtype, true) } else { mask.clone() };
+    Ok(match *added.shape() {
+        [of_heads, queries, keys] => {
+            let num_heads = num_heads as usize;
+            view::reshape(&added, &[of_heads / num_heads, num_heads, queries, keys])
+        }
+        _ => added,
+    })
 }
 
 /// Makes a row of scores sum to 1; a row of minus infinities becomes zeros.
@@ -159,7 +192,7 @@ pub(super) fn attention(
             return Ok(y);
         }
     }
-    let mask = mask.map(|mask| spread(&additive(mask, wide(dtype)), queries, keys));
+    let mask = mask.map(|mask| spread(&additive(mask, wide(dtype), false), queries, keys));
     let heads = numel(&lead);
     let out = in_floats!(dtype, T => heads_of::<T>(&q, &k, &v, &Scores {
         scale: T::of(scale),
@@ -204,12 +237,13 @@ fn repeat_heads(x: &Tensor, heads: usize) -> Tensor {
     view::reshape(&spread, &shape)
 }
 
-/// A mask as numbers to add to the scores.
-fn additive(mask: &Tensor, dtype: DType) -> Tensor {
+/// A mask as numbers to add to the scores; a boolean one hides the keys where it is `hidden`.
+fn additive(mask: &Tensor, dtype: DType, hidden: bool) -> Tensor {
     if mask.dtype() != DType::Bool {
         return mask.to_dtype(dtype);
     }
-    dispatch!(dtype, T => iter::map::<bool, T>(mask, |keep| T::from_f64(if keep { 0.0 } else { f64::NEG_INFINITY })))
+    let number = |mask| if mask == hidden { f64::NEG_INFINITY } else { 0.0 };
+    in_floats!(dtype, T => iter::map::<bool, T>(mask, |mask| T::of(number(mask)))).to_dtype(dtype)
 }
 
 fn dropout<T: Number>(count: usize, p: f64) -> Vec<T> {

@@ -21,7 +21,7 @@ impl dyn Module {
         let given = (args, kwargs);
         let result = on(&given, |(args, kwargs)| self.call_tensor(args, &kwargs))
             .or_else(|| on(&given, |(args, kwargs)| self.call_proxy(args, &kwargs)))
-            .or_else(|| on(&given, |(args, kwargs)| Meta::call_module(self, args, kwargs)));
+            .or_else(|| on(&given, |(args, kwargs)| shapes(self, args, kwargs)));
         result.unwrap_or_else(|| {
             let mut forward = || {
                 let message = format!("a {} that is not known as a type does not run on this value", self.type_name());
@@ -31,6 +31,11 @@ impl dyn Module {
             V::apply(Call { args, kwargs, ..Call::new(Callee::Module(self, &mut forward)) })
         })
     }
+}
+
+/// Compiled once for all values.
+fn shapes(module: &dyn Module, args: Vec<Arg<Meta>>, kwargs: Kwargs<Meta>) -> Result<Arg<Meta>> {
+    Meta::call_module(module, args, kwargs)
 }
 
 /// The arguments of a call.

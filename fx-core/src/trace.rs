@@ -59,7 +59,6 @@ where
     let statics = M::Static::from_given(statics);
     let root = module.as_module();
     let session = Session::new(Rc::new(tracer), Some(root));
-    session.enter_root(root);
     let inputs = M::SIGNATURE.inputs;
     session.run(inputs.iter().map(|name| input(name)), root.type_name(), |args| {
         module.invoke::<Proxy>(&mut Arguments::new(args), statics)
@@ -133,7 +132,6 @@ pub fn trace_call<V: Clone>(
 /// If a hook fails, or the result does not lint.
 pub fn transform(module: &GraphModule, hooks: impl Hooks<Proxy>) -> Result<GraphModule> {
     let session = Session::new(Rc::new(Leaves::All), Some(module));
-    session.enter_root(module);
     let graph = module.graph();
     let request = |id| {
         let node = &graph[id];

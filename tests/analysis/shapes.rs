@@ -82,6 +82,34 @@ fn symbolic_shapes_of_real_models() {
     assert_eq!(first.as_deref(), Some("f32[N, S, 32]"));
 }
 
+/// The captured model holds a leaf as it is, so a leaf may use what it does not own; its shapes are known all the same.
+#[test]
+fn a_leaf_may_use_what_it_does_not_own() {
+    #[traceable(leaf)]
+    #[derive(Clone)]
+    struct Lender;
+    #[traceable]
+    impl Lender {
+        fn forward(&self, x: &Tensor) -> Tensor {
+            nn::Linear::new(3, 2).forward(x).relu()
+        }
+    }
+    #[traceable]
+    struct Model {
+        leaf: Lender,
+    }
+    #[traceable]
+    impl Model {
+        fn forward(&self, x: &Tensor) -> Tensor {
+            self.leaf.forward(x)
+        }
+    }
+    let mut module = fx::trace(&Model { leaf: Lender }).unwrap();
+    infer_shapes(&mut module, [Meta::tensor([Dim::symbol("N", 1), Dim::from(3)], DType::F32)]).unwrap();
+    check(shapes(&module), "x: f32[N, 3]\nleaf: f32[N, 2]\noutput: f32[N, 2]");
+    assert_eq!(module.forward(Tensor::ones([5, 3])).unwrap().shape(), [5, 2]);
+}
+
 #[test]
 fn a_contradiction_names_the_node_and_the_line() {
     let mut module = small();

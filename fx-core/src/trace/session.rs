@@ -65,20 +65,30 @@ impl Stack {
 }
 
 impl Session {
+    /// A session within the `forward` of a root, which owns all modules, parameters and buffers that are used, or within none.
     pub(super) fn new(tracer: Rc<dyn Tracer>, root: Option<&dyn Module>) -> Rc<Self> {
-        let mut paths = Paths::default();
-        if let Some(root) = root {
-            paths.add("", root);
-        }
-        Self::of(tracer, root.is_some(), paths, Graph::new(), State::new())
+        Self::within(tracer, root, root.is_some())
     }
 
     /// A session within a module's `forward`, which may use other modules, parameters and buffers than its own.
     pub(super) fn of_call(tracer: Rc<dyn Tracer>, module: &dyn Module) -> Rc<Self> {
+        Self::within(tracer, Some(module), false)
+    }
+
+    fn within(tracer: Rc<dyn Tracer>, root: Option<&dyn Module>, rooted: bool) -> Rc<Self> {
         let mut paths = Paths::default();
-        paths.add("", module);
-        let session = Self::of(tracer, false, paths, Graph::new(), State::new());
-        session.enter_root(module);
+        if let Some(root) = root {
+            paths.add("", root);
+        }
+        let session = Self::of(tracer, rooted, paths, Graph::new(), State::new());
+        if let Some(root) = root {
+            // Its own call is not recorded.
+            session.stack.borrow_mut().push(ModuleFrame {
+                path: String::new(),
+                type_name: root.type_name().into(),
+                call: 0,
+            });
+        }
         session
     }
 
@@ -113,12 +123,6 @@ impl Session {
     /// The innermost running trace of this thread.
     pub(super) fn current() -> Option<Rc<Self>> {
         CURRENT.with_borrow(|sessions| sessions.last().cloned())
-    }
-
-    /// Notes that the root's own `forward` is running: its call is not recorded.
-    pub(super) fn enter_root(&self, root: &dyn Module) {
-        let type_name = root.type_name().into();
-        self.stack.borrow_mut().push(ModuleFrame { path: String::new(), type_name, call: 0 });
     }
 
     /// Runs a function on these placeholders, and makes a module of what it records.

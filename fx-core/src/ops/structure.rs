@@ -11,6 +11,9 @@ use super::kind::{self, Encode};
 use super::table::{ops, out};
 use crate::value::Call;
 
+pub(crate) use eval::unflatten as eval_unflatten;
+pub(crate) use infer::unflatten as infer_unflatten;
+
 ops! {
     /// Shapes, parts and arrangements of tensors.
     pub trait Structure;

@@ -2,12 +2,14 @@
 
 use fx_kernels::gemm;
 use fx_kernels::threads::for_each_piece;
+use smallvec::smallvec;
 
 use super::infer::one_dtype;
 use super::product::{matrix_at, offset};
 use crate::error::{Error, Result};
 use crate::ops::fast;
 use crate::ops::shape::{self as rules, require_equal, require_float, require_ndim};
+use crate::ops::structure::{eval_unflatten, infer_unflatten};
 use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Dims, Tensor, iter, numel, random, view};
@@ -82,28 +84,17 @@ pub(super) fn mask_shape(mask: &TensorMeta, num_heads: i64, dtype: DType) -> Res
     if mask.dtype != DType::Bool {
         require_float(mask)?;
     }
-    let dtype = if mask.dtype == DType::Bool { dtype } else { mask.dtype };
-    let mut shape = mask.shape.clone();
-    if let [of_heads, _, _] = &shape[..] {
-        if num_heads <= 0 || of_heads.as_int().is_some_and(|count| count % num_heads != 0) {
-            return Err(Error::shape(format!("a mask for each of {num_heads} heads cannot be {mask}"))
-                .help("its first dimension counts the heads of all elements of the batch"));
-        }
-        shape[0] = of_heads.floor_div(&Dim::Int(num_heads));
-        shape.insert(1, Dim::Int(num_heads));
+    let mask = mask.with_dtype(if mask.dtype == DType::Bool { dtype } else { mask.dtype });
+    if mask.ndim() != 3 {
+        return Ok(mask);
     }
-    Ok(TensorMeta { shape, dtype })
+    let heads = infer_unflatten(&mask, 0, smallvec![Dim::Int(-1), Dim::Int(num_heads)]);
+    heads.map_err(|error| error.help("a mask for each head has the heads of the whole batch in its first dimension"))
 }
 
 pub(super) fn canonical_mask(mask: &Tensor, num_heads: i64, dtype: DType) -> Result<Tensor> {
     let added = if mask.dtype() == DType::Bool { additive(mask, dtype, true) } else { mask.clone() };
-    Ok(match *added.shape() {
-        [of_heads, queries, keys] => {
-            let num_heads = num_heads as usize;
-            view::reshape(&added, &[of_heads / num_heads, num_heads, queries, keys])
-        }
-        _ => added,
-    })
+    if added.ndim() == 3 { eval_unflatten(&added, 0, smallvec![-1, num_heads]) } else { Ok(added) }
 }
 
 /// Makes a row of scores sum to 1; a row of minus infinities becomes zeros.

@@ -45,7 +45,7 @@ pub(super) fn flatten(x: &Tensor, start: i64, end: i64) -> Result<Tensor> {
     Ok(view::reshape(x, &dims))
 }
 
-pub(super) fn unflatten(x: &Tensor, dim: i64, sizes: SmallVec<[i64; 6]>) -> Result<Tensor> {
+pub(crate) fn unflatten(x: &Tensor, dim: i64, sizes: SmallVec<[i64; 6]>) -> Result<Tensor> {
     let dim = shape::dim(dim, x.ndim())?;
     let mut dims = Dims::from_slice(&x.shape()[..dim]);
     dims.extend(resolve(x.shape().get(dim).copied().unwrap_or(1), &sizes)?);

@@ -72,7 +72,7 @@ pub(super) fn flatten(x: &TensorMeta, start: i64, end: i64) -> Result<TensorMeta
     Ok(TensorMeta { shape: dims, dtype: x.dtype })
 }
 
-pub(super) fn unflatten(x: &TensorMeta, dim: i64, sizes: SmallVec<[Dim; 6]>) -> Result<TensorMeta> {
+pub(crate) fn unflatten(x: &TensorMeta, dim: i64, sizes: SmallVec<[Dim; 6]>) -> Result<TensorMeta> {
     let dim = shape::dim(dim, x.ndim())?;
     let parts = resolve(x.shape.get(dim).unwrap_or(&Dim::Int(1)), &sizes)?;
     let mut dims = Shape::from(&x.shape[..dim]);

@@ -3,6 +3,8 @@
 //! Each opcode has a hook that can be overridden; what a hook does not override calls the default. An override written
 //! for every `V: Value` serves running and rewriting alike: `Interpreter` with proxies is torch.fx's `Transformer`.
 
+mod dynamic;
+
 use std::collections::HashMap;
 
 use crate::arg::{Arg, Kwargs};

@@ -6,7 +6,6 @@
 mod call;
 mod deep;
 mod demand;
-mod dynamic;
 mod make;
 mod state;
 mod state_dict;

@@ -5,10 +5,10 @@
 
 use std::any::Any;
 
-use super::Module;
+use super::Interpretable;
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
-use crate::interpreter::Interpretable;
+use crate::module::Module;
 use crate::value::{Call, Callee, Meta, Value};
 
 impl dyn Module {

@@ -207,7 +207,7 @@ fn masks_of_any_form() {
                 let (eager, planned) =
                     (model.forward(&x, &padding, &mask), module.forward((&x, &padding, &mask)).unwrap());
                 let difference = (eager - planned).abs().max().item().to_f64();
-                assert!(difference < 1e-6, "{difference} with {padding:?} and {mask:?}");
+                assert!(difference < 1e-5, "{difference} with {padding:?} and {mask:?}");
             }
         }
     }

@@ -202,7 +202,10 @@ pub fn save_safetensors<'a>(
 ) -> Result<()> {
     let path = path.as_ref();
     let mut tensors: Vec<(&str, &Tensor)> = entries.into_iter().collect();
-    let place = |tensor: &Tensor| DTYPES.iter().position(|(dtype, _)| *dtype == tensor.dtype());
+    let place = |tensor: &Tensor| {
+        let place = DTYPES.iter().position(|(dtype, _)| *dtype == tensor.dtype());
+        place.expect("invariant: every element type has a name")
+    };
     tensors.sort_by_key(|(name, tensor)| (place(tensor), *name));
     let mut header = Map::new();
     if let Some(texts) = metadata {
@@ -212,7 +215,7 @@ pub fn save_safetensors<'a>(
     for (name, tensor) in &tensors {
         let start = end;
         end += tensor.numel() * tensor.dtype().size();
-        let dtype = place(tensor).map(|place| DTYPES[place].1);
+        let (_, dtype) = DTYPES[place(tensor)];
         let info = json!({ "dtype": dtype, "shape": tensor.shape(), "data_offsets": [start, end] });
         if *name == METADATA {
             return Err(Error::argument(format!("{}: no tensor can be named `{name}`", path.display())));

@@ -14,11 +14,6 @@ use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, num_threads};
 use plan::{Dim, Plan};
 
-/// Types that are copied: plain data, of four bytes where squares are transposed in registers.
-pub trait Plain: Copy + Send + Sync + 'static {}
-
-impl<T: Copy + Send + Sync + 'static> Plain for T {}
-
 /// The most dimensions of a copy, those that continue each other counted once.
 pub const MOST_DIMS: usize = 8;
 
@@ -34,20 +29,20 @@ const LEAST: usize = 64;
 ///
 /// ```
 /// // A transposed matrix.
-/// let mut out = [0; 6];
-/// fx_kernels::copy::copy(&mut out, &[2, 1], &[1, 2, 3, 4, 5, 6], &[1, 3], &[3, 2]);
-/// assert_eq!(out, [1, 4, 2, 5, 3, 6]);
+/// let mut out = [0.0; 6];
+/// fx_kernels::copy::copy(&mut out, &[2, 1], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1, 3], &[3, 2]);
+/// assert_eq!(out, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
 /// ```
 ///
 /// # Panics
 /// If an element lies outside its slice, two have the same place in `out`, the numbers of dimensions differ, or more
 /// than [`MOST_DIMS`] are left after joining those that continue each other.
-pub fn copy<T: Plain>(out: &mut [T], to: &[usize], x: &[T], from: &[usize], shape: &[usize]) {
+pub fn copy(out: &mut [f32], to: &[usize], x: &[f32], from: &[usize], shape: &[usize]) {
     copy_at(Level::detect(), out, to, x, from, shape);
 }
 
 /// As [`copy`], with instructions of the given level.
-pub(crate) fn copy_at<T: Plain>(level: Level, out: &mut [T], to: &[usize], x: &[T], from: &[usize], shape: &[usize]) {
+pub(crate) fn copy_at(level: Level, out: &mut [f32], to: &[usize], x: &[f32], from: &[usize], shape: &[usize]) {
     let out = (out.as_mut_ptr(), out.len());
     let Some(job) = Job::new(out, to, x, from, shape, 1) else { return };
     // SAFETY: each task is run once, and the result is there meanwhile.
@@ -55,20 +50,21 @@ pub(crate) fn copy_at<T: Plain>(level: Level, out: &mut [T], to: &[usize], x: &[
 }
 
 /// A tensor that is copied to its place in a concatenation: elements, strides and shape.
-pub type Part<'a, T> = (&'a [T], &'a [usize], &'a [usize]);
+pub type Part<'a> = (&'a [f32], &'a [usize], &'a [usize]);
 
 /// Copies tensors, one after the other along a dimension, to where the strides `to` put their elements in `out`.
 ///
 /// ```
 /// // A column beside two.
-/// let mut out = [0; 6];
-/// fx_kernels::copy::concatenate(&mut out, &[3, 1], 1, &[(&[1, 4], &[1, 1], &[2, 1]), (&[2, 3, 5, 6], &[2, 1], &[2, 2])]);
-/// assert_eq!(out, [1, 2, 3, 4, 5, 6]);
+/// let mut out = [0.0; 6];
+/// let (column, rest) = ([1.0, 4.0], [2.0, 3.0, 5.0, 6.0]);
+/// fx_kernels::copy::concatenate(&mut out, &[3, 1], 1, &[(&column, &[1, 1], &[2, 1]), (&rest, &[2, 1], &[2, 2])]);
+/// assert_eq!(out, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
 /// ```
 ///
 /// # Panics
 /// As [`copy`] does, or if shapes differ in other dimensions.
-pub fn concatenate<T: Plain>(out: &mut [T], to: &[usize], dim: usize, parts: &[Part<'_, T>]) {
+pub fn concatenate(out: &mut [f32], to: &[usize], dim: usize, parts: &[Part<'_>]) {
     let Some((.., shape)) = parts.first() else { return };
     let (first, len) = (out.as_mut_ptr(), out.len());
     // All tensors are copied in one loop of a few bands, so that a thread has nearly the same rows of each.
@@ -100,11 +96,11 @@ pub fn concatenate<T: Plain>(out: &mut [T], to: &[usize], dim: usize, parts: &[P
 
 /// A copy in tasks. A task is some of the outer places, or a part of one: of its rows, and of the columns where rows are few and
 /// long.
-struct Job<T> {
+struct Job {
     plan: Plan,
-    out: Shared<T>,
+    out: Shared<f32>,
     /// Only read.
-    x: Shared<T>,
+    x: Shared<f32>,
     /// The rows and columns of a part, and how many there are.
     size: [usize; 2],
     parts: [usize; 2],
@@ -112,13 +108,13 @@ struct Job<T> {
     each: usize,
 }
 
-impl<T: Plain> Job<T> {
+impl Job {
     /// A copy to a place that has so many elements, in so many tasks at least if there are as many rows; none if there is no
     /// element.
     fn new(
-        (out, len): (*mut T, usize),
+        (out, len): (*mut f32, usize),
         to: &[usize],
-        x: &[T],
+        x: &[f32],
         from: &[usize],
         shape: &[usize],
         tasks: usize,
@@ -176,7 +172,7 @@ impl<T: Plain> Job<T> {
 ///
 /// # Panics
 /// If `out` has another length.
-pub fn gather<T: Plain>(out: &mut [T], table: &[T], width: usize, indices: &[i64]) -> Result<(), usize> {
+pub fn gather(out: &mut [f32], table: &[f32], width: usize, indices: &[i64]) -> Result<(), usize> {
     assert_eq!(out.len(), indices.len() * width, "there is a row of {width} elements for each index");
     let count = table.len().checked_div(width).unwrap_or(usize::MAX);
     let outside = |&index: &i64| usize::try_from(index).map_or(true, |index| index >= count);
@@ -194,24 +190,23 @@ pub fn gather<T: Plain>(out: &mut [T], table: &[T], width: usize, indices: &[i64
 }
 
 /// Two dimensions of a copy.
-struct Piece<T> {
-    to: *mut T,
-    from: *const T,
+struct Piece {
+    to: *mut f32,
+    from: *const f32,
     rows: Dim,
     columns: Dim,
 }
 
-impl<T: Plain> Piece<T> {
+impl Piece {
     /// # Safety
     /// All places must be readable and writable, and not be reached by another thread.
     unsafe fn copy(&self, level: Level) {
         let Self { to, from, rows, columns } = *self;
-        if size_of::<T>() == 4 && columns.to == 1 && rows.from == 1 && columns.from != 1 && rows.size > 1 {
-            let squares = Piece { to: to.cast(), from: from.cast(), rows, columns };
-            return dispatch(level, Squares(squares));
+        if columns.to == 1 && rows.from == 1 && columns.from != 1 && rows.size > 1 {
+            return dispatch(level, Squares(Self { ..*self }));
         }
-        if size_of::<T>() == 4 && columns.to == 1 && columns.from == 1 && rows.size > 1 && columns.size <= SHORT {
-            return dispatch(level, ShortRows(Piece { to: to.cast(), from: from.cast(), rows, columns }));
+        if columns.to == 1 && columns.from == 1 && rows.size > 1 && columns.size <= SHORT {
+            return dispatch(level, ShortRows(Self { ..*self }));
         }
         for i in 0..rows.size {
             let (to, from) = (to.wrapping_add(i * rows.to), from.wrapping_add(i * rows.from));
@@ -228,7 +223,7 @@ impl<T: Plain> Piece<T> {
 }
 
 /// Rows that are copied sooner than a call that copies one would find out how.
-struct ShortRows(Piece<f32>);
+struct ShortRows(Piece);
 
 impl Kernel for ShortRows {
     type Elem = f32;
@@ -255,7 +250,7 @@ impl Kernel for ShortRows {
 }
 
 /// A transposed copy: neighbours in a column on one side are neighbours in a row on the other.
-struct Squares(Piece<f32>);
+struct Squares(Piece);
 
 impl Kernel for Squares {
     type Elem = f32;

@@ -64,15 +64,25 @@ impl<'a, T> Matrix<'a, T> {
 #[allow(private_bounds, reason = "nobody else can implement it")]
 pub trait Scalar: sealed::Sealed {}
 
-impl Scalar for f32 {}
-impl Scalar for f64 {}
+/// The product is compiled here, for both types, and not in each crate that asks for it.
+macro_rules! scalar {
+    ($($T:ty)+) => { $(
+        impl Scalar for $T {}
+
+        impl sealed::Sealed for $T {
+            fn gemm(level: Level, c: &mut [$T], stride: usize, accumulate: bool, a: Matrix<'_, $T>, b: Matrix<'_, $T>) {
+                product(level, c, stride, accumulate, a, b);
+            }
+        }
+    )+ };
+}
+scalar!(f32 f64);
 
 mod sealed {
     use super::{Level, Matrix};
 
     pub(crate) trait Sealed: crate::simd::Element {
-        /// The product of operands of more than a few rows, with rows of `c` that are `stride` apart.
-        fn product(
+        fn gemm(
             level: Level,
             c: &mut [Self],
             stride: usize,
@@ -81,6 +91,12 @@ mod sealed {
             b: Matrix<'_, Self>,
         );
     }
+}
+
+/// A type with a product of operands of more than a few rows.
+trait Many: crate::simd::Element {
+    /// The product, with rows of `c` that are `stride` apart and checked to fit.
+    fn many(level: Level, c: &mut [Self], stride: usize, accumulate: bool, a: Matrix<'_, Self>, b: Matrix<'_, Self>);
 }
 
 /// Writes `a b` to `c`, or adds it, where `c` is in row-major order with rows `stride` apart.
@@ -103,6 +119,10 @@ pub fn gemm_at<T: Scalar>(
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,
 ) {
+    T::gemm(level, c, stride, accumulate, a, b);
+}
+
+fn product<T: Many>(level: Level, c: &mut [T], stride: usize, accumulate: bool, a: Matrix<'_, T>, b: Matrix<'_, T>) {
     let (m, n, k) = (a.rows, b.cols, a.cols);
     assert!(level <= Level::detect(), "the processor does not have {level:?}");
     assert_eq!(k, b.rows, "the inner dimensions of a product must be equal");
@@ -122,7 +142,7 @@ pub fn gemm_at<T: Scalar>(
         // A matrix times a column is a row times the transposed matrix.
         few::rows(level, c, m, accumulate, b.t(), a.t());
     } else {
-        T::product(level, c, stride, accumulate, a, b);
+        T::many(level, c, stride, accumulate, a, b);
     }
 }
 

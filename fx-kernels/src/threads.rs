@@ -122,6 +122,11 @@ impl Share {
 
 /// Runs `f` on the pieces of `data` of length `piece`, in parallel where `work` makes that worth while.
 pub fn for_each_piece<T: Send>(data: &mut [T], piece: usize, work: usize, f: impl Fn(usize, &mut [T]) + Sync) {
+    share_pieces(data, piece, work, &f);
+}
+
+/// Compiled once for each type.
+fn share_pieces<T: Send>(data: &mut [T], piece: usize, work: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
     if piece == 0 || data.is_empty() {
         return;
     }

@@ -2,7 +2,7 @@
 //! operands are packed into panels as wide as a register tile, and a kernel keeps one tile of the result in registers
 //! while it runs down a pair of panels.
 
-use super::{Matrix, sealed};
+use super::{Many, Matrix};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece};
 
@@ -15,8 +15,8 @@ const BLOCK_M: usize = 112;
 /// The most rows and columns of a tile at any level.
 const MOST: [usize; 2] = [12, 16];
 
-impl sealed::Sealed for f64 {
-    fn product(level: Level, c: &mut [f64], stride: usize, accumulate: bool, a: Matrix<'_, f64>, b: Matrix<'_, f64>) {
+impl Many for f64 {
+    fn many(level: Level, c: &mut [f64], stride: usize, accumulate: bool, a: Matrix<'_, f64>, b: Matrix<'_, f64>) {
         let (m, n, k) = (a.rows, b.cols, a.cols);
         let [mr, nr] = dispatch(level, Size);
         let (panels_m, panels_n) = (m.div_ceil(mr), n.div_ceil(nr));

@@ -1,13 +1,13 @@
 //! The product of f32: the operand that is better packed is, the other is read row by row.
 
-use super::{Matrix, sealed};
+use super::{Many, Matrix};
 use crate::copy;
 use crate::dense::{Epilogue, Format, PackedLinear};
 use crate::memory::{Lent, scratch};
 use crate::simd::Level;
 
-impl sealed::Sealed for f32 {
-    fn product(level: Level, c: &mut [f32], stride: usize, accumulate: bool, a: Matrix<'_, f32>, b: Matrix<'_, f32>) {
+impl Many for f32 {
+    fn many(level: Level, c: &mut [f32], stride: usize, accumulate: bool, a: Matrix<'_, f32>, b: Matrix<'_, f32>) {
         let (m, n) = (a.rows, b.cols);
         // The columns of a large `b`, a weight of a linear layer, are read as they are: this is `b^T a^T`.
         let swapped = b.row_stride == 1 && m < n;

@@ -13,12 +13,13 @@ pub mod iter;
 pub mod random;
 mod safetensors;
 mod scalar;
+mod storage;
 pub mod view;
 
 use std::any::Any;
 use std::sync::Arc;
 
-use half::{bf16, f16};
+use fx_kernels::memory::{into_values, values, values_mut};
 use ndarray::{ArrayViewD, IxDyn, ShapeBuilder};
 use smallvec::SmallVec;
 
@@ -26,10 +27,13 @@ pub use buffer::Buffer;
 use buffer::LINE;
 pub use dtype::DType;
 pub use element::{Element, Float, cast, num};
-pub(crate) use element::{dispatch, dispatch_float};
+pub(crate) use element::{dispatch, dispatch_float, dispatch_words};
 pub(crate) use safetensors::Archive;
 pub use safetensors::{load_safetensors, load_safetensors_bytes, load_safetensors_with, save_safetensors};
 pub use scalar::Scalar;
+pub(crate) use storage::Storage;
+#[doc(hidden)]
+pub use storage::Word;
 
 use crate::error::{Error, Result};
 
@@ -55,37 +59,6 @@ pub struct Tensor {
 impl Clone for Tensor {
     fn clone(&self) -> Self {
         self.aside(&self.shape, &self.strides, 0)
-    }
-}
-
-/// The elements that a tensor is a window on, by their type.
-#[doc(hidden)]
-#[derive(Clone)]
-pub enum Storage {
-    Bool(Arc<Buffer<bool>>),
-    U8(Arc<Buffer<u8>>),
-    I8(Arc<Buffer<i8>>),
-    I32(Arc<Buffer<i32>>),
-    I64(Arc<Buffer<i64>>),
-    F16(Arc<Buffer<f16>>),
-    BF16(Arc<Buffer<bf16>>),
-    F32(Arc<Buffer<f32>>),
-    F64(Arc<Buffer<f64>>),
-}
-
-impl Storage {
-    fn dtype(&self) -> DType {
-        match self {
-            Storage::Bool(_) => DType::Bool,
-            Storage::U8(_) => DType::U8,
-            Storage::I8(_) => DType::I8,
-            Storage::I32(_) => DType::I32,
-            Storage::I64(_) => DType::I64,
-            Storage::F16(_) => DType::F16,
-            Storage::BF16(_) => DType::BF16,
-            Storage::F32(_) => DType::F32,
-            Storage::F64(_) => DType::F64,
-        }
     }
 }
 
@@ -136,7 +109,7 @@ impl Tensor {
 
     /// The identity of the storage: equal for tensors that share it.
     pub fn storage_id(&self) -> usize {
-        dispatch!(self.dtype(), T => T::unwrap(&self.storage).map_or(0, |elements| Arc::as_ptr(elements).addr()))
+        dispatch_words!(self.dtype(), W => W::unwrap(&self.storage).map_or(0, |words| Arc::as_ptr(words).addr()))
     }
 
     /// The elements in row-major order, if they lie so in storage.
@@ -145,10 +118,20 @@ impl Tensor {
     /// If the elements are not of type `T`.
     #[track_caller]
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        let elements = self.elements::<T>();
+        self.elements::<T>();
+        self.words::<T::Word>().map(values::<T>)
+    }
+
+    /// The elements in row-major order as words, if they lie so in storage.
+    ///
+    /// # Panics
+    /// If the elements are no such words.
+    #[track_caller]
+    pub(crate) fn words<W: Word>(&self) -> Option<&[W]> {
+        let words = self.storage::<W>();
         match self.numel() {
             0 => Some(&[]),
-            numel => self.is_contiguous().then(|| &elements[self.offset..self.offset + numel]),
+            numel => self.is_contiguous().then(|| &words[self.offset..self.offset + numel]),
         }
     }
 
@@ -177,7 +160,7 @@ impl Tensor {
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
         match self.as_slice::<T>() {
             Some(elements) => elements.to_vec(),
-            None => iter::gather(self),
+            None => into_values(iter::gather(self)),
         }
     }
 
@@ -194,13 +177,14 @@ impl Tensor {
     pub fn into_vec<T: Element>(mut self) -> Vec<T> {
         let (first, numel) = (self.offset, self.numel());
         if self.is_contiguous()
-            && let Some(elements) = T::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut)
-            && (first + numel..=numel + LINE / size_of::<T>()).contains(&elements.len())
+            && self.dtype() == T::DTYPE
+            && let Some(words) = T::Word::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut)
+            && (first + numel..=numel + LINE / size_of::<T>()).contains(&words.len())
         {
-            let mut elements = std::mem::take(elements);
-            elements.truncate(first + numel);
-            elements.drain(..first);
-            return elements;
+            let mut words = std::mem::take(words);
+            words.truncate(first + numel);
+            words.drain(..first);
+            return into_values(words);
         }
         self.to_vec()
     }
@@ -209,11 +193,17 @@ impl Tensor {
     ///
     /// # Panics
     /// If the layout does not lie within the storage.
-    pub(crate) fn window<T: Element>(storage: Arc<Buffer<T>>, offset: usize, shape: Dims, strides: Dims) -> Self {
+    pub(crate) fn window<W: Word>(
+        dtype: DType,
+        storage: Arc<Buffer<W>>,
+        offset: usize,
+        shape: Dims,
+        strides: Dims,
+    ) -> Self {
         let last =
             offset + shape.iter().zip(&strides).map(|(size, stride)| size.saturating_sub(1) * stride).sum::<usize>();
         assert!(shape.contains(&0) || last < storage.len(), "the layout must lie within the storage");
-        Self { storage: T::wrap(storage), shape, strides, offset }
+        Self { storage: W::wrap(dtype, storage), shape, strides, offset }
     }
 
     /// The same storage through another layout, whose first element is `offset` after this one's.
@@ -237,11 +227,15 @@ impl Tensor {
 
     /// The elements for writing, if they are contiguous and nobody shares them.
     pub(crate) fn unique_slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
+        if self.dtype() == T::DTYPE { self.unique_words_mut::<T::Word>().map(values_mut::<T>) } else { None }
+    }
+
+    fn unique_words_mut<W: Word>(&mut self) -> Option<&mut [W]> {
         if !self.is_contiguous() || self.numel() == 0 {
             return None;
         }
         let range = self.offset..self.offset + self.numel();
-        T::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut).map(|elements| &mut elements[range])
+        W::unwrap_mut(&mut self.storage).and_then(Buffer::get_mut).map(|words| &mut words[range])
     }
 
     /// The tensor after `f` changed its elements, in row-major order: in place if nobody shares them.
@@ -250,18 +244,31 @@ impl Tensor {
     /// If the elements are not of type `T`.
     #[track_caller]
     pub(crate) fn changed<T: Element>(mut self, f: impl FnOnce(&mut [T])) -> Self {
-        f(self.own_elements());
+        self.elements::<T>();
+        f(values_mut::<T>(self.own_words()));
+        self
+    }
+
+    /// As [`changed`](Self::changed), for elements as words.
+    ///
+    /// # Panics
+    /// If the elements are no such words.
+    #[track_caller]
+    pub(crate) fn changed_words<W: Word>(mut self, f: impl FnOnce(&mut [W])) -> Self {
+        f(self.own_words());
         self
     }
 
     /// The elements for writing, in row-major order: copied first if others share them.
     #[track_caller]
     #[inline(never)]
-    fn own_elements<T: Element>(&mut self) -> &mut [T] {
-        if self.numel() > 0 && self.unique_slice_mut::<T>().is_none() {
-            *self = iter::map::<T, T>(self, |x| x);
+    fn own_words<W: Word>(&mut self) -> &mut [W] {
+        if self.numel() > 0 && self.unique_words_mut::<W>().is_none() {
+            let x = self.contiguous();
+            let words = x.words::<W>().unwrap_or_default();
+            *self = Tensor::written_words(&self.shape, self.dtype(), |out| out.copy_from_slice(words));
         }
-        self.unique_slice_mut().unwrap_or_default()
+        self.unique_words_mut().unwrap_or_default()
     }
 
     /// The single element.
@@ -300,7 +307,7 @@ impl Tensor {
                 fx_kernels::copy::copy(out, &row_major(&self.shape), x, &self.strides, &self.shape);
             });
         }
-        dispatch!(self.dtype(), T => Tensor::from_vec(&self.shape, iter::gather::<T>(self)))
+        dispatch_words!(self.dtype(), W => Tensor::of_words(&self.shape, self.dtype(), iter::gather::<W>(self)))
     }
 
     /// The elements converted to another type; shared if they have it already.
@@ -313,7 +320,7 @@ impl Tensor {
             // Half of an f32's bits, which are many numbers at once for the compiler.
             (DType::BF16, DType::F32) => iter::map(self, element::widened),
             (DType::F32, DType::BF16) => iter::map(self, element::rounded),
-            _ => dispatch!(self.dtype(), T => dispatch!(dtype, U => iter::map::<T, U>(self, cast))),
+            _ => iter::converted(self, dtype),
         }
     }
 
@@ -348,10 +355,15 @@ impl Tensor {
 
     #[track_caller]
     fn elements<T: Element>(&self) -> &[T] {
-        match T::unwrap(&self.storage) {
-            Some(elements) => elements,
-            None => panic!("a tensor of {} has no elements of type {}", self.dtype(), T::DTYPE),
+        if self.dtype() != T::DTYPE {
+            panic!("a tensor of {} has no elements of type {}", self.dtype(), T::DTYPE);
         }
+        values(self.storage::<T::Word>())
+    }
+
+    #[track_caller]
+    fn storage<W: Word>(&self) -> &[W] {
+        W::unwrap(&self.storage).expect("elements of another type are no such words")
     }
 }
 

@@ -5,12 +5,14 @@ mod mapping;
 mod prefetch;
 mod processor;
 mod stack;
+mod words;
 
 pub(crate) use lines::{Line, Lines};
 pub(crate) use prefetch::{ahead_in_cache, foresees_rows, prefetch};
 pub(crate) use processor::ways;
 pub use stack::scratch;
 pub(crate) use stack::{Lent, kept, new_key};
+pub use words::{Plain, into_values, into_words, values, values_mut};
 
 /// The bytes of a page of memory, where it has the usual size.
 #[cfg(all(target_os = "linux", not(miri)))]

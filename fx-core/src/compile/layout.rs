@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, row_major};
+use crate::tensor::{DType, Dims, Tensor, dispatch_words, row_major};
 
 /// The element type, shape and strides of a value: known before a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,9 +105,9 @@ impl Layout {
 
     /// A tensor of zeros that lies so, for asking an op what it does with strides.
     pub(super) fn example(&self) -> Tensor {
-        dispatch!(self.dtype, T => {
-            let zeros = vec![T::from_i64(0); self.extent()];
-            Tensor::window(Arc::new(zeros.into()), 0, self.shape.clone(), self.strides.clone())
+        dispatch_words!(self.dtype, W => {
+            let zeros = vec![W::default(); self.extent()];
+            Tensor::window(self.dtype, Arc::new(zeros.into()), 0, self.shape.clone(), self.strides.clone())
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fx_kernels::dense::PackedLinear;
-use fx_kernels::memory::{LINE, first_line, zeroed};
+use fx_kernels::memory::{LINE, first_line, into_words, values, values_mut, zeroed};
 use smallvec::SmallVec;
 
 use super::kernels::Kernel;
@@ -86,7 +86,7 @@ pub(super) enum Action {
 /// The registers and buffers of a run.
 pub(super) struct Context {
     registers: Vec<Option<Arg<Tensor>>>,
-    buffers: Vec<Arc<Buffer<f32>>>,
+    buffers: Vec<Arc<Buffer<u32>>>,
 }
 
 impl Plan {
@@ -125,7 +125,7 @@ impl Plan {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = idle.unwrap_or_else(|| Context {
             registers: (0..self.steps.len()).map(|_| None).collect(),
-            buffers: self.buffers.iter().map(|len| Arc::new(zeroed(*len + LINE).into())).collect(),
+            buffers: self.buffers.iter().map(|len| Arc::new(into_words(zeroed(*len + LINE)).into())).collect(),
         });
         let result = context.run(self, args, each);
         context.registers.fill_with(|| None);
@@ -268,12 +268,13 @@ impl Context {
             // Somebody holds an earlier result that is in this buffer.
             let mut buffer = zeroed(shared.len());
             if in_place.is_some() {
+                let shared = values(shared);
                 let (from, to) = (first_line(shared), first_line(&buffer));
                 buffer[to..to + layout.numel()].copy_from_slice(&shared[from..from + layout.numel()]);
             }
-            *shared = Arc::new(buffer.into());
+            *shared = Arc::new(into_words(buffer).into());
         }
-        let start = first_line(shared);
+        let start = first_line(values(shared));
         let registers = &self.registers;
         let slice = |(index, register): (usize, &usize)| match &registers[*register] {
             _ if in_place == Some(index) => Ok(None),
@@ -285,12 +286,12 @@ impl Context {
         };
         let operands = operands.iter().enumerate().map(slice).collect::<Result<SmallVec<[_; 4]>>>()?;
         if let Some(out) = Buffer::get_mut(shared) {
-            let out = &mut out[start..start + layout.numel()];
+            let out = &mut values_mut(out)[start..start + layout.numel()];
             let range = place.part.map_or(0..out.len(), |part| range(part, out.len()));
             kernel.run(&mut out[range], &operands);
         }
         let (shape, strides) = (Dims::from_slice(&layout.shape), Dims::from_slice(&layout.strides));
-        Ok(Tensor::window(Arc::clone(shared), start, shape, strides))
+        Ok(Tensor::window(DType::F32, Arc::clone(shared), start, shape, strides))
     }
 
     fn arguments(&self, args: &[Arg<Source>], kwargs: &Kwargs<Source>) -> Result<(Vec<Arg<Tensor>>, Kwargs<Tensor>)> {

@@ -23,7 +23,7 @@ fn elements(x: &Tensor) -> &[f32] {
 }
 
 /// A tensor of a shape, whose elements a kernel writes, in the type of `like`.
-fn written(shape: &[usize], like: DType, kernel: impl FnOnce(&mut [f32])) -> Tensor {
+fn written(shape: &[usize], like: DType, kernel: impl FnMut(&mut [f32])) -> Tensor {
     Tensor::written(shape, kernel).to_dtype(like)
 }
 

@@ -1,4 +1,4 @@
-//! What tensors are windows on: elements of one type, and what ops made of them for the calls to come.
+//! What tensors are windows on: elements as words of one size, and what ops made of them for the calls to come.
 //!
 //! The memory of results is used again for results: it is in the cache, mapped in, and needs no zeros.
 
@@ -87,15 +87,15 @@ pub(super) const LINE: usize = 64;
 /// Smaller results are allocated as anything is.
 const LEAST: usize = 4096;
 
-impl<T: Clone + 'static> Buffer<T> {
+impl<T: Copy + Default + 'static> Buffer<T> {
     /// `len` elements that are to be written, all of them, and their place: many begin with a line of the cache, for vectors
-    /// that straddle two lines take twice as long. What they are before is `zero`, or what others left there.
+    /// that straddle two lines take twice as long. What they are before is 0, or what others left there.
     #[inline(never)]
-    pub(crate) fn unwritten(len: usize, zero: T) -> (Self, Range<usize>) {
+    pub(crate) fn unwritten(len: usize) -> (Self, Range<usize>) {
         let lent = len >= LEAST;
         let room = if lent { len + LINE / size_of::<T>() } else { len };
-        let used = if lent { FREE.with_borrow_mut(|free| take(free, room, &zero)) } else { None };
-        let elements = used.unwrap_or_else(|| vec![zero; room]);
+        let used = if lent { FREE.with_borrow_mut(|free| take(free, room)) } else { None };
+        let elements = used.unwrap_or_else(|| vec![T::default(); room]);
         let first = if lent { elements.as_ptr().align_offset(LINE).min(room - len) } else { 0 };
         (Self { elements, form: Mutex::default(), lent }, first..first + len)
     }
@@ -107,11 +107,11 @@ impl<T: Clone + 'static> Buffer<T> {
 }
 
 /// Memory with room for `len` elements, and not for many more.
-fn take<T: Clone + 'static>(free: &mut Vec<Free>, len: usize, zero: &T) -> Option<Vec<T>> {
+fn take<T: Copy + Default + 'static>(free: &mut Vec<Free>, len: usize) -> Option<Vec<T>> {
     let of = |memory: &Free| memory.elements.downcast_ref::<Vec<T>>().map_or(0, Vec::capacity);
     let place = free.iter().rposition(|memory| (len..=2 * len).contains(&of(memory)))?;
     let mut memory = *free.remove(place).elements.downcast::<Vec<T>>().ok()?;
-    memory.resize(len, zero.clone());
+    memory.resize(len, T::default());
     Some(memory)
 }
 
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn the_memory_of_results_is_used_again() {
         let make = |len: usize, number: f32| {
-            let (mut buffer, place) = Buffer::unwritten(len, 0.0);
+            let (mut buffer, place) = Buffer::unwritten(len);
             buffer.elements_mut(place.clone()).fill(number);
             assert!(len < LEAST || buffer[place.start..].as_ptr().addr().is_multiple_of(LINE));
             assert_eq!(buffer[place], vec![number; len]);

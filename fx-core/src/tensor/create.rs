@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use fx_kernels::memory::{into_words, values_mut};
 use ndarray::{Array, ArrayD, Dimension, IxDyn};
 
-use super::{Buffer, DType, Dims, Element, Scalar, Storage, Tensor, dispatch, numel, row_major};
+use super::{Buffer, DType, Dims, Element, Scalar, Tensor, Word, dispatch, dispatch_words, numel, row_major};
 use crate::error::{Error, Result};
 
 impl Tensor {
@@ -25,33 +26,47 @@ impl Tensor {
     /// # Errors
     /// If the number of elements is not that of the shape.
     pub fn try_from_vec<T: Element>(shape: impl AsRef<[usize]>, elements: Vec<T>) -> Result<Self> {
-        Self::of_elements(shape.as_ref(), elements)
+        Self::try_of_words(shape.as_ref(), T::DTYPE, into_words(elements))
     }
 
-    /// Compiled once for all forms of shapes.
-    fn of_elements<T: Element>(shape: &[usize], elements: Vec<T>) -> Result<Self> {
-        Self::of_storage(shape, elements.len(), T::wrap(Arc::new(elements.into())))
+    /// A tensor of `shape` with elements as words in row-major order.
+    ///
+    /// # Panics
+    /// If the number of elements is not that of the shape, or elements of the type are no such words.
+    #[track_caller]
+    pub(crate) fn of_words<W: Word>(shape: &[usize], dtype: DType, words: Vec<W>) -> Self {
+        match Self::try_of_words(shape, dtype, words) {
+            Ok(tensor) => tensor,
+            Err(error) => panic!("{error}"),
+        }
     }
 
-    /// A tensor of `shape` whose elements `write` writes, all of them; what they are before is of no meaning.
-    pub(crate) fn written<T: Element>(shape: &[usize], write: impl FnOnce(&mut [T])) -> Self {
-        let (mut buffer, place) = Buffer::unwritten(numel(shape), T::from_i64(0));
-        write(buffer.elements_mut(place.clone()));
-        Self::of_buffer(shape, buffer, place.start)
-    }
-
-    /// Compiled once for all that write.
-    #[inline(never)]
-    fn of_buffer<T: Element>(shape: &[usize], buffer: Buffer<T>, offset: usize) -> Self {
-        Self { storage: T::wrap(Arc::new(buffer)), shape: Dims::from_slice(shape), strides: row_major(shape), offset }
-    }
-
-    fn of_storage(shape: &[usize], len: usize, storage: Storage) -> Result<Self> {
+    pub(super) fn try_of_words<W: Word>(shape: &[usize], dtype: DType, words: Vec<W>) -> Result<Self> {
+        let (len, storage) = (words.len(), W::wrap(dtype, Arc::new(words.into())));
         let numel = shape.iter().try_fold(1_usize, |numel, &dim| numel.checked_mul(dim));
         if numel != Some(len) {
             return Err(Error::shape(format!("{len} elements do not fill the shape {shape:?}")));
         }
         Ok(Self { storage, shape: Dims::from_slice(shape), strides: row_major(shape), offset: 0 })
+    }
+
+    /// A tensor of `shape` whose elements `write` writes, all of them; what they are before is of no meaning.
+    pub(crate) fn written<T: Element>(shape: &[usize], mut write: impl FnMut(&mut [T])) -> Self {
+        Self::written_by(shape, T::DTYPE, &mut |words| write(values_mut::<T>(words)))
+    }
+
+    /// As [`written`](Self::written), for elements as words.
+    pub(crate) fn written_words<W: Word>(shape: &[usize], dtype: DType, mut write: impl FnMut(&mut [W])) -> Self {
+        Self::written_by(shape, dtype, &mut write)
+    }
+
+    /// Compiled once for all that write.
+    fn written_by<W: Word>(shape: &[usize], dtype: DType, write: &mut dyn FnMut(&mut [W])) -> Self {
+        let (mut buffer, place) = Buffer::unwritten(numel(shape));
+        let offset = place.start;
+        write(buffer.elements_mut(place));
+        let (shape, strides) = (Dims::from_slice(shape), row_major(shape));
+        Self { storage: W::wrap(dtype, Arc::new(buffer)), shape, strides, offset }
     }
 
     /// A tensor without dimensions.
@@ -68,7 +83,10 @@ impl Tensor {
     /// Compiled once for all forms of shapes and numbers.
     #[track_caller]
     fn filled_by(shape: &[usize], number: Scalar, dtype: DType) -> Self {
-        dispatch!(dtype, T => Tensor::from_vec(shape, vec![T::from_scalar(number); numel(shape)]))
+        if shape.is_empty() {
+            return dispatch!(dtype, T => Tensor::scalar(T::from_scalar(number)));
+        }
+        dispatch_words!(dtype, W => Tensor::of_words(shape, dtype, vec![number.word::<W>(dtype); numel(shape)]))
     }
 
     /// The elements as an `ndarray` array, copied.

@@ -1,13 +1,12 @@
 //! The Rust types that a tensor's elements can have.
 
-use std::sync::Arc;
-
+use fx_kernels::memory::Plain;
 use half::{bf16, f16};
 
-use super::{Buffer, DType, Scalar, Storage};
+use super::{DType, Scalar, Word};
 
 /// A type of tensor elements.
-pub trait Element: Copy + Send + Sync + PartialOrd + std::fmt::Debug + sealed::Sealed + 'static {
+pub trait Element: Plain<Word: Word> + PartialOrd + std::fmt::Debug {
     /// Its name as data.
     const DTYPE: DType;
 
@@ -33,15 +32,6 @@ pub trait Element: Copy + Send + Sync + PartialOrd + std::fmt::Debug + sealed::S
             other => Self::from_i64(other.to_i64()),
         }
     }
-
-    #[doc(hidden)]
-    fn wrap(elements: Arc<Buffer<Self>>) -> Storage;
-
-    #[doc(hidden)]
-    fn unwrap(storage: &Storage) -> Option<&Arc<Buffer<Self>>>;
-
-    #[doc(hidden)]
-    fn unwrap_mut(storage: &mut Storage) -> Option<&mut Arc<Buffer<Self>>>;
 }
 
 /// A floating-point element type, and the type in which it computes.
@@ -117,14 +107,8 @@ pub mod num {
     real!(f32 erff erfcf, f64 erf erfc);
 }
 
-mod sealed {
-    pub trait Sealed {}
-}
-
 macro_rules! element {
     ($($T:ty, $Variant:ident, $from_f64:expr, $from_i64:expr, $to_f64:expr, $to_i64:expr, $to_scalar:expr;)+) => { $(
-        impl sealed::Sealed for $T {}
-
         impl Element for $T {
             const DTYPE: DType = DType::$Variant;
 
@@ -151,24 +135,6 @@ macro_rules! element {
             fn to_scalar(self) -> Scalar {
                 let convert: fn($T) -> Scalar = $to_scalar;
                 convert(self)
-            }
-
-            fn wrap(elements: Arc<Buffer<Self>>) -> Storage {
-                Storage::$Variant(elements)
-            }
-
-            fn unwrap(storage: &Storage) -> Option<&Arc<Buffer<Self>>> {
-                match storage {
-                    Storage::$Variant(elements) => Some(elements),
-                    _ => None,
-                }
-            }
-
-            fn unwrap_mut(storage: &mut Storage) -> Option<&mut Arc<Buffer<Self>>> {
-                match storage {
-                    Storage::$Variant(elements) => Some(elements),
-                    _ => None,
-                }
             }
         }
     )+ };
@@ -274,6 +240,34 @@ macro_rules! dispatch {
     };
 }
 
+/// Runs an expression with `$W` as the word of an element type: for what is moved and not computed with.
+macro_rules! dispatch_words {
+    ($dtype:expr, $W:ident => $body:expr) => {
+        match $dtype {
+            $crate::tensor::DType::Bool => {
+                type $W = bool;
+                $body
+            }
+            $crate::tensor::DType::U8 | $crate::tensor::DType::I8 => {
+                type $W = u8;
+                $body
+            }
+            $crate::tensor::DType::F16 | $crate::tensor::DType::BF16 => {
+                type $W = u16;
+                $body
+            }
+            $crate::tensor::DType::I32 | $crate::tensor::DType::F32 => {
+                type $W = u32;
+                $body
+            }
+            $crate::tensor::DType::I64 | $crate::tensor::DType::F64 => {
+                type $W = u64;
+                $body
+            }
+        }
+    };
+}
+
 /// As `dispatch`, for the floating-point types; the last expression is for the others.
 macro_rules! dispatch_float {
     ($dtype:expr, $T:ident => $body:expr, $other:expr) => {
@@ -299,7 +293,7 @@ macro_rules! dispatch_float {
     };
 }
 
-pub(crate) use {dispatch, dispatch_float};
+pub(crate) use {dispatch, dispatch_float, dispatch_words};
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,9 @@
 //! a piece at a time, in code that is the same for all functions; so the inner loop, compiled for each of hundreds of
 //! functions, is one plain loop over slices.
 
-use super::{Dims, Element, Tensor, numel, view};
+use half::{bf16, f16};
+
+use super::{DType, Dims, Element, Tensor, Word, cast, dispatch, dispatch_words, numel, view};
 
 /// The most elements of a piece, so that pieces of all operands fit into the first-level cache.
 const PIECE: usize = 512;
@@ -15,7 +17,7 @@ trait Loop<Operands, U> {
     fn run(&self, operands: Operands, out: &mut [U]);
 }
 
-impl<T: Element, U, F: Fn(T) -> U> Loop<&[T], U> for F {
+impl<T: Copy, U, F: Fn(T) -> U> Loop<&[T], U> for F {
     fn run(&self, x: &[T], out: &mut [U]) {
         for (out, x) in out.iter_mut().zip(x) {
             *out = self(*x);
@@ -23,7 +25,7 @@ impl<T: Element, U, F: Fn(T) -> U> Loop<&[T], U> for F {
     }
 }
 
-impl<A: Element, B: Element, U, F: Fn(A, B) -> U> Loop<(&[A], &[B]), U> for F {
+impl<A: Copy, B: Copy, U, F: Fn(A, B) -> U> Loop<(&[A], &[B]), U> for F {
     fn run(&self, (x, y): (&[A], &[B]), out: &mut [U]) {
         for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
             *out = self(*x, *y);
@@ -31,7 +33,7 @@ impl<A: Element, B: Element, U, F: Fn(A, B) -> U> Loop<(&[A], &[B]), U> for F {
     }
 }
 
-impl<A: Element, B: Element, C: Element, U, F: Fn(A, B, C) -> U> Loop<(&[A], &[B], &[C]), U> for F {
+impl<A: Copy, B: Copy, C: Copy, U, F: Fn(A, B, C) -> U> Loop<(&[A], &[B], &[C]), U> for F {
     fn run(&self, (x, y, z): (&[A], &[B], &[C]), out: &mut [U]) {
         for (((out, x), y), z) in out.iter_mut().zip(x).zip(y).zip(z) {
             *out = self(*x, *y, *z);
@@ -57,6 +59,40 @@ fn map_by<T: Element, U: Element>(x: &Tensor, f: &dyn for<'a> Loop<&'a [T], U>) 
     let x = x.contiguous();
     let elements = x.as_slice::<T>().unwrap_or_default();
     Tensor::written(x.shape(), |out| f.run(elements, out))
+}
+
+/// The elements as another type. They go through one of four types, a piece at a time, so that there is not a loop for
+/// each two types.
+pub(super) fn converted(x: &Tensor, dtype: DType) -> Tensor {
+    let x = &x.contiguous();
+    match x.dtype() {
+        DType::Bool => through(x, dtype, widen::<bool, i32>),
+        DType::U8 => through(x, dtype, widen::<u8, i32>),
+        DType::I8 => through(x, dtype, widen::<i8, i32>),
+        DType::I32 => through(x, dtype, widen::<i32, i32>),
+        DType::I64 => through(x, dtype, widen::<i64, i64>),
+        DType::F16 => through(x, dtype, widen::<f16, f32>),
+        DType::BF16 => through(x, dtype, widen::<bf16, f32>),
+        DType::F32 => through(x, dtype, widen::<f32, f32>),
+        DType::F64 => through(x, dtype, widen::<f64, f64>),
+    }
+}
+
+/// The elements of a contiguous tensor from one on, in a type that has all their values.
+fn widen<T: Element, W: Element>(x: &Tensor, first: usize, wide: &mut [W]) {
+    let elements = x.as_slice::<T>().unwrap_or_default();
+    wide.iter_mut().zip(&elements[first..]).for_each(|(wide, x)| *wide = cast(*x));
+}
+
+fn through<W: Element>(x: &Tensor, dtype: DType, widen: fn(&Tensor, usize, &mut [W])) -> Tensor {
+    dispatch!(dtype, U => Tensor::written::<U>(x.shape(), |out| {
+        let mut wide = vec![W::from_i64(0); PIECE.min(out.len())];
+        for (index, out) in out.chunks_mut(PIECE).enumerate() {
+            let wide = &mut wide[..out.len()];
+            widen(x, index * PIECE, wide);
+            out.iter_mut().zip(wide).for_each(|(out, x)| *out = cast(*x));
+        }
+    }))
 }
 
 /// `f` of every element, written in place if nobody else has the elements.
@@ -139,23 +175,44 @@ pub fn zip3<A: Element, B: Element, C: Element, U: Element>(
     c: &Tensor,
     f: impl Fn(A, B, C) -> U,
 ) -> Tensor {
-    let f: &dyn for<'a> Loop<(&'a [A], &'a [B], &'a [C]), U> = &f;
     let runs = Runs::new([a, b, c]);
-    let (x, y, z) = (a.elements::<A>(), b.elements::<B>(), c.elements::<C>());
-    let (mut p, mut q, mut r) = (Vec::new(), Vec::new(), Vec::new());
-    Tensor::written(&runs.shape, |mut rest: &mut [U]| {
-        runs.for_each(&mut |[i, j, k], len| {
-            let out = rest.split_off_mut(..len).unwrap_or_default();
-            let x = beside(&x[i..], runs.steps[0], len, &mut p);
-            let y = beside(&y[j..], runs.steps[1], len, &mut q);
-            let z = beside(&z[k..], runs.steps[2], len, &mut r);
-            f.run((x, y, z), out);
-        });
+    let operands = (a.elements::<A>(), b.elements::<B>(), c.elements::<C>());
+    Tensor::written(&runs.shape, |out| zip3_by(&runs, operands, &f, out))
+}
+
+/// The elements of `x` where the condition holds and those of `y` elsewhere, after broadcasting; both are of one type.
+///
+/// # Panics
+/// If the shapes do not broadcast.
+#[track_caller]
+pub fn choose(condition: &Tensor, x: &Tensor, y: &Tensor) -> Tensor {
+    let runs = Runs::new([condition, x, y]);
+    dispatch_words!(x.dtype(), W => {
+        let operands = (condition.elements::<bool>(), x.storage::<W>(), y.storage::<W>());
+        Tensor::written_words(&runs.shape, x.dtype(), |out| {
+            zip3_by(&runs, operands, &|holds: bool, x: W, y: W| if holds { x } else { y }, out);
+        })
     })
 }
 
+fn zip3_by<A: Copy, B: Copy, C: Copy, U>(
+    runs: &Runs<3>,
+    (x, y, z): (&[A], &[B], &[C]),
+    f: &dyn for<'a> Loop<(&'a [A], &'a [B], &'a [C]), U>,
+    mut rest: &mut [U],
+) {
+    let (mut p, mut q, mut r) = (Vec::new(), Vec::new(), Vec::new());
+    runs.for_each(&mut |[i, j, k], len| {
+        let out = rest.split_off_mut(..len).unwrap_or_default();
+        let x = beside(&x[i..], runs.steps[0], len, &mut p);
+        let y = beside(&y[j..], runs.steps[1], len, &mut q);
+        let z = beside(&z[k..], runs.steps[2], len, &mut r);
+        f.run((x, y, z), out);
+    });
+}
+
 /// `len` elements that are `step` apart, side by side: as they are, or copied into `held`.
-fn beside<'a, T: Element>(elements: &'a [T], step: usize, len: usize, held: &'a mut Vec<T>) -> &'a [T] {
+fn beside<'a, T: Copy>(elements: &'a [T], step: usize, len: usize, held: &'a mut Vec<T>) -> &'a [T] {
     if step == 1 {
         return &elements[..len];
     }
@@ -255,10 +312,10 @@ impl<const N: usize> Runs<N> {
     }
 }
 
-/// The elements in row-major order, copied.
-pub(super) fn gather<T: Element>(x: &Tensor) -> Vec<T> {
+/// The elements in row-major order, copied as words.
+pub(super) fn gather<W: Word>(x: &Tensor) -> Vec<W> {
     let runs = Runs::new([x]);
-    let elements = x.elements::<T>();
+    let elements = x.storage::<W>();
     let mut out = Vec::with_capacity(runs.numel());
     let [step] = runs.steps;
     runs.for_each(&mut |[i], len| match step {
@@ -323,7 +380,8 @@ mod tests {
             view::narrow(&x, 2, 0, 0),
         ];
         for a in &views {
-            assert_eq!(gather::<i64>(a), a.view::<i64>().iter().copied().collect::<Vec<_>>());
+            let expected: Vec<u64> = a.view::<i64>().iter().map(|&x| x as u64).collect();
+            assert_eq!(gather::<u64>(a), expected);
             for b in &views {
                 let Some(shape) = view::broadcast_shape(&[a.shape(), b.shape()]) else { continue };
                 let sum = zip::<i64, i64, i64>(a, b, |x, y| 1000 * x + y);

@@ -8,11 +8,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use half::{bf16, f16};
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
-use super::{DType, Element, Tensor, dispatch, numel};
+use super::{DType, Tensor, Word, dispatch_words, numel};
 use crate::error::{Error, ErrorKind, Result};
 pub(crate) use archive::Archive;
 
@@ -176,9 +175,13 @@ fn texts(metadata: Json) -> Result<HashMap<String, String>> {
 impl Stored {
     /// Reads the tensor, where its data begins.
     fn read(&self, source: &mut dyn Read) -> Result<Tensor> {
-        let numel = numel(&self.shape);
-        dispatch!(self.dtype, T => Tensor::try_from_vec(&self.shape, decode::<T>(source, numel)?))
+        elements(source, self.dtype, &self.shape)
     }
+}
+
+/// Reads a tensor's elements.
+fn elements(source: &mut dyn Read, dtype: DType, shape: &[usize]) -> Result<Tensor> {
+    dispatch_words!(dtype, W => Tensor::try_of_words(shape, dtype, decode::<W>(source, numel(shape))?))
 }
 
 /// Reads the header, then tensor after tensor, so that none is in memory twice.
@@ -237,12 +240,15 @@ pub fn save_safetensors<'a>(
     crate::error::write_file(path, &|file| {
         file.write_all(&size.to_le_bytes())?;
         file.write_all(header.as_bytes())?;
-        tensors.iter().try_for_each(|(_, tensor)| dispatch!(tensor.dtype(), T => encode(&tensor.to_vec::<T>(), file)))
+        tensors.iter().try_for_each(|(_, tensor)| {
+            let tensor = tensor.contiguous();
+            dispatch_words!(tensor.dtype(), W => encode(tensor.words::<W>().unwrap_or_default(), file))
+        })
     })
 }
 
-/// An element as little-endian bytes.
-trait Bytes: Element {
+/// A word as little-endian bytes.
+trait Bytes: Word {
     const SIZE: usize;
     fn from_bytes(bytes: &[u8]) -> Self;
     fn write(self, bytes: &mut [u8]);
@@ -261,7 +267,7 @@ macro_rules! bytes {
         }
     })+ };
 }
-bytes!(u8, i8, i32, i64, f16, bf16, f32, f64);
+bytes!(u8, u16, u32, u64);
 
 impl Bytes for bool {
     const SIZE: usize = 1;
@@ -275,24 +281,24 @@ impl Bytes for bool {
     }
 }
 
-fn decode<T: Bytes>(source: &mut dyn Read, numel: usize) -> Result<Vec<T>> {
-    let mut elements = Vec::with_capacity(numel);
-    let mut buffer = vec![0; numel.min(ELEMENTS) * T::SIZE];
-    while elements.len() < numel {
-        let count = (numel - elements.len()).min(ELEMENTS);
-        let bytes = &mut buffer[..count * T::SIZE];
+fn decode<W: Bytes>(source: &mut dyn Read, numel: usize) -> Result<Vec<W>> {
+    let mut words = Vec::with_capacity(numel);
+    let mut buffer = vec![0; numel.min(ELEMENTS) * W::SIZE];
+    while words.len() < numel {
+        let count = (numel - words.len()).min(ELEMENTS);
+        let bytes = &mut buffer[..count * W::SIZE];
         source.read_exact(bytes).map_err(invalid)?;
-        elements.extend(bytes.chunks_exact(T::SIZE).map(T::from_bytes));
+        words.extend(bytes.chunks_exact(W::SIZE).map(W::from_bytes));
     }
-    Ok(elements)
+    Ok(words)
 }
 
-fn encode<T: Bytes>(elements: &[T], file: &mut File) -> io::Result<()> {
-    let mut buffer = vec![0; elements.len().min(ELEMENTS) * T::SIZE];
-    for elements in elements.chunks(ELEMENTS) {
-        let bytes = &mut buffer[..elements.len() * T::SIZE];
-        for (bytes, element) in bytes.chunks_exact_mut(T::SIZE).zip(elements) {
-            element.write(bytes);
+fn encode<W: Bytes>(words: &[W], file: &mut File) -> io::Result<()> {
+    let mut buffer = vec![0; words.len().min(ELEMENTS) * W::SIZE];
+    for words in words.chunks(ELEMENTS) {
+        let bytes = &mut buffer[..words.len() * W::SIZE];
+        for (bytes, word) in bytes.chunks_exact_mut(W::SIZE).zip(words) {
+            word.write(bytes);
         }
         file.write_all(bytes)?;
     }

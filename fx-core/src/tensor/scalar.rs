@@ -1,6 +1,6 @@
 //! A number outside a tensor, which promotes as PyTorch's Python numbers do.
 
-use crate::tensor::DType;
+use crate::tensor::{DType, Tensor, Word};
 
 /// A number outside a tensor: `2.0` in `x * 2.0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +39,14 @@ impl Scalar {
             Scalar::Int(x) => x != 0,
             Scalar::Float(x) => x != 0.0,
         }
+    }
+
+    /// As the word of an element.
+    ///
+    /// # Panics
+    /// If elements of the type are no such words.
+    pub(crate) fn word<W: Word>(self, dtype: DType) -> W {
+        Tensor::filled([], self, dtype).words().map_or_else(W::default, |words| words[0])
     }
 
     /// The element type of a tensor made of it alone.

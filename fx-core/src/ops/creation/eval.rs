@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ops::kind::Number;
 use crate::ops::wide::in_floats;
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Dims, Element, Scalar, Tensor, dispatch, numel};
+use crate::tensor::{DType, Dims, Scalar, Tensor, numel};
 use crate::value::Dim;
 
 pub(super) type Sizes = SmallVec<[i64; 6]>;
@@ -17,14 +17,14 @@ pub(super) fn dims(size: &[i64]) -> Dims {
 }
 
 /// Checks that memory for so many elements can be had: a failed allocation would end the process.
-pub(super) fn require_room<T: Element>(numel: usize) -> Result<()> {
-    Vec::<T>::new()
-        .try_reserve_exact(numel)
-        .map_err(|_| Error::shape(format!("there is no memory for {numel} elements of {}", T::DTYPE)))
+pub(super) fn require_room(numel: usize, dtype: DType) -> Result<()> {
+    let bytes = numel.checked_mul(dtype.size()).filter(|bytes| Vec::<u8>::new().try_reserve_exact(*bytes).is_ok());
+    let message = || Error::shape(format!("there is no memory for {numel} elements of {dtype}"));
+    bytes.map(drop).ok_or_else(message)
 }
 
 fn filled(shape: &[usize], number: Scalar, dtype: DType) -> Result<Tensor> {
-    dispatch!(dtype, T => require_room::<T>(numel(shape))?);
+    require_room(numel(shape), dtype)?;
     Ok(Tensor::filled(shape, number, dtype))
 }
 
@@ -76,7 +76,7 @@ pub(super) fn arange(
     };
     let dtype = dtype.unwrap_or(default);
     // As long as an f64.
-    require_room::<i64>(count as usize)?;
+    require_room(count as usize, DType::I64)?;
     let elements = if dtype.is_float() {
         let (start, step) = (start.to_f64(), step.to_f64());
         Tensor::from((0..count).map(|i| start + i as f64 * step).collect::<Vec<_>>())
@@ -107,7 +107,7 @@ fn spaced<R: Real>(start: R, end: R, steps: i64) -> impl Iterator<Item = R> {
 
 pub(super) fn linspace(start: f64, end: f64, steps: i64, dtype: DType) -> Result<Tensor> {
     let (start, end) = ends(start, end, dtype);
-    require_room::<f64>(steps as usize)?;
+    require_room(steps as usize, DType::F64)?;
     let inner = if dtype.is_float() { dtype } else { DType::F64 };
     let elements = in_floats!(inner, T => Tensor::from(spaced(T::of(start), T::of(end), steps).collect::<Vec<T>>()));
     Ok(elements.to_dtype(dtype))
@@ -115,14 +115,14 @@ pub(super) fn linspace(start: f64, end: f64, steps: i64, dtype: DType) -> Result
 
 pub(super) fn logspace(start: f64, end: f64, steps: i64, base: f64, dtype: DType) -> Result<Tensor> {
     let (start, end) = ends(start, end, dtype);
-    require_room::<f64>(steps as usize)?;
+    require_room(steps as usize, DType::F64)?;
     let elements: Vec<f64> = spaced(start, end, steps).map(|x| base.powf(x)).collect();
     Ok(Tensor::from(elements).to_dtype(dtype))
 }
 
 pub(super) fn eye(n: i64, m: Option<i64>, dtype: DType) -> Result<Tensor> {
     let (rows, columns) = (n as usize, m.unwrap_or(n) as usize);
-    dispatch!(dtype, T => require_room::<T>(rows * columns)?);
+    require_room(rows * columns, dtype)?;
     let mut elements = vec![false; rows * columns];
     elements.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|x| *x = true);
     Ok(Tensor::from_vec([rows, columns], elements).to_dtype(dtype))

@@ -31,7 +31,7 @@ fn uniform(shape: &[usize], dtype: DType) -> Result<Tensor> {
 /// Elements drawn one after the other.
 fn drawn<T: Element>(shape: &[usize], dtype: DType, mut draw: impl FnMut(&mut Generator) -> T) -> Result<Tensor> {
     let numel = numel(shape);
-    require_room::<T>(numel)?;
+    require_room(numel, T::DTYPE)?;
     let elements: Vec<T> = with_default(|generator| (0..numel).map(|_| draw(generator)).collect());
     Ok(Tensor::from_vec(shape, elements).to_dtype(dtype))
 }
@@ -41,7 +41,7 @@ fn normal(shape: &[usize], dtype: DType) -> Result<Tensor> {
     if dtype == DType::F64 {
         return drawn::<f64>(shape, dtype, Generator::normal);
     }
-    require_room::<f32>(numel + 1)?;
+    require_room(numel + 1, DType::F32)?;
     let mut elements: Vec<f32> = vec![0.0; numel];
     with_default(|generator| generator.fill_normal(&mut elements));
     Ok(Tensor::from_vec(shape, elements).to_dtype(dtype))
@@ -68,7 +68,7 @@ pub(super) fn randint(low: i64, high: i64, size: Sizes, dtype: DType) -> Result<
 }
 
 pub(super) fn randperm(n: i64, dtype: DType) -> Result<Tensor> {
-    require_room::<i64>(n as usize)?;
+    require_room(n as usize, DType::I64)?;
     let mut elements: Vec<i64> = (0..n).collect();
     with_default(|generator| {
         for last in (1..elements.len()).rev() {
@@ -96,7 +96,7 @@ pub(super) fn multinomial(x: &Tensor, num_samples: i64, replacement: bool) -> Re
     }
     let mut shape = x.shape().to_vec();
     shape[x.ndim() - 1] = count;
-    require_room::<i64>(numel(&shape))?;
+    require_room(numel(&shape), DType::I64)?;
     let mut places = Vec::with_capacity(numel(&shape));
     for row in weights.chunks_exact(categories) {
         if row.iter().sum::<f64>() <= 0.0 {

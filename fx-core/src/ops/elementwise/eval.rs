@@ -458,15 +458,12 @@ pub(super) fn addcdiv(x: &Tensor, a: &Tensor, b: &Tensor, value: Scalar) -> Resu
 
 pub(super) fn where_(condition: &Tensor, a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     let (x, y) = operands(&a, &b);
-    Ok(dispatch!(x.dtype(), T => iter::zip3::<bool, T, T, T>(condition, &x, &y, |c, x, y| if c { x } else { y })))
+    Ok(iter::choose(condition, &x, &y))
 }
 
 pub(super) fn masked_fill(x: &Tensor, mask: &Tensor, value: Number<'_>) -> Result<Tensor> {
     let value = tensor(&value, x.dtype()).item();
-    Ok(dispatch!(x.dtype(), T => {
-        let value = T::from_scalar(value);
-        iter::zip::<T, bool, T>(x, mask, |x, mask| if mask { value } else { x })
-    }))
+    Ok(iter::choose(mask, &Tensor::filled([], value, x.dtype()), x))
 }
 
 pub(super) fn nan_to_num(x: &Tensor, nan: Option<f64>, posinf: Option<f64>, neginf: Option<f64>) -> Result<Tensor> {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ops::shape;
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, numel, view};
+use crate::tensor::{DType, Dims, Tensor, dispatch_words, numel, view};
 use crate::value::{Dim, Shape};
 
 use super::infer;
@@ -63,7 +63,7 @@ pub(super) fn targets(index: &Tensor, shape: &[usize], dim: usize) -> Result<Vec
 }
 
 /// Writes runs of `inner` elements: for each of the parts of `size` runs, those at the places that belong to the part.
-fn runs<T: Element>(out: &mut [T], elements: &[T], size: usize, inner: usize, places: &[usize], per_part: usize) {
+fn runs<T: Copy>(out: &mut [T], elements: &[T], size: usize, inner: usize, places: &[usize], per_part: usize) {
     if per_part == 0 || inner == 0 {
         return;
     }
@@ -81,9 +81,9 @@ pub(super) fn embedding(input: &Tensor, weight: &Tensor, _: Option<i64>) -> Resu
     let weight = weight.contiguous();
     let mut shape = Dims::from_slice(input.shape());
     shape.push(width);
-    Ok(dispatch!(weight.dtype(), T => {
-        let elements = weight.as_slice::<T>().unwrap_or(&[]);
-        Tensor::written(&shape, |out: &mut [T]| runs(out, elements, rows, width, &places, places.len()))
+    Ok(dispatch_words!(weight.dtype(), W => {
+        let elements = weight.words::<W>().unwrap_or(&[]);
+        Tensor::written_words(&shape, weight.dtype(), |out| runs(out, elements, rows, width, &places, places.len()))
     }))
 }
 
@@ -96,9 +96,9 @@ pub(super) fn index_select(x: &Tensor, index: &Tensor, dim: i64) -> Result<Tenso
         *size = places.len();
     }
     let x = x.contiguous();
-    Ok(dispatch!(x.dtype(), T => {
-        let elements = x.as_slice::<T>().unwrap_or(&[]);
-        Tensor::written(&shape, |out: &mut [T]| {
+    Ok(dispatch_words!(x.dtype(), W => {
+        let elements = x.words::<W>().unwrap_or(&[]);
+        Tensor::written_words(&shape, x.dtype(), |out| {
             for (part, out) in out.chunks_exact_mut((places.len() * inner).max(1)).enumerate().take(outer) {
                 let part = &elements[part * size * inner..(part + 1) * size * inner];
                 runs(out, part, size, inner, &places, places.len());
@@ -122,15 +122,15 @@ pub(super) fn gather(x: &Tensor, index: &Tensor, dim: i64) -> Result<Tensor> {
         let first = (dim + 1..index.ndim()).fold(index.clone(), |index, i| view::narrow(&index, i, 0, 1));
         let places = places(&first, size)?;
         let per_part = index.shape()[dim];
-        return Ok(dispatch!(x.dtype(), T => {
-            let elements = x.as_slice::<T>().unwrap_or(&[]);
-            Tensor::written(index.shape(), |out: &mut [T]| runs(out, elements, size, inner, &places, per_part))
+        return Ok(dispatch_words!(x.dtype(), W => {
+            let elements = x.words::<W>().unwrap_or(&[]);
+            Tensor::written_words(index.shape(), x.dtype(), |out| runs(out, elements, size, inner, &places, per_part))
         }));
     }
     let targets = targets(index, x.shape(), dim)?;
-    Ok(dispatch!(x.dtype(), T => {
-        let elements = x.as_slice::<T>().unwrap_or(&[]);
-        Tensor::written(index.shape(), |out: &mut [T]| {
+    Ok(dispatch_words!(x.dtype(), W => {
+        let elements = x.words::<W>().unwrap_or(&[]);
+        Tensor::written_words(index.shape(), x.dtype(), |out| {
             out.iter_mut().zip(&targets).for_each(|(out, target)| *out = elements[*target]);
         })
     }))
@@ -151,9 +151,11 @@ pub(super) fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let shape = view::broadcast_shape(&[x.shape(), mask.shape()])
         .ok_or_else(|| Error::shape(format!("{:?} and {:?} do not broadcast", x.shape(), mask.shape())))?;
     let (x, mask) = (view::expand(x, &shape), view::expand(mask, &shape).to_vec::<bool>());
-    Ok(dispatch!(x.dtype(), T => {
-        let chosen = x.to_vec::<T>().into_iter().zip(mask).filter(|(_, holds)| *holds);
-        Tensor::from(chosen.map(|(x, _)| x).collect::<Vec<T>>())
+    let x = x.contiguous();
+    Ok(dispatch_words!(x.dtype(), W => {
+        let words = x.words::<W>().unwrap_or(&[]);
+        let chosen: Vec<W> = words.iter().zip(mask).filter(|(_, holds)| *holds).map(|(word, _)| *word).collect();
+        Tensor::of_words(&[chosen.len()], x.dtype(), chosen)
     }))
 }
 

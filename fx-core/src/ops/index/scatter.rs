@@ -6,7 +6,7 @@ use super::eval::{around, outside, place, places, targets};
 use crate::error::Result;
 use crate::ops::kind::Num;
 use crate::ops::shape;
-use crate::tensor::{Element, Scalar, Tensor, dispatch, view};
+use crate::tensor::{Element, Scalar, Tensor, dispatch, dispatch_words, view};
 
 fn add<T: Element>(a: T, b: T) -> T {
     if T::DTYPE.is_float() {
@@ -43,42 +43,38 @@ fn sources(src: &Tensor, index: &Tensor) -> Tensor {
     (0..src.ndim()).fold(src.clone(), |src, i| view::narrow(&src, i, 0, index.shape()[i])).contiguous()
 }
 
-/// Combines each element of `src` into the element of `x` that its index names.
-fn combine(x: &Tensor, index: &Tensor, src: &Tensor, dim: i64, combiner: &str) -> Result<Tensor> {
-    let dim = shape::dim(dim, x.ndim())?;
-    if index.numel() == 0 {
-        return Ok(x.clone());
-    }
-    let targets = targets(index, x.shape(), dim)?;
-    Ok(dispatch!(x.dtype(), T => {
-        let f: fn(T, T) -> T = match combiner {
-            "put" => |_, new| new,
-            "prod" => mul,
-            "amax" => larger,
-            "amin" => smaller,
-            _ => add,
-        };
-        let src = sources(src, index);
-        x.clone().changed::<T>(|out| {
-            for (target, new) in targets.into_iter().zip(src.as_slice::<T>().unwrap_or_default()) {
-                out[target] = f(out[target], *new);
-            }
-        })
+/// Puts each element of `src` at its target; of several with the same one the last stays.
+fn put<'a>(x: Tensor, src: &Tensor, targets: impl Iterator<Item = (usize, &'a usize)>) -> Tensor {
+    dispatch_words!(x.dtype(), W => x.changed_words::<W>(|out| {
+        let words = src.words::<W>().unwrap_or_default();
+        targets.for_each(|(place, &target)| out[target] = words[place]);
     }))
 }
 
 pub(super) fn scatter(x: &Tensor, index: &Tensor, src: Num<'_, Tensor>, dim: i64) -> Result<Tensor> {
-    let number = match src {
-        Num::Tensor(src) => return combine(x, index, src, dim, "put"),
-        Num::Scalar(number) => number,
-        Num::Size(size) => Scalar::Int(size),
+    let src = match src {
+        Num::Tensor(src) => src.clone(),
+        Num::Scalar(number) => view::expand(&Tensor::filled([], number, x.dtype()), index.shape()),
+        Num::Size(size) => view::expand(&Tensor::filled([], size, x.dtype()), index.shape()),
     };
-    let src = view::expand(&Tensor::filled([], number, x.dtype()), index.shape());
-    combine(x, index, &src, dim, "put")
+    if index.numel() == 0 {
+        return Ok(x.clone());
+    }
+    let targets = targets(index, x.shape(), shape::dim(dim, x.ndim())?)?;
+    Ok(put(x.clone(), &sources(&src, index), targets.iter().enumerate()))
 }
 
 pub(super) fn scatter_add(x: &Tensor, index: &Tensor, src: &Tensor, dim: i64) -> Result<Tensor> {
-    combine(x, index, src, dim, "sum")
+    if index.numel() == 0 {
+        return Ok(x.clone());
+    }
+    let targets = targets(index, x.shape(), shape::dim(dim, x.ndim())?)?;
+    let src = sources(src, index);
+    Ok(dispatch!(x.dtype(), T => x.clone().changed::<T>(|out| {
+        for (target, new) in targets.into_iter().zip(src.as_slice::<T>().unwrap_or_default()) {
+            out[target] = add(out[target], *new);
+        }
+    })))
 }
 
 pub(super) fn scatter_reduce(
@@ -97,11 +93,7 @@ pub(super) fn scatter_reduce(
     // Without the elements that are there, the first one that comes takes their place.
     let (mut start, src) = (x.clone(), sources(src, index));
     if !include_self {
-        start = dispatch!(x.dtype(), T => start.changed::<T>(|out| {
-            for (&target, new) in targets.iter().zip(src.as_slice::<T>().unwrap_or_default()).rev() {
-                out[target] = *new;
-            }
-        }));
+        start = put(start, &src, targets.iter().enumerate().rev());
     }
     Ok(dispatch!(x.dtype(), T => {
         let f: fn(T, T) -> T = match &*reduce {
@@ -134,48 +126,64 @@ fn divide<T: Element>(sum: T, count: i64) -> T {
     }
 }
 
-/// Changes the slices of `x` at these places: `f` gets the part before the dimension, the place's number and the slice.
-fn slices<T: Element>(x: &Tensor, dim: usize, places: &[usize], mut f: impl FnMut(usize, usize, &mut [T])) -> Tensor {
-    let (outer, size, inner) = around(x.shape(), dim);
-    x.clone().changed::<T>(|out| {
-        for part in 0..outer {
-            for (number, place) in places.iter().enumerate() {
-                let start = (part * size + place) * inner;
-                f(part, number, &mut out[start..start + inner]);
-            }
-        }
-    })
+/// The slices of `x` at places along a dimension.
+struct Slices<'a> {
+    places: &'a [usize],
+    outer: usize,
+    size: usize,
+    inner: usize,
 }
 
-/// Changes slices of `x` by those of `source`.
-fn by_slices(x: &Tensor, index: &Tensor, source: &Tensor, dim: i64, alpha: Option<Scalar>) -> Result<Tensor> {
-    let dim = shape::dim(dim, x.ndim())?;
-    let (_, size, inner) = around(x.shape(), dim);
-    let places = places(index, size)?;
-    Ok(dispatch!(x.dtype(), T => {
-        let source = source.to_vec::<T>();
-        let alpha = alpha.map(T::from_scalar);
-        let one = T::from_i64(1);
-        slices::<T>(x, dim, &places, |part, number, slice| {
-            let start = (part * places.len() + number) * inner;
-            let source = &source[start..start + inner];
-            match alpha {
-                None => slice.copy_from_slice(source),
-                Some(alpha) if alpha == one => {
-                    slice.iter_mut().zip(source).for_each(|(x, source)| *x = add(*x, *source));
-                }
-                Some(alpha) => slice.iter_mut().zip(source).for_each(|(x, source)| *x = add(*x, mul(alpha, *source))),
+impl<'a> Slices<'a> {
+    fn new(x: &Tensor, dim: usize, places: &'a [usize]) -> Self {
+        let (outer, size, inner) = around(x.shape(), dim);
+        Self { places, outer, size, inner }
+    }
+
+    /// Calls `f` with each slice, those of the parts before the dimension one after the other, and with its number.
+    fn for_each<T>(&self, elements: &mut [T], f: &mut dyn FnMut(usize, &mut [T])) {
+        for part in 0..self.outer {
+            for (number, place) in self.places.iter().enumerate() {
+                let start = (part * self.size + place) * self.inner;
+                f(part * self.places.len() + number, &mut elements[start..start + self.inner]);
             }
-        })
-    }))
+        }
+    }
+
+    /// Calls `f` with each slice and that of `source` which belongs to it.
+    fn with<T>(&self, elements: &mut [T], source: &[T], f: &dyn Fn(&mut [T], &[T])) {
+        self.for_each(elements, &mut |number, slice| f(slice, &source[number * self.inner..][..self.inner]));
+    }
 }
 
 pub(super) fn index_add(x: &Tensor, index: &Tensor, source: &Tensor, dim: i64, alpha: Scalar) -> Result<Tensor> {
-    by_slices(x, index, source, dim, Some(alpha))
+    let dim = shape::dim(dim, x.ndim())?;
+    let places = places(index, around(x.shape(), dim).1)?;
+    let slices = Slices::new(x, dim, &places);
+    let source = source.contiguous();
+    Ok(dispatch!(x.dtype(), T => {
+        let (alpha, one) = (T::from_scalar(alpha), T::from_i64(1));
+        let source = source.as_slice::<T>().unwrap_or_default();
+        x.clone().changed::<T>(|out| slices.with(out, source, &|slice, source| {
+            let pairs = slice.iter_mut().zip(source);
+            if alpha == one {
+                pairs.for_each(|(x, source)| *x = add(*x, *source));
+            } else {
+                pairs.for_each(|(x, source)| *x = add(*x, mul(alpha, *source)));
+            }
+        }))
+    }))
 }
 
 pub(super) fn index_copy(x: &Tensor, index: &Tensor, source: &Tensor, dim: i64) -> Result<Tensor> {
-    by_slices(x, index, source, dim, None)
+    let dim = shape::dim(dim, x.ndim())?;
+    let places = places(index, around(x.shape(), dim).1)?;
+    let slices = Slices::new(x, dim, &places);
+    let source = source.contiguous();
+    Ok(dispatch_words!(x.dtype(), W => {
+        let source = source.words::<W>().unwrap_or_default();
+        x.clone().changed_words::<W>(|out| slices.with(out, source, &|slice, source| slice.copy_from_slice(source)))
+    }))
 }
 
 pub(super) fn index_fill(x: &Tensor, index: &Tensor, value: Num<'_, Tensor>, dim: i64) -> Result<Tensor> {
@@ -194,8 +202,9 @@ pub(super) fn index_fill(x: &Tensor, index: &Tensor, value: Num<'_, Tensor>, dim
         Num::Scalar(value) => value,
         Num::Size(value) => Scalar::Int(value),
     };
-    Ok(dispatch!(x.dtype(), T => {
-        let value = T::from_scalar(value);
-        slices::<T>(x, dim, &places, |_, _, slice| slice.fill(value))
+    let slices = Slices::new(x, dim, &places);
+    Ok(dispatch_words!(x.dtype(), W => {
+        let value: W = value.word(x.dtype());
+        x.clone().changed_words::<W>(|out| slices.for_each(out, &mut |_, slice| slice.fill(value)))
     }))
 }

@@ -7,7 +7,7 @@ use fx_kernels::threads::for_each_piece;
 use fx_kernels::{Matrix, gemm};
 
 use crate::ops::wide::{Number, in_floats, wide};
-use crate::tensor::{DType, Dims, Element, Tensor, dispatch, numel, view};
+use crate::tensor::{DType, Dims, Tensor, numel, view};
 
 /// The matrix in the last two dimensions at a place in the leading ones; `data` are the tensor's elements.
 pub(super) fn matrix_at<'a, T>(x: &Tensor, data: &'a [T], index: usize) -> Matrix<'a, T> {
@@ -85,7 +85,7 @@ pub(crate) fn affine<T: Number>(out: &mut [T], x: &Tensor, weight: &Tensor, bias
 /// The sum over the last dimension, by which a tensor without it is left.
 pub(super) fn sum_last(x: &Tensor) -> Tensor {
     let (last, rest) = x.shape().split_last().expect("invariant: there is a dimension to sum over");
-    let ones = dispatch!(x.dtype(), T => Tensor::from_vec([*last, 1], vec![T::from_i64(1); *last]));
+    let ones = Tensor::filled([*last, 1], 1, x.dtype());
     let rows = view::reshape(x, &[numel(rest), *last]);
     view::reshape(&stacked(&rows, &ones), rest)
 }

@@ -9,7 +9,7 @@ use super::infer;
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::ops::shape;
-use crate::tensor::{self, Dims, Element, Scalar, Tensor, cast, dispatch, view};
+use crate::tensor::{self, Dims, Scalar, Tensor, dispatch_words, view};
 use crate::value::Dim;
 
 pub(super) fn size(x: &Tensor, dim: Option<i64>) -> Result<Arg<Tensor>> {
@@ -157,19 +157,15 @@ pub(super) fn cat(tensors: Vec<&Tensor>, dim: i64) -> Result<Tensor> {
     let shape = meta.concrete_shape().unwrap_or_default();
     let dim = shape::dim(dim, shape.len())?;
     let outer = tensor::numel(&shape[..dim]);
-    Ok(dispatch!(meta.dtype, T => {
-        let mut out: Vec<T> = Vec::with_capacity(tensor::numel(&shape));
-        let parts: Vec<(&[T], usize)> = tensors
-            .iter()
-            .map(|x| (x.as_slice::<T>().unwrap_or(&[]), tensor::numel(&x.shape()[dim..])))
-            .collect();
+    Ok(dispatch_words!(meta.dtype, W => Tensor::written_words::<W>(&shape, meta.dtype, |mut rest| {
         for i in 0..outer {
-            for (part, len) in &parts {
-                out.extend_from_slice(&part[i * len..(i + 1) * len]);
+            for x in &tensors {
+                let (part, len) = (x.words::<W>().unwrap_or(&[]), tensor::numel(&x.shape()[dim..]));
+                let out = rest.split_off_mut(..len).unwrap_or_default();
+                out.copy_from_slice(&part[i * len..(i + 1) * len]);
             }
         }
-        Tensor::from_vec(&shape, out)
-    }))
+    })))
 }
 
 pub(super) fn stack(tensors: Vec<&Tensor>, dim: i64) -> Result<Tensor> {
@@ -264,10 +260,10 @@ fn take(x: &Tensor, dim: usize, places: &[Option<usize>], fill: Scalar) -> Tenso
     let mut shape = Dims::from_slice(x.shape());
     shape[dim] = places.len();
     let runs = runs(places);
-    dispatch!(x.dtype(), T => {
-        let elements = x.as_slice::<T>().unwrap_or(&[]);
-        let fill = T::from_scalar(fill);
-        Tensor::written(&shape, |out: &mut [T]| {
+    dispatch_words!(x.dtype(), W => {
+        let elements = x.words::<W>().unwrap_or(&[]);
+        let fill: W = fill.word(x.dtype());
+        Tensor::written_words(&shape, x.dtype(), |out| {
             for (block, out) in out.chunks_exact_mut((places.len() * inner).max(1)).enumerate() {
                 let mut rest = out;
                 for &Run { first, len: count, down } in &runs {
@@ -318,19 +314,19 @@ pub(super) fn flip(x: &Tensor, dims: SmallVec<[i64; 4]>) -> Result<Tensor> {
 }
 
 /// The elements of each row that lie in some columns, and zeros.
-fn triangle(x: &Tensor, kept: impl Fn(i64) -> Range<i64>) -> Tensor {
+fn triangle(x: &Tensor, kept: &dyn Fn(i64) -> Range<i64>) -> Tensor {
     let (rows, columns) = (x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1]);
     let x = x.contiguous();
-    dispatch!(x.dtype(), T => {
-        let elements = x.as_slice::<T>().unwrap_or(&[]);
-        Tensor::written(x.shape(), |out: &mut [T]| {
+    dispatch_words!(x.dtype(), W => {
+        let elements = x.words::<W>().unwrap_or(&[]);
+        Tensor::written_words(x.shape(), x.dtype(), |out| {
             let lines = out.chunks_exact_mut(columns.max(1)).zip(elements.chunks_exact(columns.max(1)));
             for (index, (out, line)) in lines.enumerate() {
                 let Range { start, end } = kept((index % rows) as i64);
                 let within = |column: i64| column.clamp(0, columns as i64) as usize;
                 let (start, end) = (within(start), within(end));
-                out[..start].fill(cast::<u8, T>(0));
-                out[end.max(start)..].fill(cast::<u8, T>(0));
+                out[..start].fill(W::default());
+                out[end.max(start)..].fill(W::default());
                 if start < end {
                     out[start..end].copy_from_slice(&line[start..end]);
                 }
@@ -340,9 +336,9 @@ fn triangle(x: &Tensor, kept: impl Fn(i64) -> Range<i64>) -> Tensor {
 }
 
 pub(super) fn tril(x: &Tensor, diagonal: i64) -> Result<Tensor> {
-    Ok(triangle(x, |row| 0..row.saturating_add(diagonal).saturating_add(1)))
+    Ok(triangle(x, &|row| 0..row.saturating_add(diagonal).saturating_add(1)))
 }
 
 pub(super) fn triu(x: &Tensor, diagonal: i64) -> Result<Tensor> {
-    Ok(triangle(x, |row| row.saturating_add(diagonal)..i64::MAX))
+    Ok(triangle(x, &|row| row.saturating_add(diagonal)..i64::MAX))
 }

@@ -3,7 +3,7 @@
 use crate::arg::Arg;
 use crate::error::{Error, Result};
 use crate::ops::shape;
-use crate::tensor::{DType, Tensor, dispatch, numel, view};
+use crate::tensor::{DType, Tensor, dispatch_words, numel, view};
 use crate::value::{Dim, Meta, Shape, TensorMeta};
 
 /// One part of an index, with the dimension that it applies to.
@@ -293,11 +293,13 @@ fn gather(x: &Tensor, gathers: &[(usize, Tensor)]) -> Result<Tensor> {
     }
     let mut result_shape: Vec<usize> = shape.to_vec();
     result_shape.extend(rest.iter().map(|&dim| x.shape()[dim]));
-    let result = dispatch!(x.dtype(), T => {
-        let elements = moved.as_slice::<T>().unwrap_or(&[]);
-        let mut out = Vec::with_capacity(count * inner);
-        starts.iter().for_each(|&start| out.extend_from_slice(&elements[start..start + inner]));
-        Tensor::from_vec(&result_shape, out)
+    let result = dispatch_words!(x.dtype(), W => {
+        let elements = moved.words::<W>().unwrap_or(&[]);
+        Tensor::written_words(&result_shape, x.dtype(), |out| {
+            for (out, &start) in out.chunks_exact_mut(inner.max(1)).zip(&starts) {
+                out.copy_from_slice(&elements[start..start + inner]);
+            }
+        })
     });
     // Side by side, the gathered dimensions go back to where the first index stood.
     let adjacent = dims.windows(2).all(|pair| pair[0] + 1 == pair[1]);

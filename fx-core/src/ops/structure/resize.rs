@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::ops::shape;
 use crate::ops::wide::in_floats;
 use crate::tensor::num::Real;
-use crate::tensor::{Dims, Element, Tensor, dispatch, numel, view};
+use crate::tensor::{Dims, Element, Tensor, dispatch_words, numel, view};
 use crate::value::{Dim, Shape, TensorMeta};
 
 type Ints = Option<SmallVec<[i64; 4]>>;
@@ -94,8 +94,8 @@ pub(super) fn interpolate(
             None => from as f64 / to as f64,
         };
         y = match &*mode {
-            "nearest" => nearest(&y, dim, to, |i| (i as f64 * step) as usize),
-            "nearest-exact" => nearest(&y, dim, to, |i| ((i as f64 + 0.5) * step) as usize),
+            "nearest" => nearest(&y, dim, to, &|i| (i as f64 * step) as usize),
+            "nearest-exact" => nearest(&y, dim, to, &|i| ((i as f64 + 0.5) * step) as usize),
             _ => {
                 linear(&y, dim, to, |i| if align { i as f64 * step } else { ((i as f64 + 0.5) * step - 0.5).max(0.0) })
             }
@@ -115,13 +115,13 @@ fn resized(x: &Tensor, dim: usize, to: usize) -> Dims {
     shape
 }
 
-fn nearest(x: &Tensor, dim: usize, to: usize, source: impl Fn(usize) -> usize) -> Tensor {
+fn nearest(x: &Tensor, dim: usize, to: usize, source: &dyn Fn(usize) -> usize) -> Tensor {
     let x = x.contiguous();
     let (_, len, inner) = blocks(&x, dim);
     let places: Vec<usize> = (0..to).map(|i| source(i).min(len - 1)).collect();
-    dispatch!(x.dtype(), T => {
-        let elements = x.as_slice::<T>().unwrap_or(&[]);
-        Tensor::written(&resized(&x, dim, to), |out: &mut [T]| {
+    dispatch_words!(x.dtype(), W => {
+        let elements = x.words::<W>().unwrap_or(&[]);
+        Tensor::written_words(&resized(&x, dim, to), x.dtype(), |out| {
             let lines = out.chunks_exact_mut((to * inner).max(1)).zip(elements.chunks_exact((len * inner).max(1)));
             for (out, line) in lines {
                 if inner == 1 {

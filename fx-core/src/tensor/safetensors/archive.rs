@@ -1,7 +1,7 @@
 //! A file whose tensors are read one by one, or some rows at a time, when they are asked for.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,9 +9,9 @@ use std::time::SystemTime;
 
 use indexmap::IndexMap;
 
-use super::{Bytes, Contents, Stored, named, open};
+use super::{Contents, Stored, elements, named, open};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tensor::{Tensor, dispatch};
+use crate::tensor::Tensor;
 
 /// An open file and what its header says.
 pub(crate) struct Archive {
@@ -49,16 +49,14 @@ impl Archive {
     /// # Errors
     /// As [`tensor`](Self::tensor).
     pub(crate) fn read_rows(&self, name: &str, rows: &Range<usize>, to: &mut [f32]) -> Result<()> {
-        const BYTES: usize = 1 << 16;
+        const PIECE: usize = 1 << 14;
         self.with(name, |stored| {
             let row: usize = stored.shape.iter().skip(1).product::<usize>() * stored.dtype.size();
             let mut place = stored.start + (rows.start * row) as u64;
-            let mut buffer = vec![0; BYTES.min(to.len() * stored.dtype.size())];
-            for to in to.chunks_mut(BYTES / stored.dtype.size()) {
-                let bytes = &mut buffer[..to.len() * stored.dtype.size()];
-                self.at(place)?.read_exact(bytes)?;
-                place += bytes.len() as u64;
-                dispatch!(stored.dtype, T => decode::<T>(bytes, to));
+            for to in to.chunks_mut(PIECE) {
+                let piece = elements(&mut *self.at(place)?, stored.dtype, &[to.len()])?;
+                to.copy_from_slice(&piece.to_vec_as::<f32>());
+                place += (to.len() * stored.dtype.size()) as u64;
             }
             Ok(())
         })
@@ -82,12 +80,6 @@ impl Archive {
         }
         file.seek(SeekFrom::Start(place))?;
         Ok(file)
-    }
-}
-
-fn decode<T: Bytes>(bytes: &[u8], to: &mut [f32]) {
-    for (to, bytes) in to.iter_mut().zip(bytes.chunks_exact(T::SIZE)) {
-        *to = T::from_bytes(bytes).to_f64() as f32;
     }
 }
 

@@ -13,6 +13,7 @@ pub mod interpreter;
 pub mod module;
 pub mod ops;
 pub mod passes;
+mod sort;
 pub mod tensor;
 mod text;
 pub mod trace;

@@ -13,6 +13,7 @@ mod words;
 
 use crate::dense::Format;
 use crate::simd::{Kernel, Level, Vector, dispatch, dispatch_pairs, has_pairs};
+use crate::sort::sort_few;
 use crate::threads::{Shared, for_each};
 use block::{Block, InPairs};
 
@@ -206,7 +207,7 @@ fn check(what: &str, len: usize, strides: Strides, [batches, heads, rows]: [usiz
 /// Whether no two rows share an element.
 fn apart(strides: Strides, [batches, heads, rows]: [usize; 3], width: usize) -> bool {
     let mut dims = [(strides.batch, batches), (strides.head, heads), (strides.row, rows)];
-    dims.sort_unstable();
+    sort_few(&mut dims, |dim| *dim);
     let mut reach = width;
     dims.into_iter().filter(|&(_, count)| count > 1).all(|(stride, count)| {
         let fits = stride >= reach;

@@ -16,6 +16,7 @@ mod peak;
 pub mod recurrent;
 pub mod rows;
 mod simd;
+mod sort;
 pub mod threads;
 mod tiles;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
+use crate::sort::sort_by_key;
 use crate::tensor::{DType, Dims, Tensor, dispatch_words, row_major};
 
 /// The element type, shape and strides of a value: known before a run.
@@ -51,7 +52,7 @@ impl Layout {
     /// All dimensions from the slowest to the fastest in memory.
     pub(super) fn slowest_first(&self) -> SmallVec<[usize; 6]> {
         let mut dims: SmallVec<[usize; 6]> = (0..self.shape.len()).collect();
-        dims.sort_by_key(|dim| Reverse(self.strides[*dim]));
+        sort_by_key(&mut dims, |dim| Reverse(self.strides[*dim]));
         dims
     }
 

@@ -1,13 +1,12 @@
 //! When values die, and which buffer holds which: those of dead values are used again.
 
-use std::collections::BTreeMap;
-
 use smallvec::SmallVec;
 
 use super::layout::Layout;
 use super::parts::Parts;
 use super::plan::{Action, Source, Step};
 use crate::arg::Arg;
+use crate::sort::sort_by_key;
 
 /// How long a buffer is needed for a value, and for those that are computed in its place.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +23,8 @@ struct LiveRange {
 struct Buffers {
     /// Their lengths in f32 elements.
     lens: Vec<usize>,
-    /// For each the ranges that it is taken for: the last step of each, by the first one.
-    taken: Vec<BTreeMap<usize, usize>>,
+    /// For each the ranges that it is taken for, the first and the last step of each, in their order.
+    taken: Vec<Vec<(usize, usize)>>,
 }
 
 impl Buffers {
@@ -36,7 +35,7 @@ impl Buffers {
         let mut buffers = Self::default();
         let mut places = vec![usize::MAX; ranges.len()];
         let mut order: Vec<usize> = (0..ranges.len()).collect();
-        order.sort_by_key(|range| std::cmp::Reverse(ranges[*range].len));
+        sort_by_key(&mut order, |range| std::cmp::Reverse(ranges[*range].len));
         for index in order {
             places[index] = buffers.acquire(&ranges[index]);
         }
@@ -50,18 +49,19 @@ impl Buffers {
         let free = (0..self.lens.len()).rev().find(|buffer| self.is_free(*buffer, start, end));
         let buffer = free.unwrap_or_else(|| {
             self.lens.push(len);
-            self.taken.push(BTreeMap::new());
+            self.taken.push(Vec::new());
             self.lens.len() - 1
         });
-        self.taken[buffer].insert(start, end);
+        let place = self.taken[buffer].partition_point(|(first, _)| *first < start);
+        self.taken[buffer].insert(place, (start, end));
         buffer
     }
 
     /// Whether nothing takes it in these steps.
     fn is_free(&self, buffer: usize, start: usize, end: usize) -> bool {
         let taken = &self.taken[buffer];
-        let [before, after] = [taken.range(..start).next_back(), taken.range(start..).next()];
-        before.is_none_or(|(_, last)| *last < start) && after.is_none_or(|(first, _)| *first > end)
+        let (before, after) = taken.split_at(taken.partition_point(|(first, _)| *first < start));
+        before.last().is_none_or(|(_, last)| *last < start) && after.first().is_none_or(|(first, _)| *first > end)
     }
 }
 

@@ -9,6 +9,7 @@ use super::plan::Plan;
 use crate::arg::Arg;
 use crate::error::{Error, Result};
 use crate::passes::{Bound, Device};
+use crate::sort::sort_by;
 use crate::tensor::Tensor;
 use crate::text::{seconds, si, table};
 
@@ -59,7 +60,7 @@ impl Plan {
             })?;
         }
         let median = |times: &mut Vec<f64>| {
-            times.sort_by(f64::total_cmp);
+            sort_by(times, f64::total_cmp);
             times[times.len() / 2]
         };
         let measured: Vec<f64> = times.iter_mut().map(median).collect();
@@ -99,7 +100,7 @@ impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.seconds();
         let mut steps: Vec<_> = self.steps.iter().filter(|step| step.seconds > 0.0).collect();
-        steps.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        sort_by(&mut steps, |a, b| b.seconds.total_cmp(&a.seconds));
         let rate = |x: f64, step: &StepProfile| if x > 0.0 { si(x / step.seconds) } else { String::new() };
         let row = |step: &&StepProfile| {
             let share = format!("{:.1}", 100.0 * step.seconds / total);

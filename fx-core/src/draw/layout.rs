@@ -5,6 +5,8 @@
 //! passes through a point in each, unless there are very many. Nodes of a layer are ordered by the mean place of their
 //! neighbours, and placed as near to them as the order allows. `page.js` has the same steps for what the page shows.
 
+use crate::sort::{sort_by, sort_by_key};
+
 /// Where nodes are, by their centres, and how edges go.
 pub(super) struct Layout {
     pub(super) centers: Vec<(f64, f64)>,
@@ -48,7 +50,7 @@ pub(super) fn layout(widths: &[f64], height: f64, edges: &[(usize, usize)]) -> L
 fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut layer = vec![0; count];
     let mut sorted = edges.to_vec();
-    sorted.sort_by_key(|(_, to)| *to);
+    sort_by_key(&mut sorted, |(_, to)| *to);
     for &(from, to) in &sorted {
         layer[to] = layer[to].max(layer[from] + 1);
     }
@@ -118,7 +120,7 @@ impl Net {
                     .enumerate()
                     .map(|(i, &node)| (mean(neighbours[node].iter().map(|n| place[*n])).unwrap_or(i as f64), node))
                     .collect();
-                keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
+                sort_by(&mut keyed, |a, b| a.0.total_cmp(&b.0));
                 for (i, (_, node)) in keyed.into_iter().enumerate() {
                     row[i] = node;
                     place[node] = i as f64;

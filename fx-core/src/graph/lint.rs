@@ -16,6 +16,7 @@ use super::node::NodeIds;
 use super::{Graph, Node, NodeId, Opcode, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ops::Function;
+use crate::sort::{sort_by, sort_by_key};
 
 /// What a graph's paths refer to.
 pub trait Owner {
@@ -80,7 +81,7 @@ impl Graph {
             lint.users();
         }
         let mut violations = lint.violations;
-        violations.sort_by_key(|violation| self.rank(violation.node));
+        sort_by_key(&mut violations, |violation| self.rank(violation.node));
         violations
     }
 }
@@ -184,8 +185,8 @@ impl Lint<'_> {
         }
         for (id, node) in self.graph.nodes() {
             let (mut recorded, found) = (node.users.clone(), &mut uses[id.index()]);
-            recorded.sort_unstable();
-            found.sort_unstable();
+            sort_by(&mut recorded, NodeId::cmp);
+            sort_by(found, NodeId::cmp);
             if found[..] != recorded[..] {
                 self.add(id, "the recorded users are not the nodes that use it");
             }

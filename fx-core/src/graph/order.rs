@@ -8,6 +8,7 @@ use super::edit::Cursor;
 use super::node::Slot;
 use super::{Graph, NodeId, Opcode, namer};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sort::sort_by_key;
 
 /// How far apart the ranks of nodes are that are made one after the other.
 const STEP: u64 = 1 << 20;
@@ -42,7 +43,7 @@ impl Graph {
 
     /// Sorts nodes by their order; those that were erased come first.
     pub fn sort_by_order(&self, ids: &mut [NodeId]) {
-        ids.sort_unstable_by_key(|id| self.rank(*id));
+        sort_by_key(ids, |id| self.rank(*id));
     }
 
     /// The node that comes last.

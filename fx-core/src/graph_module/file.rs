@@ -98,9 +98,16 @@ fn describe(module: &GraphModule) -> Map<String, Json> {
         ("nodes", nodes.into()),
         ("parameters", state.parameters.keys().cloned().collect::<Vec<_>>().into()),
         ("buffers", state.buffers.keys().cloned().collect::<Vec<_>>().into()),
-        ("modules", modules.collect::<Map<_, _>>().into()),
+        ("modules", object(modules).into()),
     ];
-    content.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    object(content.into_iter().map(|(key, value)| (key.to_owned(), value)))
+}
+
+/// Inserted one by one: collecting them would sort them first.
+fn object(entries: impl Iterator<Item = (String, Json)>) -> Map<String, Json> {
+    let mut object = Map::new();
+    entries.for_each(|(key, value)| drop(object.insert(key, value)));
+    object
 }
 
 fn describe_meta(meta: &Metadata) -> Map<String, Json> {

@@ -1,6 +1,5 @@
 //! Functions: handles to static definitions, open to user-defined ones.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
@@ -140,7 +139,7 @@ static REGISTRY: LazyLock<RwLock<FxHashMap<&'static str, Function>>> = LazyLock:
 });
 
 /// What was declared about wrapped functions, by name.
-static EFFECTS: RwLock<BTreeMap<&'static str, Effect>> = RwLock::new(BTreeMap::new());
+static EFFECTS: RwLock<Vec<(&'static str, Effect)>> = RwLock::new(Vec::new());
 
 impl Function {
     /// The handle of a definition.
@@ -170,7 +169,10 @@ impl Function {
 
     /// What a call does beside giving its result.
     pub fn effect(self) -> Effect {
-        let declared = || EFFECTS.read().unwrap_or_else(PoisonError::into_inner).get(self.0.name).copied();
+        let declared = || {
+            let effects = EFFECTS.read().unwrap_or_else(PoisonError::into_inner);
+            effects.iter().find(|(name, _)| *name == self.0.name).map(|(_, effect)| *effect)
+        };
         match self.0.source.style {
             Style::Wrapped => declared().unwrap_or(self.0.effect),
             _ => self.0.effect,
@@ -187,7 +189,9 @@ impl Function {
             return Err(Error::argument(format!("the effect of `{}` is known", self.0.name))
                 .help("only functions marked `#[wrap]` can be declared to have one"));
         }
-        EFFECTS.write().unwrap_or_else(PoisonError::into_inner).insert(self.0.name, effect);
+        let mut effects = EFFECTS.write().unwrap_or_else(PoisonError::into_inner);
+        effects.retain(|(name, _)| *name != self.0.name);
+        effects.push((self.0.name, effect));
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::ops::is_view;
+use crate::sort::sort_by_key;
 use crate::text::{si, table};
 use crate::value::Meta;
 use schedule::check_order;
@@ -72,7 +73,7 @@ pub fn peak_memory_of(module: &GraphModule, order: &[NodeId]) -> Result<MemoryPr
     let alive = order.iter().filter_map(|id| storages.get(id).map(|storage| (id, storage)));
     let alive = alive.filter(|(_, storage)| storage.bytes > 0 && (storage.born..=storage.dies).contains(&place));
     let mut at_peak: Vec<_> = alive.map(|(id, storage)| (graph[*id].name().to_owned(), storage.bytes)).collect();
-    at_peak.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    sort_by_key(&mut at_peak, |(_, bytes)| std::cmp::Reverse(*bytes));
     let peak_node = live.get(place).map_or_else(String::new, |(id, _)| graph[*id].name().to_owned());
     let state = module.state_dict().values().map(|tensor| tensor.numel() * tensor.dtype().size()).sum();
     Ok(MemoryProfile { state, live, peak, peak_node, at_peak })

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::graph::{Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::ops::Function;
+use crate::sort::sort_by_key;
 
 /// Writes all calls of functions and methods in one way; torch.fx's `NormalizeOperators`. Gives how many changed.
 ///
@@ -42,6 +43,6 @@ fn operands(node: &Node) -> Vec<NodeArg> {
 fn attributes(node: &Node, function: Function) -> Kwargs<NodeId> {
     let place = |key: &str| function.definition().attributes.iter().position(|attribute| attribute.name == key);
     let mut kwargs: Vec<_> = node.kwargs().clone().into_iter().collect();
-    kwargs.sort_by_key(|(key, _)| place(key).unwrap_or(usize::MAX));
+    sort_by_key(&mut kwargs, |(key, _)| place(key).unwrap_or(usize::MAX));
     kwargs.into_iter().collect()
 }

@@ -10,6 +10,7 @@ use std::fmt;
 
 use super::cost::CostReport;
 use crate::error::{Error, Result};
+use crate::sort::sort_by;
 use crate::text::{seconds, si, table};
 
 /// A device as the estimate sees it.
@@ -116,7 +117,7 @@ impl fmt::Display for Roofline {
         let Device { name, flops, bandwidth, .. } = &self.device;
         writeln!(f, "{name}: {}FLOP/s, {}B/s, {} in all", si(*flops), si(*bandwidth), seconds(self.seconds()))?;
         let mut nodes: Vec<_> = self.nodes.iter().collect();
-        nodes.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        sort_by(&mut nodes, |a, b| b.seconds.total_cmp(&a.seconds));
         let row = |node: &&Estimate| {
             vec![node.name.clone(), node.target.clone(), seconds(node.seconds), node.bound.to_string()]
         };

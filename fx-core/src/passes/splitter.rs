@@ -14,6 +14,7 @@ use super::support::OperatorSupport;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::NodeId;
 use crate::graph_module::GraphModule;
+use crate::sort::sort_by_key;
 
 /// Limits of a split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub fn split_by_support(
         acc.retain(|id| !too_small.contains(id));
         parts = turns(module, &acc);
     }
-    let count = parts.keys().filter(|(_, is_acc)| *is_acc).count();
+    let count = parts.iter().filter(|((_, is_acc), _)| *is_acc).count();
     if let Some(limit) = settings.max_acc_splits.filter(|limit| count > *limit) {
         let message = format!("the split has {count} parts for the device, and at most {limit} are allowed");
         return Err(Error::new(ErrorKind::Unsupported, message)
@@ -62,7 +63,7 @@ pub fn split_by_support(
 }
 
 /// The calls by turn: how often the longest way to them changes between device and CPU, and where they run.
-fn turns(module: &GraphModule, acc: &HashSet<NodeId>) -> IndexMap<(usize, bool), Vec<NodeId>> {
+fn turns(module: &GraphModule, acc: &HashSet<NodeId>) -> Vec<((usize, bool), Vec<NodeId>)> {
     let order: Vec<NodeId> = calls(module.graph()).collect();
     let mut turns: HashMap<NodeId, usize> = order.iter().map(|id| (*id, 0)).collect();
     for (before, id) in dependencies(module) {
@@ -76,6 +77,7 @@ fn turns(module: &GraphModule, acc: &HashSet<NodeId>) -> IndexMap<(usize, bool),
     for id in order {
         parts.entry((turns[&id], acc.contains(&id))).or_default().push(id);
     }
-    parts.sort_keys();
+    let mut parts: Vec<_> = parts.into_iter().collect();
+    sort_by_key(&mut parts, |(turn, _)| *turn);
     parts
 }

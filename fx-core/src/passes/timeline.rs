@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, Opcode};
 use crate::graph_module::{GraphModule, Inputs};
 use crate::interpreter::{Hooks, Interpreter, Run};
+use crate::sort::sort_by;
 use crate::tensor::Tensor;
 use crate::text::{seconds, table};
 
@@ -66,7 +67,7 @@ fn event(graph: &Graph, mut times: impl FnMut(NodeId) -> Vec<f64>) -> impl FnMut
     move |id| {
         let node = &graph[id];
         let mut times = times(id);
-        times.sort_by(f64::total_cmp);
+        sort_by(&mut times, f64::total_cmp);
         let mut modules: Vec<_> = node.meta().module_stack().iter().map(|frame| frame.path.clone()).collect();
         if node.op() == Opcode::CallModule {
             modules.push(node.target().name().to_owned());
@@ -109,7 +110,7 @@ impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.seconds();
         let mut events: Vec<_> = self.events.iter().collect();
-        events.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        sort_by(&mut events, |a, b| b.seconds.total_cmp(&a.seconds));
         let row = |event: &&Event| {
             let share = format!("{:.1}", 100.0 * event.seconds / total);
             vec![event.name.clone(), event.target.clone(), seconds(event.seconds), share]

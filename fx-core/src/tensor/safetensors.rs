@@ -13,6 +13,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{DType, Tensor, Word, dispatch_words, numel};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sort::{sort_by, sort_by_key};
 pub(crate) use archive::Archive;
 
 /// How many elements of a tensor are read or written at a time.
@@ -113,7 +114,7 @@ impl Contents {
         let mut tensors =
             header.into_iter().map(|(name, info)| Described::read(name, &info)).collect::<Result<Vec<_>>>()?;
         // Tensors without elements share a place with others.
-        tensors.sort_by(|a, b| (a.place, &a.name).cmp(&(b.place, &b.name)));
+        sort_by(&mut tensors, |a, b| (a.place, &a.name).cmp(&(b.place, &b.name)));
         let mut end = 0;
         let mut entries = IndexMap::new();
         for Described { name, dtype, shape, place } in tensors {
@@ -209,7 +210,7 @@ pub fn save_safetensors<'a>(
         let place = DTYPES.iter().position(|(dtype, _)| *dtype == tensor.dtype());
         place.expect("invariant: every element type has a name")
     };
-    tensors.sort_by_key(|(name, tensor)| (place(tensor), *name));
+    sort_by_key(&mut tensors, |(name, tensor)| (place(tensor), *name));
     let mut header = Map::new();
     if let Some(texts) = metadata {
         header.insert(METADATA.to_owned(), texts.into_iter().collect());

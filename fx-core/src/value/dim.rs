@@ -3,10 +3,16 @@
 //! A symbolic dimension is a sum of monomials over atoms (symbols, rounded divisions, remainders, maxima), kept in
 //! one canonical order, so that equal polynomials are equal values. Arithmetic on plain integers never allocates.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod expr;
+
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
 use std::sync::Arc;
+
+use expr::Expr;
+
+use crate::sort::sort_by;
 
 /// The size of a dimension: an integer, or an expression over named symbols such as `N` or `H/4`.
 ///
@@ -26,10 +32,6 @@ pub enum Dim {
     /// A size that depends on symbols.
     Expr(Arc<Expr>),
 }
-
-/// A polynomial over atoms: each product of atoms with its coefficient, none of them zero.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Expr(BTreeMap<Vec<Atom>, i64>);
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Atom {
@@ -108,8 +110,8 @@ impl Dim {
     pub fn is_multiple_of(&self, divisor: i64) -> bool {
         match self {
             Dim::Int(x) => x.wrapping_rem(divisor) == 0,
-            Dim::Expr(expr) => expr.0.iter().all(|(atoms, factor)| {
-                multiple(atoms).checked_mul(*factor).is_some_and(|product| product.wrapping_rem(divisor) == 0)
+            Dim::Expr(expr) => expr.terms().all(|(atoms, factor)| {
+                multiple(atoms).checked_mul(factor).is_some_and(|product| product.wrapping_rem(divisor) == 0)
             }),
         }
     }
@@ -118,9 +120,9 @@ impl Dim {
     pub fn lower_bound(&self) -> Option<i64> {
         match self {
             Dim::Int(x) => Some(*x),
-            Dim::Expr(expr) => expr.0.iter().try_fold(0_i64, |sum, (atoms, factor)| {
+            Dim::Expr(expr) => expr.terms().try_fold(0_i64, |sum, (atoms, factor)| {
                 let bound = atoms.iter().try_fold(1_i64, |product, atom| atom.lower_bound()?.checked_mul(product))?;
-                let positive = atoms.is_empty() || (*factor > 0 && bound >= 0);
+                let positive = atoms.is_empty() || (factor > 0 && bound >= 0);
                 positive.then(|| sum.checked_add(factor.checked_mul(bound)?)).flatten()
             }),
         }
@@ -149,10 +151,10 @@ impl Dim {
     /// A symbol and what it is, if this is zero and says that: `N - 2*M` gives `N` and `2*M`.
     pub(super) fn zero_of(&self) -> Option<(Dim, String, Dim)> {
         let Dim::Expr(expr) = self else { return None };
-        expr.0.iter().find_map(|(atoms, factor)| {
-            let [Atom::Symbol(name, _)] = &atoms[..] else { return None };
+        expr.terms().find_map(|(atoms, factor)| {
+            let [Atom::Symbol(name, _)] = atoms else { return None };
             let symbol = Self::atom(atoms[0].clone());
-            let rest = &(&symbol * *factor) - self;
+            let rest = &(&symbol * factor) - self;
             let value = match (factor, rest.as_int()) {
                 (1, _) => rest,
                 (-1, _) => -&rest,
@@ -184,13 +186,13 @@ impl Dim {
     #[must_use]
     pub fn substitute(&self, value: &dyn Fn(&str) -> Option<Dim>) -> Dim {
         let Dim::Expr(expr) = self else { return self.clone() };
-        expr.0.iter().fold(Dim::Int(0), |sum, (atoms, factor)| {
-            sum + atoms.iter().fold(Dim::Int(*factor), |product, atom| product * atom.substitute(value))
+        expr.terms().fold(Dim::Int(0), |sum, (atoms, factor)| {
+            sum + atoms.iter().fold(Dim::Int(factor), |product, atom| product * atom.substitute(value))
         })
     }
 
     fn atom(atom: Atom) -> Dim {
-        Dim::Expr(Arc::new(Expr(BTreeMap::from([(vec![atom], 1)]))))
+        Expr::term(vec![atom], 1).into()
     }
 
     fn min_of(self, other: &Dim) -> Dim {
@@ -201,44 +203,25 @@ impl Dim {
         if self <= *other { other.clone() } else { self }
     }
 
-    /// The terms, none for zero.
-    fn terms(&self) -> BTreeMap<Vec<Atom>, i64> {
-        match self {
-            Dim::Int(0) => BTreeMap::new(),
-            Dim::Int(x) => BTreeMap::from([(Vec::new(), *x)]),
-            Dim::Expr(expr) => expr.0.clone(),
-        }
-    }
-
-    fn from_terms(mut terms: BTreeMap<Vec<Atom>, i64>) -> Dim {
-        terms.retain(|_, factor| *factor != 0);
-        match terms.len() {
-            0 => Dim::Int(0),
-            1 if terms.contains_key(&Vec::new()) => Dim::Int(terms[&Vec::new()]),
-            _ => Dim::Expr(Arc::new(Expr(terms))),
-        }
-    }
-
     /// Division by an integer above 1: terms that divide leave the rounded part, a division of a division is one.
     fn floor_div_int(&self, divisor: i64) -> Dim {
-        let (mut whole, mut rest) = (BTreeMap::new(), BTreeMap::new());
-        for (atoms, factor) in self.terms() {
+        let (mut whole, mut rest) = (Expr::default(), Expr::default());
+        for (atoms, factor) in Expr::from(self).terms() {
+            let atoms = atoms.to_vec();
             if atoms.is_empty() {
                 let quotient = floor_div(factor, divisor);
-                whole.insert(atoms.clone(), quotient);
-                rest.insert(atoms, factor - quotient * divisor);
+                whole.add(Vec::new(), quotient);
+                rest.add(atoms, factor - quotient * divisor);
             } else if factor % divisor == 0 {
-                whole.insert(atoms, factor / divisor);
+                whole.add(atoms, factor / divisor);
             } else {
-                rest.insert(atoms, factor);
+                rest.add(atoms, factor);
             }
         }
-        let whole = Dim::from_terms(whole);
-        let rest = Dim::from_terms(rest);
+        let (whole, rest) = (Dim::from(whole), Dim::from(rest));
         // What is a multiple of the divisor up to a remainder below it divides exactly.
         let Dim::Expr(expr) = &rest else { return whole };
-        let remainder = expr.0.get(&Vec::new()).copied().unwrap_or(0);
-        let symbolic = &rest - remainder;
+        let symbolic = &rest - expr.constant();
         let rest = if symbolic.is_multiple_of(divisor) { symbolic } else { rest };
         if let Some((Atom::FloorDiv(inner, Dim::Int(first)), 1)) = rest.single() {
             return whole + inner.clone().floor_div_int(first * divisor);
@@ -249,32 +232,33 @@ impl Dim {
     /// The atom and its coefficient, if it is one term of one atom.
     fn single(&self) -> Option<(&Atom, i64)> {
         match self {
-            Dim::Expr(expr) if expr.0.len() == 1 => match expr.0.first_key_value() {
-                Some((atoms, factor)) if atoms.len() == 1 => Some((&atoms[0], *factor)),
+            Dim::Expr(expr) => match expr.single() {
+                Some(([atom], factor)) => Some((atom, factor)),
                 _ => None,
             },
-            _ => None,
+            Dim::Int(_) => None,
         }
     }
 
     /// The quotient, if the divisor is one term that divides every term.
     fn divide_exactly(&self, divisor: &Dim) -> Option<Dim> {
-        let divisor = divisor.terms();
-        let (by, coefficient) = divisor.first_key_value().filter(|_| divisor.len() == 1)?;
-        let mut quotient = BTreeMap::new();
-        for (mut atoms, factor) in self.terms() {
+        let divisor = Expr::from(divisor);
+        let (by, coefficient) = divisor.single()?;
+        let mut quotient = Expr::default();
+        for (atoms, factor) in Expr::from(self).terms() {
+            let mut atoms = atoms.to_vec();
             for atom in by {
                 let place = atoms.iter().position(|have| have == atom)?;
                 atoms.remove(place);
             }
-            quotient.insert(atoms, (factor % coefficient == 0).then_some(factor / coefficient)?);
+            quotient.add(atoms, (factor % coefficient == 0).then_some(factor / coefficient)?);
         }
-        Some(Dim::from_terms(quotient))
+        Some(quotient.into())
     }
 
     fn visit_symbols(&self, f: &mut dyn FnMut(&str)) {
         let Dim::Expr(expr) = self else { return };
-        for atom in expr.0.keys().flatten() {
+        for atom in expr.terms().flat_map(|(atoms, _)| atoms) {
             match atom {
                 Atom::Symbol(name, _) => f(name),
                 Atom::FloorDiv(a, b) | Atom::Mod(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => {
@@ -314,7 +298,7 @@ fn multiple(atoms: &[Atom]) -> i64 {
     let of = |atom: &Atom| match atom {
         Atom::Symbol(_, multiple_of) => *multiple_of,
         Atom::FloorDiv(Dim::Expr(a), Dim::Int(b)) => {
-            let common = a.0.iter().fold(0, |common, (atoms, factor)| gcd(common, multiple(atoms) * factor));
+            let common = a.terms().fold(0, |common, (atoms, factor)| gcd(common, multiple(atoms) * factor));
             if common % b == 0 { common / b } else { 1 }
         }
         _ => 1,
@@ -372,34 +356,31 @@ fn add(a: &Dim, b: &Dim) -> Dim {
     if let (Dim::Int(a), Dim::Int(b)) = (a, b) {
         return Dim::Int(a.saturating_add(*b));
     }
-    let mut terms = a.terms();
-    for (atoms, factor) in b.terms() {
-        let sum = terms.entry(atoms).or_insert(0);
-        *sum = sum.saturating_add(factor);
+    let mut sum = Expr::from(a);
+    for (atoms, factor) in Expr::from(b).terms() {
+        sum.add(atoms.to_vec(), factor);
     }
-    Dim::from_terms(terms)
+    sum.into()
 }
 
 fn mul(a: &Dim, b: &Dim) -> Dim {
     if let (Dim::Int(a), Dim::Int(b)) = (a, b) {
         return Dim::Int(a.saturating_mul(*b));
     }
-    let mut terms = BTreeMap::new();
+    let (a, b, mut product) = (Expr::from(a), Expr::from(b), Expr::default());
     for (left, x) in a.terms() {
         for (right, y) in b.terms() {
-            let mut atoms: Vec<Atom> = left.iter().chain(&right).cloned().collect();
-            atoms.sort();
-            let sum = terms.entry(atoms).or_insert(0_i64);
-            *sum = sum.saturating_add(x.saturating_mul(y));
+            let mut atoms = [left, right].concat();
+            sort_by(&mut atoms, Atom::cmp);
+            product.add(atoms, x.saturating_mul(y));
         }
     }
     // H/4 * 4 is H where H is a multiple of 4.
-    let exact = terms.iter().fold(Dim::Int(0), |sum, (atoms, factor)| add(&sum, &undo_division(atoms, *factor)));
-    if exact == Dim::from_terms(terms.clone()) { Dim::from_terms(terms) } else { exact }
+    product.terms().fold(Dim::Int(0), |sum, (atoms, factor)| add(&sum, &undo_division(atoms, factor)))
 }
 
 fn undo_division(atoms: &[Atom], factor: i64) -> Dim {
-    let term = |atoms: &[Atom], factor| Dim::from_terms(BTreeMap::from([(atoms.to_vec(), factor)]));
+    let term = |atoms: &[Atom], factor| Dim::from(Expr::term(atoms.to_vec(), factor));
     for (i, atom) in atoms.iter().enumerate() {
         if let Atom::FloorDiv(inner, Dim::Int(divisor)) = atom
             && factor % divisor == 0
@@ -495,9 +476,10 @@ impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Dim::Expr(expr) = self else { return write!(f, "{}", self.as_int().unwrap_or(0)) };
         // The constant comes last.
-        let terms = expr.0.iter().filter(|(atoms, _)| !atoms.is_empty());
-        for (i, (atoms, factor)) in terms.chain(expr.0.get_key_value(&Vec::new())).enumerate() {
-            match (i, *factor < 0) {
+        let [symbolic, constant] =
+            [false, true].map(|wanted| expr.terms().filter(move |(atoms, _)| atoms.is_empty() == wanted));
+        for (i, (atoms, factor)) in symbolic.chain(constant).enumerate() {
+            match (i, factor < 0) {
                 (0, false) => {}
                 (0, true) => f.write_str("-")?,
                 (_, false) => f.write_str(" + ")?,

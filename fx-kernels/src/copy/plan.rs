@@ -1,6 +1,7 @@
 //! What a copy has to do: its dimensions in order, joined where they continue each other.
 
 use super::MOST_DIMS as MOST;
+use crate::sort::sort_few;
 
 /// A dimension: its size, and how far apart its elements are on each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl Plan {
         }
         let dims_used = &mut dims[..count];
         // Neighbours in the output last, so that it is written in order.
-        dims_used.sort_by_key(|dim| std::cmp::Reverse(dim.to));
+        sort_few(dims_used, |dim| std::cmp::Reverse(dim.to));
         let columns = if count > 0 { count - 1 } else { MOST - 1 };
         // The rows are what is neighbours in the operand, or else the next dimension.
         let rows = (0..columns).filter(|_| count > 0).find(|&i| dims[i].from == 1 && dims[columns].from != 1);
@@ -96,7 +97,7 @@ impl Plan {
     pub(super) fn is_injective(&self) -> bool {
         let mut dims = [NONE; MOST + 2];
         dims.iter_mut().zip(self.dims()).for_each(|(to, dim)| *to = *dim);
-        dims.sort_unstable_by_key(|dim| dim.to);
+        sort_few(&mut dims, |dim| dim.to);
         let mut reach = 1;
         dims.iter().filter(|dim| dim.size > 1).all(|dim| {
             let fits = dim.to >= reach;

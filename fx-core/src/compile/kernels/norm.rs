@@ -10,6 +10,7 @@ use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
 use crate::ops::functions as ops;
 use crate::ops::kind;
+use crate::sort::sort_by_key;
 use crate::tensor::{DType, Dims, Tensor, numel};
 
 /// A kernel whose result lies in row-major order, like its operand.
@@ -184,7 +185,7 @@ pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
     let dims = match dims {
         Some(dims) if !dims.is_empty() => {
             let mut dims = dims.iter().map(|dim| dimension(*dim, ndim)).collect::<Option<Vec<_>>>()?;
-            dims.sort_unstable();
+            sort_by_key(&mut dims, |dim| *dim);
             dims
         }
         _ => (0..ndim).collect(),

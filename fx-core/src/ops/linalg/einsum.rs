@@ -11,6 +11,7 @@ use super::product::{stacked, sum_last};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
 use crate::ops::shape as rules;
+use crate::sort::sort_by;
 use crate::tensor::{DType, Dims, Tensor, numel, view};
 use crate::value::{Dim, Meta, TensorMeta};
 
@@ -45,7 +46,7 @@ impl Equation {
         }
         let inputs = terms.iter().zip(ranks).map(|(term, &rank)| input(term, rank)).collect::<Result<Vec<_>>>()?;
         let mut all: Vec<Label> = inputs.iter().flatten().copied().collect();
-        all.sort_unstable();
+        sort_by(&mut all, Label::cmp);
         let output = match right {
             Some(term) => {
                 let most = all.iter().filter(|label| matches!(label, Label::Dots(_))).min();

@@ -14,6 +14,7 @@ pub mod memory;
 mod pairs;
 mod peak;
 pub mod recurrent;
+pub mod resize;
 pub mod rows;
 mod simd;
 mod sort;

@@ -148,7 +148,7 @@ impl Builder<'_> {
         let found = element(function, &args)
             .or_else(|| view_of_state(function, &args, &kwargs))
             .or_else(|| fold(function, &args, &kwargs, &meta))
-            .or_else(|| self.view(id, function, &args, &kwargs))
+            .or_else(|| self.view(id, function, &args, &kwargs, &meta))
             .or_else(|| self.embedding(id, node, function, &args, &meta))
             .or_else(|| self.lowered(id, function, &args, &kwargs, &meta));
         let place = found.unwrap_or_else(|| {
@@ -178,9 +178,11 @@ impl Builder<'_> {
         function: Function,
         args: &[Arg<Known>],
         kwargs: &Kwargs<Known>,
+        meta: &Arg<Meta>,
     ) -> Option<Arg<Known>> {
         let Some(Arg::Value(Known::Value(from, register))) = args.first() else { return None };
-        if !is_layout(function) || from.numel() == 0 {
+        let is_kept = || function == ops::interpolate && single(meta).is_some_and(|result| result.shape == from.shape);
+        if !(is_layout(function) || is_kept()) || from.numel() == 0 {
             return None;
         }
         // Rows of images whose channels lie last, say, are a view of a copy in order.

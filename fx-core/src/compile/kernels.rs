@@ -174,7 +174,7 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     } else if is(&[ops::lstm, ops::gru, ops::rnn]) {
         recurrent::recurrent(site)
     } else if function == ops::interpolate {
-        resize::nearest(site)
+        resize::interpolate(site)
     } else if function == ops::cat {
         concat::cat(site)
     } else if function == ops::batch_norm {

@@ -13,6 +13,7 @@ use crate::value::Call;
 
 pub(crate) use eval::unflatten as eval_unflatten;
 pub(crate) use infer::unflatten as infer_unflatten;
+pub(crate) use resize::Lines;
 
 ops! {
     /// Shapes, parts and arrangements of tensors.

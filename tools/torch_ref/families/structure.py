@@ -349,6 +349,18 @@ def resizes(table):
     op("bilinear factor", d.f(1, 1, 3, 4), scale_factor=(2.5, 1.5), mode="bilinear", align_corners=False)
     op("bilinear corners", d.f(1, 1, 3, 3), size=(5, 2), mode="bilinear", align_corners=True)
     op("double", d.f(1, 1, 3, dtype=F64), size=(5,), mode="linear")
+    # Places on the edge between two elements: which one is nearest depends on how PyTorch rounds.
+    for dtype, name in [(torch.float32, "single"), (F64, "double")]:
+        for mode, edge, factor in [("nearest", 22, 2.6), ("nearest-exact", 11, 1.3)]:
+            op(f"{mode} edges, {name}", d.f(1, 1, 30, dtype=dtype), size=(edge,), mode=mode)
+            op(f"{mode} edges of 26, {name}", d.f(1, 1, 26, dtype=dtype), size=(22,), mode=mode)
+            op(f"{mode} edges of 14, {name}", d.f(1, 1, 14, dtype=dtype), size=(23,), mode=mode)
+            op(f"{mode} edges of a factor, {name}", d.f(1, 1, 16, dtype=dtype), scale_factor=(factor,), mode=mode)
+            op(f"{mode} edges of images, {name}", d.f(1, 1, 2, 30, dtype=dtype), size=(4, edge), mode=mode)
+            op(f"{mode} edges of an image factor, {name}", d.f(1, 1, 2, 16, dtype=dtype), scale_factor=(1.1, factor), mode=mode)
+            op(f"{mode} wide images, {name}", d.f(1, 1, 1, 26, dtype=dtype), size=(1, 132), mode=mode)
+    op("linear, as long as before", d.f(1, 1, 2), scale_factor=(1.3,), mode="linear")
+    op("bilinear, as high as before", d.f(1, 2, 2, 3), scale_factor=(1.3, 1.4), mode="bilinear", align_corners=False)
     op.error("nothing", d.f(1, 1, 3))
     op.error("both", d.f(1, 1, 3), size=(5,), scale_factor=(2.0,))
     op.error("rank", d.f(1, 1, 3), size=(5, 5), mode="bilinear")

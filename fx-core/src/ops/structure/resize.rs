@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::ops::shape;
 use crate::ops::wide::in_floats;
 use crate::tensor::num::Real;
-use crate::tensor::{Dims, Element, Tensor, dispatch_words, numel, view};
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch_words, numel, view};
 use crate::value::{Dim, Shape, TensorMeta};
 
 type Ints = Option<SmallVec<[i64; 4]>>;
@@ -82,26 +82,77 @@ pub(super) fn interpolate(
 ) -> Result<Tensor> {
     let meta = interpolate_shape(&TensorMeta::from(x), size.clone(), scale.clone(), mode.clone(), align_corners)?;
     let shape = meta.concrete_shape().unwrap_or_default();
-    let align = align_corners.unwrap_or(false);
-    let mut y = x.clone();
-    for dim in 2..x.ndim() {
-        let (from, to) = (x.shape()[dim], shape[dim]);
-        let factor = scale.as_ref().map(|scale| scale[(dim - 2).min(scale.len() - 1)]);
-        let step = match factor {
-            _ if align && to > 1 => (from - 1) as f64 / (to - 1) as f64,
-            _ if align => 0.0,
-            Some(factor) => 1.0 / factor,
-            None => from as f64 / to as f64,
+    let lines = Lines::of(x.shape(), &shape, scale.as_deref(), align_corners);
+    // Only f64 is resampled at places that are computed in f64.
+    let is_double = x.dtype() == DType::F64;
+    Ok(lines.iter().enumerate().filter(|(_, line)| !line.is_kept()).fold(x.clone(), |y, (i, line)| match &*mode {
+        "nearest" | "nearest-exact" => nearest(&y, i + 2, &line.nearest(mode == "nearest-exact", is_double)),
+        _ => linear(&y, i + 2, &line.between()),
+    }))
+}
+
+/// How the elements along a spatial dimension are resampled.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines {
+    from: usize,
+    to: usize,
+    factor: Option<f64>,
+    align_corners: bool,
+    /// Whether the images are ones for which PyTorch finds the nearest pixel in another way.
+    is_small: bool,
+}
+
+impl Lines {
+    /// Those of each spatial dimension.
+    pub(crate) fn of(from: &[usize], to: &[usize], scale: Option<&[f64]>, align_corners: Option<bool>) -> Vec<Self> {
+        let is_small = to.len() == 4 && to[2] + to[3] <= 128;
+        let line = |dim: usize| Self {
+            from: from[dim],
+            to: to[dim],
+            factor: scale.map(|scale| scale[(dim - 2).min(scale.len() - 1)]),
+            align_corners: align_corners.unwrap_or(false),
+            is_small,
         };
-        y = match &*mode {
-            "nearest" => nearest(&y, dim, to, &|i| (i as f64 * step) as usize),
-            "nearest-exact" => nearest(&y, dim, to, &|i| ((i as f64 + 0.5) * step) as usize),
-            _ => {
-                linear(&y, dim, to, |i| if align { i as f64 * step } else { ((i as f64 + 0.5) * step - 0.5).max(0.0) })
-            }
-        };
+        (2..from.len()).map(line).collect()
     }
-    Ok(y)
+
+    /// Whether every element stays where it is. PyTorch copies lines that stay as long, whatever the factor.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.from == self.to
+    }
+
+    /// The element for each place, as PyTorch rounds: also where that is one before the one that is nearest.
+    pub(crate) fn nearest(&self, is_exact: bool, is_double: bool) -> Vec<usize> {
+        let step = self.factor.map_or(self.from as f64 / self.to as f64, |factor| 1.0 / factor);
+        let single = self.factor.map_or(self.from as f32 / self.to as f32, |factor| (1.0 / factor) as f32);
+        let place = |i: usize| match (is_exact, self.is_small) {
+            (false, true) if self.to == 2 * self.from => (i / 2) as f32,
+            (true, true) => ((i as f64 + 0.5) * f64::from(single)) as f32,
+            (false, _) if is_double && !self.is_small => (step * i as f64) as f32,
+            (false, _) => single * i as f32,
+            (true, false) if is_double => (step.mul_add(i as f64 + 0.5, -0.5).max(0.0) + 0.5) as f32,
+            (true, false) => single.mul_add(i as f32 + 0.5, -0.5).max(0.0) + 0.5,
+        };
+        (0..self.to).map(|i| (place(i) as usize).min(self.from - 1)).collect()
+    }
+
+    /// Between which two elements each place lies, and how far from the first.
+    pub(crate) fn between(&self) -> Vec<(usize, usize, f64)> {
+        let (from, to) = (self.from as f64, self.to as f64);
+        let step = match self.factor {
+            _ if self.align_corners && self.to > 1 => (from - 1.0) / (to - 1.0),
+            _ if self.align_corners => 0.0,
+            Some(factor) => 1.0 / factor,
+            None => from / to,
+        };
+        let between = |i: usize| {
+            let place = if self.align_corners { i as f64 * step } else { ((i as f64 + 0.5) * step - 0.5).max(0.0) };
+            let place = if self.is_kept() { i as f64 } else { place };
+            let low = (place as usize).min(self.from - 1);
+            (low, (low + 1).min(self.from - 1), place - low as f64)
+        };
+        (0..self.to).map(between).collect()
+    }
 }
 
 /// A tensor as blocks of lines along a dimension: how many blocks, the line's length, the run within a line.
@@ -115,20 +166,20 @@ fn resized(x: &Tensor, dim: usize, to: usize) -> Dims {
     shape
 }
 
-fn nearest(x: &Tensor, dim: usize, to: usize, source: &dyn Fn(usize) -> usize) -> Tensor {
+fn nearest(x: &Tensor, dim: usize, places: &[usize]) -> Tensor {
     let x = x.contiguous();
+    let to = places.len();
     let (_, len, inner) = blocks(&x, dim);
-    let places: Vec<usize> = (0..to).map(|i| source(i).min(len - 1)).collect();
     dispatch_words!(x.dtype(), W => {
         let elements = x.words::<W>().unwrap_or(&[]);
         Tensor::written_words(&resized(&x, dim, to), x.dtype(), |out| {
             let lines = out.chunks_exact_mut((to * inner).max(1)).zip(elements.chunks_exact((len * inner).max(1)));
             for (out, line) in lines {
                 if inner == 1 {
-                    out.iter_mut().zip(&places).for_each(|(out, place)| *out = line[*place]);
+                    out.iter_mut().zip(places).for_each(|(out, place)| *out = line[*place]);
                     continue;
                 }
-                for (out, place) in out.chunks_exact_mut(inner).zip(&places) {
+                for (out, place) in out.chunks_exact_mut(inner).zip(places) {
                     out.copy_from_slice(&line[place * inner..][..inner]);
                 }
             }
@@ -136,16 +187,10 @@ fn nearest(x: &Tensor, dim: usize, to: usize, source: &dyn Fn(usize) -> usize) -
     })
 }
 
-fn linear(x: &Tensor, dim: usize, to: usize, source: impl Fn(usize) -> f64) -> Tensor {
+fn linear(x: &Tensor, dim: usize, places: &[(usize, usize, f64)]) -> Tensor {
     let x = x.contiguous();
+    let to = places.len();
     let (_, len, inner) = blocks(&x, dim);
-    // Between which two elements a place lies, and how far from the first.
-    let between = |i: usize| {
-        let place = source(i);
-        let low = (place as usize).min(len - 1);
-        (low, (low + 1).min(len - 1), place - low as f64)
-    };
-    let places: Vec<_> = (0..to).map(between).collect();
     let y = in_floats!(x.dtype(), T => {
         let mix = |a: T, b: T, weight: T| a * (T::of(1.0) - weight) + b * weight;
         let x = x.to_dtype(T::DTYPE);
@@ -154,12 +199,12 @@ fn linear(x: &Tensor, dim: usize, to: usize, source: impl Fn(usize) -> f64) -> T
             let lines = out.chunks_exact_mut((to * inner).max(1)).zip(elements.chunks_exact((len * inner).max(1)));
             for (out, line) in lines {
                 if inner == 1 {
-                    for (out, &(low, high, weight)) in out.iter_mut().zip(&places) {
+                    for (out, &(low, high, weight)) in out.iter_mut().zip(places) {
                         *out = mix(line[low], line[high], T::of(weight));
                     }
                     continue;
                 }
-                for (out, &(low, high, weight)) in out.chunks_exact_mut(inner).zip(&places) {
+                for (out, &(low, high, weight)) in out.chunks_exact_mut(inner).zip(places) {
                     let (low, high) = (&line[low * inner..][..inner], &line[high * inner..][..inner]);
                     let weight = T::of(weight);
                     out.iter_mut().zip(low.iter().zip(high)).for_each(|(out, (a, b))| *out = mix(*a, *b, weight));

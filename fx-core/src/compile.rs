@@ -15,6 +15,7 @@ mod plan;
 mod print;
 mod profile;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fx_kernels::dense::Format;
@@ -40,8 +41,16 @@ pub struct Program {
     inputs: Inputs,
     packs: Arc<Packs>,
     /// The newest last.
-    plans: RwLock<Vec<Arc<Plan>>>,
+    plans: RwLock<Vec<Kept>>,
+    /// How many were made.
+    made: AtomicUsize,
     watch: Watch,
+}
+
+/// A plan, and how many were made when it was used last: those that nobody uses go first.
+struct Kept {
+    plan: Arc<Plan>,
+    used: AtomicUsize,
 }
 
 impl Program {
@@ -58,7 +67,7 @@ impl Program {
             _ => Format::F32,
         };
         let packs = Arc::new(Packs::new(format, module.fast_algorithms()));
-        Self { module, inputs, packs, plans: RwLock::default(), watch }
+        Self { module, inputs, packs, plans: RwLock::default(), made: AtomicUsize::new(0), watch }
     }
 
     /// The optimised module.
@@ -77,17 +86,26 @@ impl Program {
     /// If the arguments do not fit; the error names the node and the user's line.
     pub fn plan(&self, args: &[Arg<Tensor>]) -> Result<Arc<Plan>> {
         let plans = self.plans.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plan) = plans.iter().rev().find(|plan| plan.fits(args)) {
-            return Ok(Arc::clone(plan));
+        if let Some(kept) = plans.iter().rev().find(|kept| kept.plan.fits(args)) {
+            let now = self.made.load(Ordering::Relaxed);
+            // Written only after a plan was made, so that callers at the same time only read.
+            if kept.used.load(Ordering::Relaxed) != now {
+                kept.used.store(now, Ordering::Relaxed);
+            }
+            return Ok(Arc::clone(&kept.plan));
         }
         drop(plans);
         self.inputs.check(args.len())?;
         let plan = Arc::new(build::plan(&self.module, args, &self.packs)?);
         let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
-        if plans.len() == PLANS {
-            plans.remove(0);
+        if plans.len() == PLANS
+            && let Some((oldest, _)) =
+                plans.iter().enumerate().min_by_key(|(_, kept)| kept.used.load(Ordering::Relaxed))
+        {
+            plans.remove(oldest);
         }
-        plans.push(Arc::clone(&plan));
+        let used = AtomicUsize::new(1 + self.made.fetch_add(1, Ordering::Relaxed));
+        plans.push(Kept { plan: Arc::clone(&plan), used });
         Ok(plan)
     }
 

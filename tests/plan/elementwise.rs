@@ -304,3 +304,29 @@ fn images_made_larger_by_whole_factors() {
     let lines = fx::trace_fn!(|x| x.interpolate_with(InterpolateOptions::new().scale_factor(2.5))).unwrap();
     assert!(planned(&lines, &Tensor::randn([2, 3, 8])).contains("op interpolate"));
 }
+
+#[traceable]
+fn between(x: &Tensor) -> Tensor {
+    let options = || InterpolateOptions::new().mode("bilinear");
+    let y = x.relu().interpolate_with(options().scale_factor(vec![2.0, 1.5]).align_corners(false));
+    let y = y.interpolate_with(options().size([4, 31]).align_corners(true));
+    // As large as before: nothing is done.
+    y.interpolate_with(options().size([4, 31])) * 2.0
+}
+
+#[traceable]
+fn along(x: &Tensor) -> Tensor {
+    x.relu().interpolate_with(InterpolateOptions::new().mode("linear").size([17]))
+}
+
+#[test]
+fn images_and_lines_between_elements() {
+    let images = fx::trace_fn!(between).unwrap();
+    for channels in [1, 3, 16, 40] {
+        let text = only_kernels(&images, &[2, channels, 5, 8]);
+        assert!(text.contains("linear, 5x8 to 10x12") && text.contains("linear, 10x12 to 4x31"), "{text}");
+        assert_eq!(text.matches("linear,").count(), 2, "{text}");
+    }
+    let lines = fx::trace_fn!(along).unwrap();
+    assert!(only_kernels(&lines, &[2, 3, 8]).contains("linear, 1x8 to 1x17"));
+}

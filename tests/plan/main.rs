@@ -5,6 +5,7 @@ mod attention;
 mod elementwise;
 mod weights;
 
+use std::sync::Arc;
 use std::thread;
 
 use fx::graph_module::State;
@@ -222,6 +223,31 @@ fn a_plan_follows_the_state() {
     let normalised = module.forward(&x).unwrap();
     train(&model, false);
     assert!(!module.forward(&x).unwrap().all_close(&normalised, 1e-6, 1e-6), "the batch's statistics were not used");
+}
+
+#[test]
+fn a_plan_that_is_used_stays() {
+    let module = fx::trace_fn!(|x| x.relu()).unwrap();
+    let often = Tensor::rand([100]);
+    let plan = module.plan(&often).unwrap();
+    for len in 0..40 {
+        module.forward(Tensor::rand([len])).unwrap();
+        assert!(Arc::ptr_eq(&plan, &module.plan(&often).unwrap()), "{len}");
+    }
+}
+
+#[traceable]
+fn like_another(x: &Tensor, other: &Tensor) -> Tensor {
+    x.relu().unsqueeze(0).expand_as(other.neg()) + 1.0
+}
+
+#[test]
+fn a_tensor_that_is_there_for_its_shape_does_not_make_a_copy() {
+    let module = fx::trace_fn!(like_another).unwrap();
+    let inputs = (&Tensor::randn([5]), &Tensor::randn([3, 5]));
+    let text = module.plan(inputs).unwrap().to_string();
+    assert!(text.contains("view") && !text.contains("op expand_as"), "{text}");
+    assert_eq!(module.forward(inputs).unwrap(), like_another(inputs.0, inputs.1));
 }
 
 #[test]

@@ -413,7 +413,12 @@ fn viewed(
 ) -> Option<Arg<(Layout, usize)>> {
     let example = from.example();
     let mut first = Some(example.clone());
-    let mut data = |known: &Known| first.take().or_else(|| known.constant()).ok_or(());
+    // Others that only a run knows are there for their shapes, as in `expand_as`.
+    let shape_of = |known: &Known| match known {
+        Known::Value(layout, _) if function == ops::expand_as => Some(layout.example()),
+        known => known.constant(),
+    };
+    let mut data = |known: &Known| first.take().or_else(|| shape_of(known)).ok_or(());
     let args = args.iter().map(|arg| arg.try_map(&mut data)).collect::<Result<Vec<_>, _>>().ok()?;
     let result = function.eval(&args, &kwargs.try_map(&mut |_| Err(())).ok()?).ok()?;
     let mut is_view = true;

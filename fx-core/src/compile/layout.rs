@@ -1,7 +1,6 @@
 //! How a value of a plan lies in memory.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
@@ -104,12 +103,10 @@ impl Layout {
         Some(order)
     }
 
-    /// A tensor of zeros that lies so, for asking an op what it does with strides.
+    /// A tensor that lies so, with any elements, for asking an op what it does with strides.
     pub(super) fn example(&self) -> Tensor {
-        dispatch_words!(self.dtype, W => {
-            let zeros = vec![W::default(); self.extent()];
-            Tensor::window(self.dtype, Arc::new(zeros.into()), 0, self.shape.clone(), self.strides.clone())
-        })
+        let any = dispatch_words!(self.dtype, W => Tensor::written_words::<W>(&[self.extent()], self.dtype, |_| ()));
+        any.aside(&self.shape, &self.strides, 0)
     }
 
     /// How many elements of storage it reaches over.

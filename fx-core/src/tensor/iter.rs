@@ -66,15 +66,15 @@ fn map_by<T: Element, U: Element>(x: &Tensor, f: &dyn for<'a> Loop<&'a [T], U>) 
 pub(super) fn converted(x: &Tensor, dtype: DType) -> Tensor {
     let x = &x.contiguous();
     match x.dtype() {
-        DType::Bool => through(x, dtype, widen::<bool, i32>),
-        DType::U8 => through(x, dtype, widen::<u8, i32>),
-        DType::I8 => through(x, dtype, widen::<i8, i32>),
-        DType::I32 => through(x, dtype, widen::<i32, i32>),
-        DType::I64 => through(x, dtype, widen::<i64, i64>),
-        DType::F16 => through(x, dtype, widen::<f16, f32>),
-        DType::BF16 => through(x, dtype, widen::<bf16, f32>),
-        DType::F32 => through(x, dtype, widen::<f32, f32>),
-        DType::F64 => through(x, dtype, widen::<f64, f64>),
+        DType::Bool => through(x, dtype, Some(widen::<bool, i32>)),
+        DType::U8 => through(x, dtype, Some(widen::<u8, i32>)),
+        DType::I8 => through(x, dtype, Some(widen::<i8, i32>)),
+        DType::I32 => through::<i32>(x, dtype, None),
+        DType::I64 => through::<i64>(x, dtype, None),
+        DType::F16 => through(x, dtype, Some(widen::<f16, f32>)),
+        DType::BF16 => through(x, dtype, Some(widen::<bf16, f32>)),
+        DType::F32 => through::<f32>(x, dtype, None),
+        DType::F64 => through::<f64>(x, dtype, None),
     }
 }
 
@@ -84,13 +84,16 @@ fn widen<T: Element, W: Element>(x: &Tensor, first: usize, wide: &mut [W]) {
     wide.iter_mut().zip(&elements[first..]).for_each(|(wide, x)| *wide = cast(*x));
 }
 
-fn through<W: Element>(x: &Tensor, dtype: DType, widen: fn(&Tensor, usize, &mut [W])) -> Tensor {
+/// Without a function the elements are of the type already.
+fn through<W: Element>(x: &Tensor, dtype: DType, widen: Option<fn(&Tensor, usize, &mut [W])>) -> Tensor {
     dispatch!(dtype, U => Tensor::written::<U>(x.shape(), |out| {
+        let narrow = |out: &mut [U], wide: &[W]| out.iter_mut().zip(wide).for_each(|(out, x)| *out = cast(*x));
+        let Some(widen) = widen else { return narrow(out, x.as_slice().unwrap_or_default()) };
         let mut wide = vec![W::from_i64(0); PIECE.min(out.len())];
         for (index, out) in out.chunks_mut(PIECE).enumerate() {
             let wide = &mut wide[..out.len()];
             widen(x, index * PIECE, wide);
-            out.iter_mut().zip(wide).for_each(|(out, x)| *out = cast(*x));
+            narrow(out, wide);
         }
     }))
 }

@@ -6,7 +6,7 @@ use super::eval::{around, outside, place, places, targets};
 use crate::error::Result;
 use crate::ops::kind::Num;
 use crate::ops::shape;
-use crate::tensor::{Element, Scalar, Tensor, dispatch, dispatch_words, view};
+use crate::tensor::{Element, Scalar, Tensor, dispatch, dispatch_words, numel, view};
 
 fn add<T: Element>(a: T, b: T) -> T {
     if T::DTYPE.is_float() {
@@ -43,12 +43,32 @@ fn sources(src: &Tensor, index: &Tensor) -> Tensor {
     (0..src.ndim()).fold(src.clone(), |src, i| view::narrow(&src, i, 0, index.shape()[i])).contiguous()
 }
 
-/// Puts each element of `src` at its target; of several with the same one the last stays.
-fn put<'a>(x: Tensor, src: &Tensor, targets: impl Iterator<Item = (usize, &'a usize)>) -> Tensor {
-    dispatch_words!(x.dtype(), W => x.changed_words::<W>(|out| {
-        let words = src.words::<W>().unwrap_or_default();
-        targets.for_each(|(place, &target)| out[target] = words[place]);
-    }))
+/// Where in a tensor in row-major order the elements of another one go.
+struct Targets {
+    /// Where each run of neighbours begins.
+    starts: Vec<usize>,
+    run: usize,
+}
+
+impl Targets {
+    /// The places that an index names along a dimension. Elements that have one index in common, as after `expand`, are a run.
+    fn new(index: &Tensor, shape: &[usize], dim: i64) -> Result<Self> {
+        let dim = shape::dim(dim, shape.len())?;
+        let after = dim + 1..index.ndim();
+        let is_one = |i: usize| index.shape()[i] == shape[i] && (index.strides()[i] == 0 || shape[i] == 1);
+        if !after.clone().all(is_one) {
+            return Ok(Self { starts: targets(index, shape, dim)?, run: 1 });
+        }
+        let first = after.clone().fold(index.clone(), |index, i| view::narrow(&index, i, 0, 1));
+        Ok(Self { starts: targets(&first, shape, dim)?, run: numel(&shape[after]) })
+    }
+
+    /// Calls `f` with each run and the elements that go there.
+    fn for_each<T>(&self, out: &mut [T], src: &[T], mut f: impl FnMut(usize, &mut [T], &[T])) {
+        for (&start, src) in self.starts.iter().zip(src.chunks_exact(self.run)) {
+            f(start / self.run, &mut out[start..start + self.run], src);
+        }
+    }
 }
 
 pub(super) fn scatter(x: &Tensor, index: &Tensor, src: Num<'_, Tensor>, dim: i64) -> Result<Tensor> {
@@ -60,20 +80,23 @@ pub(super) fn scatter(x: &Tensor, index: &Tensor, src: Num<'_, Tensor>, dim: i64
     if index.numel() == 0 {
         return Ok(x.clone());
     }
-    let targets = targets(index, x.shape(), shape::dim(dim, x.ndim())?)?;
-    Ok(put(x.clone(), &sources(&src, index), targets.iter().enumerate()))
+    let targets = Targets::new(index, x.shape(), dim)?;
+    let src = sources(&src, index);
+    Ok(dispatch_words!(x.dtype(), W => x.clone().changed_words::<W>(|out| {
+        let src = src.words::<W>().unwrap_or_default();
+        targets.for_each(out, src, |_, out, new| out.iter_mut().zip(new).for_each(|(out, new)| *out = *new));
+    })))
 }
 
 pub(super) fn scatter_add(x: &Tensor, index: &Tensor, src: &Tensor, dim: i64) -> Result<Tensor> {
     if index.numel() == 0 {
         return Ok(x.clone());
     }
-    let targets = targets(index, x.shape(), shape::dim(dim, x.ndim())?)?;
+    let targets = Targets::new(index, x.shape(), dim)?;
     let src = sources(src, index);
     Ok(dispatch!(x.dtype(), T => x.clone().changed::<T>(|out| {
-        for (target, new) in targets.into_iter().zip(src.as_slice::<T>().unwrap_or_default()) {
-            out[target] = add(out[target], *new);
-        }
+        let src = src.as_slice::<T>().unwrap_or_default();
+        targets.for_each(out, src, |_, out, new| out.iter_mut().zip(new).for_each(|(out, new)| *out = add(*out, *new)));
     })))
 }
 
@@ -88,30 +111,27 @@ pub(super) fn scatter_reduce(
     if index.numel() == 0 {
         return Ok(x.clone());
     }
-    let targets = targets(index, x.shape(), shape::dim(dim, x.ndim())?)?;
-    let mut counts = vec![i64::from(include_self); x.numel()];
-    // Without the elements that are there, the first one that comes takes their place.
-    let (mut start, src) = (x.clone(), sources(src, index));
-    if !include_self {
-        start = put(start, &src, targets.iter().enumerate().rev());
-    }
+    let targets = Targets::new(index, x.shape(), dim)?;
+    let src = sources(src, index);
+    let mut counts = vec![i64::from(include_self); x.numel() / targets.run];
     Ok(dispatch!(x.dtype(), T => {
-        let f: fn(T, T) -> T = match &*reduce {
-            "prod" => mul,
-            "amax" => larger,
-            "amin" => smaller,
-            _ => add,
+        let combine: fn(&mut T, T) = match &*reduce {
+            "prod" => |x, new| *x = mul(*x, new),
+            "amax" => |x, new| *x = larger(*x, new),
+            "amin" => |x, new| *x = smaller(*x, new),
+            _ => |x, new| *x = add(*x, new),
         };
-        start.changed::<T>(|out| {
-            for (&target, new) in targets.iter().zip(src.as_slice::<T>().unwrap_or_default()) {
-                if counts[target] > 0 {
-                    out[target] = f(out[target], *new);
-                }
-                counts[target] += 1;
-            }
+        // Without the elements that are there, the first one that comes takes their place.
+        let put: fn(&mut T, T) = |x, new| *x = new;
+        x.clone().changed::<T>(|out| {
+            targets.for_each(out, src.as_slice::<T>().unwrap_or_default(), |place, out, new| {
+                let f = if counts[place] > 0 { combine } else { put };
+                out.iter_mut().zip(new).for_each(|(x, new)| f(x, *new));
+                counts[place] += 1;
+            });
             if reduce == "mean" {
-                let several = out.iter_mut().zip(&counts).filter(|(_, count)| **count > 1);
-                several.for_each(|(x, &count)| *x = divide(*x, count));
+                let runs = out.chunks_exact_mut(targets.run).zip(&counts).filter(|(_, count)| **count > 1);
+                runs.for_each(|(run, &count)| run.iter_mut().for_each(|x| *x = divide(*x, count)));
             }
         })
     }))
@@ -207,4 +227,34 @@ pub(super) fn index_fill(x: &Tensor, index: &Tensor, value: Num<'_, Tensor>, dim
         let value: W = value.word(x.dtype());
         x.clone().changed_words::<W>(|out| slices.for_each(out, &mut |_, slice| slice.fill(value)))
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::creation::Creation;
+
+    /// An index that is expanded names the same places as its copy, whose elements go one by one.
+    #[test]
+    fn runs_go_where_single_elements_do() {
+        let (x, src) = (Tensor::randn([3, 5, 4]), Tensor::randn([3, 5, 4]));
+        let index = |shape: &[usize]| Tensor::from_vec(shape, vec![2_i64, 0, 2, 1, 0][..numel(shape)].to_vec());
+        for (dim, shape) in [(0, &[3, 1, 1][..]), (0, &[3, 5, 1]), (1, &[1, 5, 1]), (1, &[3, 5, 1]), (2, &[1, 1, 4])] {
+            let index = if numel(shape) > 5 {
+                Tensor::from_vec(shape, (0..15).map(|i| i % 3).collect::<Vec<i64>>())
+            } else {
+                index(shape)
+            };
+            let expanded = view::expand(&index, x.shape());
+            let copied = Tensor::from_vec(x.shape(), expanded.to_vec::<i64>());
+            let both = |f: &dyn Fn(&Tensor) -> Result<Tensor>| assert_eq!(f(&expanded).ok(), f(&copied).ok(), "{shape:?}");
+            both(&|index| scatter(&x, index, Num::Tensor(&src), dim));
+            both(&|index| scatter(&x, index, Num::Scalar(Scalar::Float(1.5)), dim));
+            both(&|index| scatter_add(&x, index, &src, dim));
+            for reduce in ["sum", "prod", "mean", "amax", "amin"] {
+                both(&|index| scatter_reduce(&x, index, &src, dim, reduce.into(), true));
+                both(&|index| scatter_reduce(&x, index, &src, dim, reduce.into(), false));
+            }
+        }
+    }
 }

@@ -237,6 +237,21 @@ fn a_matrix_for_all() {
     planned!([3, 4, 5], "1 products 12 x 5 x 4", |x| x.matmul(x.select(0, 1).transpose(0, 1)));
 }
 
+/// A stack that is known, on either side, and for several others.
+#[test]
+fn known_stacks() {
+    let (left, right) = (Tensor::randn([4, 7, 5]), Tensor::randn([3, 4, 6, 5]));
+    planned!([3, 4, 5, 6], "12 products 7 x 5 x 6", |x| fx::Proxy::constant(&left).matmul(x));
+    planned!([4, 5, 6], "12 products 5 x 6 x 5", |x| x.matmul(fx::Proxy::constant(&right)));
+    planned!([4, 5, 6], "12 products 6 x 5 x 6", |x| fx::Proxy::constant(&right).matmul(x));
+    planned!([5, 6], "1 products 28 x 5 x 6", |x| fx::Proxy::constant(&left).matmul(x));
+    // Attention to what is known.
+    planned!([3, 4, 5, 6], "softmax", |x| {
+        let keys = fx::Proxy::constant(&right);
+        x.transpose(-1, -2).matmul(keys.transpose(-1, -2)).softmax(-1).matmul(keys)
+    });
+}
+
 #[test]
 fn simple_powers() {
     planned!([4, 9], "square + add", |x| x.pow(2.0) + 1.0);

@@ -78,7 +78,7 @@ pub(super) trait Kernel: Send + Sync {
         None
     }
 
-    /// Whether it is a product of two stacks of matrices.
+    /// Whether it is a product of two stacks of matrices, neither of which is known.
     fn is_product(&self) -> bool {
         false
     }

@@ -6,7 +6,6 @@ use fx_kernels::dense::{CompactLinear, Epilogue, PackedLinear, Residual};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, gemm};
-use smallvec::smallvec;
 
 use super::{Kernel, Lowered, Operands, Site, Wanted, by, kept, saved};
 use crate::compile::layout::Layout;
@@ -179,34 +178,58 @@ struct Batched {
     steps: [[usize; 2]; 2],
     /// Where each pair of matrices begins.
     starts: Vec<[usize; 2]>,
+    /// The operands that are known.
+    known: [Option<Tensor>; 2],
+}
+
+/// An operand of such a product: how it lies, and its register, or its numbers if they are known.
+struct Factor {
+    layout: Layout,
+    register: Option<usize>,
+    known: Option<Tensor>,
+}
+
+impl Factor {
+    fn of(site: &Site<'_>, index: usize) -> Option<Self> {
+        if let Some((layout, register)) = site.value(index) {
+            return Some(Self { layout: layout.clone(), register: Some(register), known: None });
+        }
+        let known = site.constant(index)?;
+        Some(Self { layout: Layout::of(&known), register: None, known: Some(known) })
+    }
+
+    /// What it has to be, in some layout.
+    fn wanted(&self, layout: &Layout) -> Option<Wanted> {
+        Some(Wanted::new(self.register?, layout.clone()))
+    }
 }
 
 pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
     if site.weight(1).is_some_and(|(_, shape)| shape.len() == 2) {
         return packed(site, 0, 1, false, Follow::new(None), None);
     }
-    let ((a, left), (b, right)) = (site.value(0)?, site.value(1)?);
+    let (left, right) = (Factor::of(site, 0)?, Factor::of(site, 1)?);
+    let (a, b) = (&left.layout, &right.layout);
     let (n, m) = (a.shape.len(), b.shape.len());
-    if n < 2 || m < 2 {
+    if n < 2 || m < 2 || left.register.or(right.register).is_none() {
         return None;
     }
-    if m == 2 && n > 2 {
-        // All rows at once.
-        let (rows, inner) = (numel(&a.shape[..n - 1]), a.shape[n - 1]);
-        let steps = [[inner, 1], [b.strides[0], b.strides[1]]];
-        let kernel = Batched { sizes: [rows, inner, b.shape[1]], steps, starts: vec![[0; 2]] };
-        let all = Wanted::new(left, Layout::row_major(DType::F32, &a.shape));
-        let operands = smallvec![all, Wanted::new(right, b.clone())];
-        return Some(Lowered::new(kernel, operands, Layout::row_major(DType::F32, site.shape())));
-    }
-    let lead = &site.shape()[..site.shape().len() - 2];
-    let starts = matrices(a, lead)?.into_iter().zip(matrices(b, lead)?).map(|(a, b)| [a, b]).collect();
-    let steps = [a, b].map(|layout| [2, 1].map(|from_end| layout.strides[layout.shape.len() - from_end]));
-    let kernel = Batched { sizes: [a.shape[n - 2], a.shape[n - 1], b.shape[m - 1]], steps, starts };
-    let operands = smallvec![Wanted::new(left, a.clone()), Wanted::new(right, b.clone())];
-    let output = Layout::row_major(DType::F32, site.shape());
     debug_assert!(site.function != ops::mm || n == 2);
-    Some(Lowered::new(kernel, operands, output))
+    // A single matrix is multiplied with all rows at once.
+    let all = (m == 2 && n > 2).then(|| Layout::row_major(DType::F32, &a.shape));
+    let (sizes, steps, starts) = if all.is_some() {
+        let (rows, inner) = (numel(&a.shape[..n - 1]), a.shape[n - 1]);
+        ([rows, inner, b.shape[1]], [[inner, 1], [b.strides[0], b.strides[1]]], vec![[0; 2]])
+    } else {
+        let lead = &site.shape()[..site.shape().len() - 2];
+        let starts = matrices(a, lead)?.into_iter().zip(matrices(b, lead)?).map(|(a, b)| [a, b]).collect();
+        let steps = [a, b].map(|layout| [2, 1].map(|from_end| layout.strides[layout.shape.len() - from_end]));
+        ([a.shape[n - 2], a.shape[n - 1], b.shape[m - 1]], steps, starts)
+    };
+    let wanted = [left.wanted(all.as_ref().unwrap_or(a)), right.wanted(b)];
+    let kernel = Batched { sizes, steps, starts, known: [left.known, right.known] };
+    let output = Layout::row_major(DType::F32, site.shape());
+    Some(Lowered::new(kernel, wanted.into_iter().flatten().collect(), output))
 }
 
 /// Where the matrices of a stack of some shape begin, along which those that lie so repeat; none if they are very many.
@@ -230,10 +253,15 @@ fn matrices(layout: &Layout, lead: &[usize]) -> Option<Vec<usize>> {
 impl Kernel for Batched {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let [rows, inner, columns] = self.sizes;
+        let mut values = operands.iter();
+        let sides = self.known.each_ref().map(|known| match known {
+            Some(tensor) => tensor.as_slice().unwrap_or(&[]),
+            None => values.next().copied().flatten().unwrap_or(&[]),
+        });
         let product = |index: usize, out: &mut [f32]| {
             let matrix = |side: usize, rows: usize, columns: usize| {
                 let [row, column] = self.steps[side];
-                Matrix::new(&operands[side].unwrap_or(&[])[self.starts[index][side]..], rows, columns, row, column)
+                Matrix::new(&sides[side][self.starts[index][side]..], rows, columns, row, column)
             };
             gemm(out, columns, false, matrix(0, rows, inner), matrix(1, inner, columns));
         };
@@ -246,7 +274,7 @@ impl Kernel for Batched {
     }
 
     fn is_product(&self) -> bool {
-        true
+        self.known.iter().all(Option::is_none)
     }
 
     fn describe(&self) -> String {

@@ -330,3 +330,18 @@ fn images_and_lines_between_elements() {
     let lines = fx::trace_fn!(along).unwrap();
     assert!(only_kernels(&lines, &[2, 3, 8]).contains("linear, 1x8 to 1x17"));
 }
+
+#[test]
+fn functions_of_a_few_outputs() {
+    for outputs in [1, 3, 8] {
+        for window in [1, 7] {
+            let module = fx::trace_fn!(|x| {
+                let weight = fx::Proxy::constant(&Tensor::randn([outputs, 8, window]));
+                x.conv1d(weight, None).tanh()
+            });
+            for len in [7, 20, 333] {
+                assert!(only_kernels(module.as_ref().unwrap(), &[2, 8, len]).contains("+ tanh"));
+            }
+        }
+    }
+}

@@ -252,8 +252,13 @@ pub(crate) fn run_one(level: Level, op: Op, out: &mut [f32], inputs: &[Operand<'
 /// # Safety
 /// The rows must be the caller's to read and to write.
 pub(crate) unsafe fn run_rows(level: Level, function: Unary, out: *mut f32, rows: usize, stride: usize, len: usize) {
+    // Rows without gaps are one, which has fewer vectors that are not full.
+    let area = match stride == len {
+        true => Area { rows: 1, stride: rows * len, len: rows * len },
+        false => Area { rows, stride, len },
+    };
     // SAFETY: the caller's promise.
-    unsafe { function.run(level, out, Area { rows, stride, len }, &[(out.cast_const(), true); 3]) };
+    unsafe { function.run(level, out, area, &[(out.cast_const(), true); 3]) };
 }
 
 fn run(level: Level, steps: &[Coded], out: &mut [f32], inputs: &[Operand<'_>]) {

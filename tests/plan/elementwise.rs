@@ -1,6 +1,6 @@
 //! Elementwise calls, concatenations and convolutions over one dimension in a plan: what is fused, and what stays in order.
 
-use fx::ops::{CatOptions, InterpolateOptions};
+use fx::ops::{CatOptions, InterpolateOptions, PadOptions};
 use fx::prelude::*;
 use fx::{GraphModule, nn};
 
@@ -329,6 +329,38 @@ fn images_and_lines_between_elements() {
     }
     let lines = fx::trace_fn!(along).unwrap();
     assert!(only_kernels(&lines, &[2, 3, 8]).contains("linear, 1x8 to 1x17"));
+}
+
+#[traceable]
+struct Causal {
+    first: nn::Conv1d,
+    second: nn::Conv1d,
+}
+
+#[traceable]
+impl Causal {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.second.forward(self.first.forward(x.pad([4, 0])).pad([8, 0]))
+    }
+}
+
+#[test]
+fn paddings_stay_in_order() {
+    let module = traced(&Causal { first: nn::Conv1d::new(3, 18, 5), second: nn::Conv1d::new(18, 20, 5).dilation(2) });
+    for batch in [1, 3] {
+        let text = only_kernels(&module, &[batch, 3, 40]);
+        assert!(text.matches("pad").count() >= 2 && !text.contains("rows to channels last"), "{text}");
+    }
+    for amounts in [&[2, 0][..], &[0, -3, 1, 2], &[-1, -2, 3, -1], &[1, 1, 0, 0, 2, 1], &[-2, 1, 0, 2, -1, 2, 1, 1]] {
+        let module = fx::trace_fn!(|x| x.pad_with(amounts, PadOptions::new().value(1.5)) * 2.0).unwrap();
+        only_kernels(&module, &[2, 5, 6, 7]);
+        let module = fx::trace_fn!(|x| x.permute([0, 3, 1, 2]).pad(amounts)).unwrap();
+        only_kernels(&module, &[2, 5, 6, 7]);
+        let module = fx::trace_fn!(|x| x.narrow(1, 1, 3).transpose(2, 3).pad(amounts)).unwrap();
+        only_kernels(&module, &[2, 5, 6, 7]);
+    }
+    let reflected = fx::trace_fn!(|x| x.pad_with([2, 1], PadOptions::new().mode("reflect"))).unwrap();
+    assert!(planned(&reflected, &Tensor::randn([2, 3, 8])).contains("op pad"));
 }
 
 #[test]

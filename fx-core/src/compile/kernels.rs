@@ -8,6 +8,7 @@ mod conv;
 mod conv_transpose;
 mod copy;
 mod norm;
+mod pad;
 mod pointwise;
 mod pool;
 mod product;
@@ -175,6 +176,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         recurrent::recurrent(site)
     } else if function == ops::interpolate {
         resize::interpolate(site)
+    } else if function == ops::pad {
+        pad::pad(site)
     } else if function == ops::cat {
         concat::cat(site)
     } else if function == ops::batch_norm {

@@ -363,6 +363,45 @@ fn paddings_stay_in_order() {
     assert!(planned(&reflected, &Tensor::randn([2, 3, 8])).contains("op pad"));
 }
 
+/// Windows that overlap, or leave gaps, or begin in what is cut off; with and without numbers that are added at the end.
+#[test]
+fn transposed_convolutions_within_lines() {
+    for (window, stride) in [(8, 4), (16, 8), (3, 2), (2, 3), (5, 1), (3, 3), (7, 2)] {
+        for padding in [0, 1, 3, stride, stride + 1] {
+            for added in [0, stride - 1] {
+                let conv = nn::ConvTranspose1d::new(6, 5, window).stride(stride).padding(padding);
+                let module = traced(&conv.output_padding(added).bias(added == 0));
+                for batch in [1, 3] {
+                    let text = planned(&module, &Tensor::randn([batch, 6, 9]));
+                    // What is cut off may be more than windows reach.
+                    assert!(padding >= window || !text.contains("  op "), "{text}");
+                }
+            }
+        }
+    }
+    let lines = nn::ConvTranspose2d::new(18, 20, [3, 4]).stride([1, 2]).padding([1, 1]);
+    let text = only_kernels(&traced(&lines), &[2, 18, 6, 7]);
+    assert!(text.contains("conv 3x2"), "{text}");
+    // What needs other code.
+    let conv = |window| nn::ConvTranspose1d::new(6, 6, window);
+    for conv in [conv(4).stride(2).groups(2), conv(4).dilation(2), conv(1).stride(3)] {
+        assert!(planned(&traced(&conv), &Tensor::randn([2, 6, 9])).contains("op conv_transpose1d"));
+    }
+    planned(&traced(&lines), &Tensor::randn([18, 6, 7]));
+    planned(&traced(&conv(4).stride(2)), &Tensor::randn([6, 9]));
+}
+
+/// A weight may be that of a convolution too.
+#[test]
+fn transposed_convolutions_with_the_weight_of_another() {
+    let weight = Tensor::randn([8, 8, 3]);
+    let module = fx::trace_fn!(|x| {
+        let weight = fx::Proxy::constant(&weight);
+        x.conv_transpose1d(&weight, None).tanh().conv1d(weight, None)
+    });
+    only_kernels(&module.unwrap(), &[2, 8, 12]);
+}
+
 #[test]
 fn functions_of_a_few_outputs() {
     for outputs in [1, 3, 8] {

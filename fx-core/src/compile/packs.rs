@@ -8,6 +8,7 @@ use fx_kernels::dense::{Algorithm, CompactLinear, ConvShape, Format, PackedConv,
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
 
+use super::kernels::plane;
 use super::known::{Known, Place};
 use crate::error::Result;
 use crate::ops::fallible;
@@ -22,6 +23,8 @@ pub(super) struct Packs {
     convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
     /// For each line of the window.
     conv_transposes: Cache<Place, Vec<PackedLinear>>,
+    /// With the steps of the windows.
+    phases: Cache<(Place, [usize; 2], ConvShape, Algorithm), PackedConv>,
     /// With whether the weight is transposed.
     linears: Cache<(Place, bool), PackedLinear>,
     /// As these, for single rows.
@@ -71,6 +74,7 @@ impl Packs {
             fast,
             convs: Cache::default(),
             conv_transposes: Cache::default(),
+            phases: Cache::default(),
             linears: Cache::default(),
             compact: Cache::default(),
             cells: Cache::default(),
@@ -118,6 +122,41 @@ impl Packs {
         self.conv_transposes.get(weight.place()?, weight, pack)
     }
 
+    /// The weight of a transposed convolution as that of a convolution, which gives for each pixel of the input the pixels
+    /// of a step in its place: the outputs of one after those of another. A window has a tap for each step that it begins; what is beyond
+    /// it is 0.
+    pub(super) fn phases(
+        &self,
+        weight: &Known,
+        step: [usize; 2],
+        shape: ConvShape,
+        batch: usize,
+        size: [usize; 2],
+    ) -> Option<Arc<PackedConv>> {
+        let by = if self.fast { shape.algorithm(batch, shape.output(size), self.format) } else { Algorithm::Direct };
+        let pack = || {
+            let tensor = weight.peek()?.contiguous();
+            let ([inputs, outputs], window) = ([tensor.shape()[0], tensor.shape()[1]], plane(&tensor.shape()[2..]));
+            let (numbers, [height, width]) = (tensor.as_slice::<f32>().unwrap_or_default(), window.unwrap_or_default());
+            let mut all = Vec::with_capacity(numbers.len());
+            for row in 0..shape.outputs * inputs {
+                let (output, input) = (row / inputs, row % inputs);
+                let (phase, output) = (output / outputs, output % outputs);
+                for tap in 0..shape.kernel[0] * shape.kernel[1] {
+                    // The pixel before another one's has the next step's number in its window.
+                    let [i, j] = [tap / shape.kernel[1], tap % shape.kernel[1]];
+                    let y = (shape.kernel[0] - 1 - i) * step[0] + phase / step[1];
+                    let x = (shape.kernel[1] - 1 - j) * step[1] + phase % step[1];
+                    let is_inside = y < height && x < width;
+                    let place = ((input * outputs + output) * height + y) * width + x;
+                    all.push(if is_inside { numbers[place] } else { 0.0 });
+                }
+            }
+            Ok(PackedConv::with(Weight::Numbers(&all), shape, by, self.format))
+        };
+        self.phases.get((weight.place()?, step, shape, by), weight, pack)
+    }
+
     /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
     /// is not known.
     pub(super) fn linear(&self, weight: &Known, transposed: bool) -> Option<Arc<PackedLinear>> {
@@ -156,6 +195,7 @@ impl Packs {
     pub(super) fn bytes(&self) -> usize {
         self.convs.bytes(PackedConv::bytes)
             + self.conv_transposes.bytes(|lines| lines.iter().map(PackedLinear::bytes).sum())
+            + self.phases.bytes(PackedConv::bytes)
             + self.linears.bytes(PackedLinear::bytes)
             + self.compact.bytes(CompactLinear::bytes)
             + self.cells.bytes(PackedCell::bytes)

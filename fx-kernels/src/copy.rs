@@ -189,6 +189,16 @@ pub fn gather(out: &mut [f32], table: &[f32], width: usize, indices: &[i64]) -> 
     Ok(())
 }
 
+/// Copies rows of `len` elements that begin `stride` apart to where they lie one after the other.
+///
+/// # Safety
+/// The rows must be readable, and all of them writable at `to`.
+pub(crate) unsafe fn join_rows(level: Level, to: *mut f32, from: *const f32, rows: usize, stride: usize, len: usize) {
+    let (rows, columns) = (Dim { size: rows, to: len, from: stride }, Dim { size: len, to: 1, from: 1 });
+    // SAFETY: the caller's promise.
+    unsafe { Piece { to, from, rows, columns }.copy(level) };
+}
+
 /// Two dimensions of a copy.
 struct Piece {
     to: *mut f32,

@@ -1,6 +1,6 @@
 //! Elementwise calls, concatenations and convolutions over one dimension in a plan: what is fused, and what stays in order.
 
-use fx::ops::{CatOptions, InterpolateOptions, PadOptions};
+use fx::ops::{CatOptions, GluOptions, InterpolateOptions, PadOptions};
 use fx::prelude::*;
 use fx::{GraphModule, nn};
 
@@ -329,6 +329,56 @@ fn images_and_lines_between_elements() {
     }
     let lines = fx::trace_fn!(along).unwrap();
     assert!(only_kernels(&lines, &[2, 3, 8]).contains("linear, 1x8 to 1x17"));
+}
+
+#[traceable]
+struct Gated {
+    conv: nn::Conv1d,
+    glu: bool,
+}
+
+#[traceable]
+impl Gated {
+    /// A gate, and an activation and a sum after it.
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = self.conv.forward(x);
+        let rest = y.narrow(1, 1, y.size(1) / 2);
+        let gated = if self.glu {
+            y.glu_with(GluOptions::new().dim(1))
+        } else {
+            let [a, b] = y.chunk(1);
+            a.tanh() * b.sigmoid()
+        };
+        gated.gelu() + rest
+    }
+}
+
+#[test]
+fn halves_are_read_where_they_lie() {
+    for channels in [2, 10, 36, 2100] {
+        for (glu, name) in [(true, "sigmoid + mul + gelu + add"), (false, "tanh + sigmoid + mul + gelu + add")] {
+            let module = traced(&Gated { conv: nn::Conv1d::new(3, channels, 1), glu });
+            for batch in [1, 3] {
+                let text = only_kernels(&module, &[batch, 3, 70]);
+                // A single channel is not a row.
+                assert!(channels == 2 || text.contains(name) && !text.contains("copy strided"), "{text}");
+            }
+        }
+    }
+    for dim in 0..4 {
+        let glu = fx::trace_fn!(|x| x.glu_with(GluOptions::new().dim(dim))).unwrap();
+        assert!(only_kernels(&glu, &[4, 6, 2, 10]).contains("sigmoid + mul"));
+        let glu = fx::trace_fn!(|x| x.transpose(1, 3).narrow(2, 0, 2).glu_with(GluOptions::new().dim(dim))).unwrap();
+        only_kernels(&glu, &[4, 6, 3, 10]);
+    }
+    // Halves beside what is as long as one, and as what is the same for all.
+    let rows = Tensor::randn([40]);
+    let module = fx::trace_fn!(|x| {
+        let [a, b] = x.chunk(2);
+        (a * fx::Proxy::constant(&rows)).exp() / (b.exp() + x.narrow(2, 20, 40)) - x.mean_keepdim([1, 2])
+    });
+    let text = planned(&module.unwrap(), &Tensor::randn([6, 33, 80]));
+    assert!(!text.contains("copy strided"), "{text}");
 }
 
 #[traceable]

@@ -183,6 +183,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         pad::pad(site)
     } else if function == ops::cat {
         concat::cat(site)
+    } else if function == ops::glu {
+        pointwise::glu(site)
     } else if function == ops::batch_norm {
         pointwise::batch_norm(site)
     } else {

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::tile::{Area, Operands};
 use super::*;
+use crate::copy::join_rows;
 use crate::memory::{LINE, Line};
 
 /// An op of any number of operands.
@@ -269,6 +270,10 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], inputs: &[Operand<'_>]) {
     for input in inputs {
         let parts = parts(input).unwrap_or(1);
         assert!(parts > 0 && len.is_multiple_of(parts), "an operand of {parts} elements does not divide {len}");
+        if let &Operand::Rows(x, row, stride) = input {
+            let reach = (len / row - 1).checked_mul(stride).and_then(|start| start.checked_add(row));
+            assert!(reach.is_some_and(|reach| reach <= x.len()), "rows reach over more than {} elements", x.len());
+        }
     }
     let least = if len > 64 * TILE { 16 * TILE } else { 4 * TILE };
     let tile = tile(len, least, steps, inputs);
@@ -287,6 +292,7 @@ fn parts(input: &Operand<'_>) -> Option<usize> {
     match *input {
         Operand::Cycle(x) => Some(x.len()),
         Operand::Repeat(x, run) => Some(x.len() * run),
+        Operand::Rows(_, row, _) => Some(row),
         Operand::Output | Operand::Number(_) => None,
     }
 }
@@ -298,7 +304,7 @@ fn tile(len: usize, task: usize, steps: &[Coded], inputs: &[Operand<'_>]) -> usi
         let as_they_are = |input: &Operand<'_>| match *input {
             Operand::Cycle([_]) | Operand::Output | Operand::Number(_) => len,
             Operand::Cycle(x) => x.len(),
-            Operand::Repeat(_, run) => run,
+            Operand::Repeat(_, run) | Operand::Rows(_, run, _) => run,
         };
         let least = inputs.iter().map(as_they_are).min().unwrap_or(len);
         let all = inputs.iter().all(|input| as_they_are(input).is_multiple_of(least));
@@ -311,6 +317,7 @@ fn tile(len: usize, task: usize, steps: &[Coded], inputs: &[Operand<'_>]) -> usi
     // A multiple of the longest operand that is shorter, so that every tile begins at its beginning.
     let shorter = inputs.iter().filter_map(|input| match input {
         Operand::Cycle(x) if x.len() <= TILE => Some(x.len()),
+        Operand::Rows(_, row, _) if *row <= TILE => Some(*row),
         _ => None,
     });
     let longest = shorter.max().unwrap_or(1);
@@ -393,6 +400,31 @@ impl Task<'_> {
                     // SAFETY: `count` elements are left in the operand and in the tile.
                     unsafe { std::ptr::copy_nonoverlapping(x[from..].as_ptr(), scratch.add(done), count) };
                     (done, from) = (done + count, 0);
+                }
+                (scratch, true)
+            }
+            Operand::Rows(x, row, stride) => {
+                let (first, mut index) = (start % row, start / row);
+                let from = |index: usize, first: usize| x[index * stride + first..].as_ptr();
+                if first + len <= row {
+                    return (from(index, first), true);
+                }
+                let mut done = 0;
+                if first > 0 {
+                    done = row - first;
+                    // SAFETY: `run` has seen that the operand has all rows; so many elements are left in this one.
+                    unsafe { std::ptr::copy_nonoverlapping(from(index, first), scratch, done) };
+                    index += 1;
+                }
+                let (rows, rest) = ((len - done) / row, (len - done) % row);
+                if rows > 0 {
+                    // SAFETY: as above; whole rows that fit the tile.
+                    unsafe { join_rows(self.level, scratch.add(done), from(index, 0), rows, stride, row) };
+                }
+                if rest > 0 {
+                    let (from, done) = (from(index + rows, 0), len - rest);
+                    // SAFETY: as above; the beginning of a row.
+                    unsafe { std::ptr::copy_nonoverlapping(from, scratch.add(done), rest) };
                 }
                 (scratch, true)
             }

@@ -11,6 +11,7 @@ fn element(operand: Operand<'_>, before: &[f32], index: usize) -> f32 {
         Operand::Output => before[index],
         Operand::Cycle(x) => x[index % x.len()],
         Operand::Repeat(x, run) => x[index / run % x.len()],
+        Operand::Rows(x, row, stride) => x[index / row * stride + index % row],
         Operand::Number(x) => x,
     }
 }
@@ -34,6 +35,8 @@ fn operands_broadcast() {
         // Twice as many at once, if they fit.
         let more = if len % (2 * part) == 0 { 2 * part } else { part };
         let (many, long_runs) = (numbers(more, 5), numbers(len / more, 6));
+        // Some elements between the rows, and rows that are one or several together.
+        let gaps = numbers(2 * len, 7);
         let operands = [
             Operand::Output,
             Operand::Cycle(&full),
@@ -43,6 +46,8 @@ fn operands_broadcast() {
             Operand::Repeat(&runs, part),
             Operand::Repeat(&long_runs, more),
             Operand::Repeat(&full, 1),
+            Operand::Rows(&gaps[1..], part, part + 1),
+            Operand::Rows(&gaps, more, 2 * more),
             Operand::Number(2.5),
         ];
         for level in Level::available() {

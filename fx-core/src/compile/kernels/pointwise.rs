@@ -27,6 +27,8 @@ enum Side {
     Number(f32),
     /// The next value.
     Value(Spread),
+    /// Rows of the next value, each met once.
+    Rows(Rows),
     /// A known tensor, in the order in which the result meets its elements.
     Known(Tensor, Spread),
 }
@@ -89,6 +91,38 @@ impl Spread {
     }
 }
 
+/// Rows of neighbours in a value that lie one after the other in a result.
+#[derive(Clone, Copy)]
+struct Rows {
+    /// Where the first one begins.
+    first: usize,
+    /// The elements of one.
+    len: usize,
+    /// How far apart they begin.
+    stride: usize,
+}
+
+impl Rows {
+    /// Those of a value with gaps that lies in the order of a result.
+    fn of(value: &Layout, result: &Layout) -> Option<Self> {
+        if value.shape != result.shape || value.order().is_some() {
+            return None;
+        }
+        let (mut len, mut outer) = (1, None);
+        for dim in result.order()?.into_iter().rev() {
+            let (size, stride) = (value.shape[dim], value.strides[dim]);
+            match &mut outer {
+                None if stride == len => len *= size,
+                None if stride > len && len > 1 => outer = Some((stride, stride * size)),
+                Some((_, next)) if stride == *next => *next *= size,
+                _ => return None,
+            }
+        }
+        let (stride, _) = outer?;
+        Some(Self { first: 0, len, stride })
+    }
+}
+
 /// What is added to a value: known numbers or another value, and how far apart its elements are in four dimensions.
 pub(in crate::compile) struct Addend {
     pub(in crate::compile) known: Option<Tensor>,
@@ -141,6 +175,21 @@ pub(super) fn batch_norm(site: &Site<'_>) -> Option<Lowered> {
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
 }
 
+/// The first half along a dimension times the sigmoid of the second.
+pub(super) fn glu(site: &Site<'_>) -> Option<Lowered> {
+    let (x, register) = site.value(0)?;
+    let (x, dim, ndim) = (x.dense(), site.attribute::<kind::int>("dim", -1)?, x.shape.len());
+    let dim = usize::try_from(if dim < 0 { dim + ndim as i64 } else { dim }).ok().filter(|dim| *dim < ndim)?;
+    let output = Layout::in_order(DType::F32, site.shape(), &x.slowest_first());
+    let len = output.strides[dim] * output.shape[dim];
+    let half = |first: usize| Side::Rows(Rows { first, len, stride: 2 * len });
+    let steps =
+        [Step::unary(Unary::Sigmoid, Place::Input(1)), Step::binary(Binary::Mul, Place::Input(0), Place::Step(0))];
+    let kernel = Pointwise { chain: Chain::new(2, &steps)?, len: output.numel(), sides: smallvec![half(0), half(len)] };
+    let wanted = Wanted::new(register, x);
+    Some(Lowered::new(kernel, smallvec![wanted.clone(), wanted], output))
+}
+
 /// The product of the first argument with the second and the sum with the third, for each channel.
 pub(super) fn scale_and_shift(site: &Site<'_>) -> Option<Lowered> {
     lowered(site, 3, scaled_and_shifted()?, site.value(0)?.0.dense())
@@ -162,9 +211,14 @@ fn lowered(site: &Site<'_>, count: usize, chain: Chain, output: Layout) -> Optio
             Arg::Float(x) => Side::Number(*x as f32),
             Arg::Value(Known::Value(..)) => {
                 let (layout, register) = site.value(index)?;
-                let (spread, layout) = Spread::of(&layout.shape, &output)?;
-                operands.push(Wanted::new(register, layout));
-                Side::Value(spread)
+                if let Some(rows) = Rows::of(layout, &output) {
+                    operands.push(Wanted::new(register, layout.clone()));
+                    Side::Rows(rows)
+                } else {
+                    let (spread, layout) = Spread::of(&layout.shape, &output)?;
+                    operands.push(Wanted::new(register, layout));
+                    Side::Value(spread)
+                }
             }
             Arg::Value(other) => known(&other.constant()?, &output)?,
             _ => return None,
@@ -214,7 +268,11 @@ impl Pointwise {
     /// Itself, if all operands can be met at once.
     fn checked(self) -> Option<Self> {
         let (parts, len) = (self.parts(), self.len);
-        let fits = |side: &Side| side.spread().is_none_or(|spread| spread.fits(parts, len));
+        let fits = |side: &Side| match side {
+            Side::Number(_) => true,
+            Side::Rows(rows) => (len / parts).is_multiple_of(rows.len),
+            Side::Value(spread) | Side::Known(_, spread) => spread.fits(parts, len),
+        };
         (len.is_multiple_of(parts) && self.sides.iter().all(fits)).then_some(self)
     }
 
@@ -225,7 +283,7 @@ impl Pointwise {
 
     /// What is computed of one of the values, seen as four dimensions, if it is multiplied with a number and others are added.
     pub(in crate::compile) fn scaled(&self, value: usize, sizes: [usize; 4]) -> Option<(f32, SmallVec<[Addend; 1]>)> {
-        let (main, _) = self.values().nth(value).filter(|(_, spread)| *spread == Spread::full(self.len))?;
+        let main = self.full(value)?;
         let (mut scale, mut added) = (1.0, SmallVec::new());
         let mut so_far = Place::Input(main);
         for (index, step) in self.chain.steps().enumerate() {
@@ -240,7 +298,7 @@ impl Pointwise {
                             added.push(Addend { known: Some(numbers.clone()), hides: false, value: 0, strides });
                         }
                         (Binary::Add, Side::Value(spread)) => {
-                            let value = self.values().position(|(index, _)| index == other)?;
+                            let value = self.values().position(|index| index == other)?;
                             let strides = self.strides(*spread, sizes)?;
                             added.push(Addend { known: None, hides: false, value, strides });
                         }
@@ -309,18 +367,22 @@ impl Pointwise {
     }
 
     /// Where each value is among the sides.
-    fn values(&self) -> impl Iterator<Item = (usize, Spread)> {
-        self.sides.iter().enumerate().filter_map(|(index, side)| match side {
-            Side::Value(spread) => Some((index, *spread)),
-            _ => None,
-        })
+    fn values(&self) -> impl Iterator<Item = usize> {
+        let is_value = |side: &Side| matches!(side, Side::Value(_) | Side::Rows(_));
+        self.sides.iter().enumerate().filter(move |(_, side)| is_value(side)).map(|(index, _)| index)
+    }
+
+    /// Where one of the values is among the sides, if it lies as the result does.
+    fn full(&self, value: usize) -> Option<usize> {
+        let is_full = |side: &Side| matches!(side, Side::Value(spread) if *spread == Spread::full(self.len));
+        self.values().nth(value).filter(|index| is_full(&self.sides[*index]))
     }
 }
 
 impl Side {
     fn spread(&self) -> Option<Spread> {
         match self {
-            Side::Number(_) => None,
+            Side::Number(_) | Side::Rows(_) => None,
             Side::Value(spread) | Side::Known(_, spread) => Some(*spread),
         }
     }
@@ -347,6 +409,10 @@ impl Kernel for Pointwise {
                     Some(Some(x)) => operand(&x[elements(*spread)], spread.run),
                     _ => Operand::Output,
                 },
+                &Side::Rows(Rows { first, len: row, stride }) => {
+                    let x = values.next().copied().flatten().unwrap_or(&[]);
+                    Operand::Rows(&x[first + part * len / row * stride..], row, stride)
+                }
             };
             let inputs: SmallVec<[Operand<'_>; 4]> = self.sides.iter().map(&mut side).collect();
             self.chain.run(out, &inputs);
@@ -361,7 +427,7 @@ impl Kernel for Pointwise {
                 Some(Side::Value(Spread { parts, count: spread.count / count, ..spread }))
             }
             Side::Known(_, spread) if !spread.is_split(self.len) => Some(side.clone()),
-            Side::Number(_) => Some(side.clone()),
+            Side::Number(_) | Side::Rows(_) => Some(side.clone()),
             Side::Value(_) | Side::Known(..) => None,
         };
         let sides = self.sides.iter().map(part).collect::<Option<_>>()?;
@@ -375,7 +441,7 @@ impl Kernel for Pointwise {
     }
 
     fn after(&self, before: &dyn Kernel, operand: usize) -> Option<Arc<dyn Kernel>> {
-        let (index, _) = self.values().nth(operand).filter(|(_, spread)| *spread == Spread::full(self.len))?;
+        let index = self.full(operand)?;
         let Some(before) = before.pointwise() else {
             let mut steps = self.chain.steps().map(Step::op);
             return match (steps.next()?, steps.next()) {
@@ -391,7 +457,7 @@ impl Kernel for Pointwise {
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        self.values().nth(operand).is_some_and(|(_, spread)| spread == Spread::full(self.len))
+        self.full(operand).is_some()
     }
 
     fn describe(&self) -> String {

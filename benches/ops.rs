@@ -12,7 +12,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use fx::DType;
-use fx::ops::*;
+use fx::ops::Elementwise;
+use fx::ops::options::*;
 use fx::prelude::*;
 
 /// The shortest time of a call, in microseconds.

@@ -1,6 +1,6 @@
 //! What users of PyTorch write otherwise here, one line each; eager and traced give the same.
 
-use fx::ops::{CatOptions, FlattenOptions, MaxPool2dOptions};
+use fx::ops::options::*;
 use fx::prelude::*;
 use fx::{Arg, nn};
 use indexmap::IndexMap;

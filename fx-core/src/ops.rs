@@ -1,6 +1,10 @@
 //! The ops: what each is, and what is known about it. One file a family, with its rows and its functions.
 //!
 //! [`table`] describes the form of a row and what is derived from it.
+//!
+//! The functions stand here as targets of nodes, `fx::ops::relu`, and are constants. After `use fx::ops::*` a name like `mean` or
+//! `sum` in a `let` would be such a constant, as a pattern, and not a new variable. Options are imported by name,
+//! `use fx::ops::{CatOptions, FlattenOptions};`, or all of them with `use fx::ops::options::*;`.
 
 pub mod cost;
 pub mod derived;
@@ -25,6 +29,11 @@ macro_rules! families {
         /// All functions of the op table, as targets of nodes.
         pub mod functions {
             $(pub use super::$file::targets::*;)+
+        }
+
+        /// The options of all functions, and nothing else: `use fx::ops::options::*` hides no name of yours.
+        pub mod options {
+            $(pub use super::$file::options::*;)+
         }
 
         /// All functions of the op table, as PyTorch's `torch.nn.functional` and `torch` have them.

@@ -127,7 +127,15 @@ macro_rules! ops {
             )*
         }
 
-        $($crate::ops::table::options! { [$($Options)?] $name [$($oattr: $oak = $default),*] })*
+        /// The options of this family.
+        pub(super) mod options {
+            #[allow(unused_imports, reason = "not every family has options")]
+            use super::*;
+
+            $($crate::ops::table::options! { [$($Options)?] $name [$($oattr: $oak = $default),*] })*
+        }
+        #[allow(unused_imports, reason = "not every family has options")]
+        pub use options::*;
 
         /// This family of ops.
         pub(super) static FAMILY: $crate::ops::Family = $crate::ops::Family {
@@ -284,7 +292,7 @@ macro_rules! options {
     ([$Options:ident] $name:ident [$($attr:ident: $kind:ident = $default:expr),*]) => {
         #[doc = concat!("Options of `", stringify!($name), "`; those not set are at their defaults.")]
         #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct $Options($crate::arg::Kwargs<::std::convert::Infallible>);
+        pub struct $Options(pub(super) $crate::arg::Kwargs<::std::convert::Infallible>);
 
         impl $Options {
             /// All options at their defaults.

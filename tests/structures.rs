@@ -102,6 +102,31 @@ fn a_trace_takes_and_gives_every_structure() {
     assert!(error.contains("InputForms"), "{error}");
 }
 
+/// An option is a collection of at most one, and whether there is one is known.
+#[traceable]
+#[allow(for_loops_over_fallibles, reason = "this is what the test is of")]
+fn of_options(x: &Tensor, h: Option<&Tensor>, c: Option<&Tensor>) -> Tensor {
+    let mut y = match h.zip(c) {
+        Some((h, c)) => x * h + c,
+        None => x.clone(),
+    };
+    for c in c {
+        y = y - c * 2.0;
+    }
+    y
+}
+
+#[test]
+fn options_are_collections() {
+    let (x, h, c) = (tensor(1.0), tensor(3.0), tensor(5.0));
+    let all = fx::trace_fn!(of_options).unwrap();
+    assert_eq!(all.forward((&x, &h, &c)).unwrap(), of_options(&x, Some(&h), Some(&c)));
+    assert_eq!(of_options(&x, Some(&h), Some(&c)).to_vec::<f32>(), [-2.0, 2.0]);
+    assert_eq!(of_options(&x, None, Some(&c)).to_vec::<f32>(), [-9.0, -18.0]);
+    let one = fx::trace_fn!(|x, c| of_options(&x, None, Some(&c))).unwrap();
+    assert_eq!(one.forward((&x, &c)).unwrap(), of_options(&x, None, Some(&c)));
+}
+
 #[traceable]
 #[derive(Clone)]
 struct Sizes {

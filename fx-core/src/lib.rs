@@ -49,8 +49,8 @@ pub mod __private {
     pub use crate::tensor::Tensor;
     pub use crate::trace::Proxy;
     pub use crate::value::guard::{
-        PlainCompare, PlainGuard, PlainItems, TracedCompare, TracedGuard, TracedItems, Untraceable, UntraceableList,
-        UntraceableSize, compare, plain,
+        PlainCompare, PlainGuard, PlainItems, TracedCompare, TracedGuard, TracedItems, TracedIterable, Untraceable,
+        UntraceableList, UntraceableSize, compare, plain,
     };
     pub use crate::value::unpack;
     pub use crate::value::{Call, Dim, Input, Meta, RefOps, ScalarOps, StaticArg, Tree, Value};

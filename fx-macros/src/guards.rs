@@ -101,6 +101,7 @@ impl Guards {
         if self.guards.get() {
             names.push(quote!(PlainGuard as _));
             names.push(quote!(TracedGuard as _));
+            names.push(quote!(TracedIterable as _));
         }
         if self.methods.get() {
             names.push(quote!(Untraceable as _));

@@ -39,22 +39,24 @@ pub fn plain<T>(value: T) -> Plain<T> {
 }
 
 macro_rules! guards {
-    ($($(#[$doc:meta])* $method:ident: $Fault:ident;)+) => {
-        /// The guards of a traced value. None of them can be called.
-        pub trait TracedGuard<V>: Sized {
-            /// Its name in messages.
-            type Name;
+    ($($(#[$traced:meta])* $Traced:ident { $($(#[$doc:meta])* $method:ident: $Fault:ident;)+ })+) => {
+        $(
+            $(#[$traced])*
+            pub trait $Traced<V>: Sized {
+                /// Its name in messages.
+                type Name;
 
-            $(
-                $(#[$doc])*
-                fn $method(self) -> <Self::Name as $Fault>::Output
-                where
-                    Self::Name: $Fault,
-                {
-                    unreachable!("a traced value does not pass the compiler here")
-                }
-            )+
-        }
+                $(
+                    $(#[$doc])*
+                    fn $method(self) -> <Self::Name as $Fault>::Output
+                    where
+                        Self::Name: $Fault,
+                    {
+                        unreachable!("a traced value does not pass the compiler here")
+                    }
+                )+
+            }
+        )+
 
         /// The guards of plain Rust: all give the value back.
         pub trait PlainGuard {
@@ -64,38 +66,44 @@ macro_rules! guards {
             /// The value.
             fn value(&self) -> Self::Value;
 
-            $(
+            $($(
                 $(#[$doc])*
                 fn $method(&self) -> Self::Value {
                     self.value()
                 }
-            )+
+            )+)+
         }
     };
 }
 guards! {
-    /// A condition.
-    condition: KnownCondition;
-    /// How often a loop runs, or a bound of a range.
-    count: KnownCount;
-    /// What is matched against patterns.
-    pattern: KnownPattern;
-    /// What is iterated over.
-    iterable: Iterable;
-    /// What becomes a number.
-    number: RustNumber;
-    /// The index of a Rust collection.
-    index: CollectionIndex;
-    /// What is printed.
-    printable: Printable;
-    /// A result of type `bool`.
-    truth: PlainBool;
-    /// The key of a map.
-    key: Hashable;
-    /// What is ordered.
-    order: Ordered;
-    /// What is read into a Rust collection.
-    data: Readable;
+    /// The guards of a traced value, or of one that is optional. None of them can be called.
+    TracedGuard {
+        /// A condition.
+        condition: KnownCondition;
+        /// How often a loop runs, or a bound of a range.
+        count: KnownCount;
+        /// What is matched against patterns.
+        pattern: KnownPattern;
+        /// What becomes a number.
+        number: RustNumber;
+        /// The index of a Rust collection.
+        index: CollectionIndex;
+        /// What is printed.
+        printable: Printable;
+        /// A result of type `bool`.
+        truth: PlainBool;
+        /// The key of a map.
+        key: Hashable;
+        /// What is ordered.
+        order: Ordered;
+        /// What is read into a Rust collection.
+        data: Readable;
+    }
+    /// The guard of a traced value that is no option: of an option it is known whether there is an item.
+    TracedIterable {
+        /// What is iterated over.
+        iterable: Iterable;
+    }
 }
 
 /// The guards of plain collections, and of what has no items: all give it back.
@@ -122,18 +130,27 @@ impl<T> PlainGuard for Plain<T> {
 }
 
 macro_rules! traced {
-    ($([$($a:lifetime)?] $T:ty: $Name:ty;)+) => { $(
-        impl<$($a,)? V: Value> TracedGuard<V> for Plain<$T> {
+    ($Guard:ident; $([$($a:lifetime)?] $T:ty: $Name:ty;)+) => { $(
+        impl<$($a,)? V: Value> $Guard<V> for Plain<$T> {
             type Name = &'static $Name;
         }
     )+ };
 }
+macro_rules! values {
+    ($($Guard:ident)+) => { $(
+        traced! {
+            $Guard;
+            [] V: TracedTensor;
+            ['a] &'a V: TracedTensor;
+            ['a] &'a &'a V: TracedTensor;
+            [] SymInt<V>: SymbolicSize;
+            ['a] &'a SymInt<V>: SymbolicSize;
+        }
+    )+ };
+}
+values!(TracedGuard TracedIterable);
 traced! {
-    [] V: TracedTensor;
-    ['a] &'a V: TracedTensor;
-    ['a] &'a &'a V: TracedTensor;
-    [] SymInt<V>: SymbolicSize;
-    ['a] &'a SymInt<V>: SymbolicSize;
+    TracedGuard;
     [] Option<V>: TracedTensor;
     ['a] Option<&'a V>: TracedTensor;
     [] Option<SymInt<V>>: SymbolicSize;

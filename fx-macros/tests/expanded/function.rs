@@ -8,7 +8,9 @@ where
     for<'__fx> &'__fx ::fx::__private::Buffer: ::fx::__private::ScalarOps<TracedTensor>,
 {
     #[allow(unused_imports, reason = "which of them is used depends on the types")]
-    use ::fx::__private::{PlainCompare as _, PlainGuard as _, TracedCompare as _, TracedGuard as _, Untraceable as _};
+    use ::fx::__private::{
+        PlainCompare as _, PlainGuard as _, TracedCompare as _, TracedGuard as _, TracedIterable as _, Untraceable as _,
+    };
     let mut sum = TracedTensor::zeros([3]);
     for (i, x) in xs.iter().enumerate() {
         if i < limit && xs.len() > 2 {

@@ -361,6 +361,59 @@ fn parts_of_results_know_the_users_line() {
     assert_eq!(traced.graph().find_calls(fx::ops::getitem).len(), 4, "{}", traced.graph());
 }
 
+/// What is within a leaf is not the user's source, however a graph comes to have it.
+#[test]
+fn what_a_leaf_records_has_the_line_of_its_call() {
+    #[traceable]
+    #[derive(Clone)]
+    struct Inner {
+        conv: nn::Conv1d,
+    }
+    #[traceable]
+    impl Inner {
+        fn forward(&self, x: &Tensor) -> Tensor {
+            self.conv.forward(x).relu()
+        }
+    }
+    #[traceable]
+    struct Outer {
+        inner: Inner,
+        encoder: nn::TransformerEncoderLayer,
+    }
+    #[traceable]
+    impl Outer {
+        fn forward(&self, x: &Tensor) -> Tensor {
+            let y = self.inner.forward(x);
+            self.encoder.forward(y, None, None)
+        }
+    }
+    let line = |text: &str| include_str!("capture.rs").lines().position(|line| line.contains(text)).unwrap() + 1;
+    let (inner, outer) = (line("self.conv.forward(x).relu()"), line("self.encoder.forward(y, None, None)"));
+    let model =
+        Outer { inner: Inner { conv: nn::Conv1d::new(3, 4, 3) }, encoder: nn::TransformerEncoderLayer::new(4, 2) };
+    let mut traced = fx::trace(&model).unwrap();
+    let x = Tensor::zeros([1, 5, 10]);
+    let planned = traced.forward(&x).unwrap_err();
+    let interpreted = fx::Interpreter::new(&traced).run(vec![Arg::Value(x.clone())]).unwrap_err();
+    let inferred = fx::passes::infer_shapes(&mut traced, [fx::Meta::from(&x)]).unwrap_err();
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| model.forward(&x))).unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert!(text.contains(&format!("\n  at tests/capture.rs:{inner}:")), "{text}");
+    let within = fx::trace::trace_by(fx::trace::Leaves::None, &model, ()).unwrap();
+    for error in [&planned, &interpreted, &inferred, &within.forward(&x).unwrap_err()] {
+        assert!(error.location().unwrap().starts_with(&format!("tests/capture.rs:{inner}:")), "{error}");
+    }
+    fx::passes::decompose_modules(&mut traced).unwrap();
+    for graph in [traced.graph(), within.graph()] {
+        for (_, node) in graph.nodes().filter(|(_, node)| !matches!(node.op(), Opcode::Placeholder | Opcode::Output)) {
+            let location = node.meta().location().unwrap();
+            let line =
+                if node.meta().module_stack().iter().any(|frame| frame.path == "encoder") { outer } else { inner };
+            assert_eq!((&*location.file, location.line as usize), ("tests/capture.rs", line), "{}", node.name());
+        }
+    }
+}
+
 /// A layer with many parameters that are plain Rust.
 #[traceable(leaf)]
 #[derive(Clone)]

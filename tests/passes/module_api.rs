@@ -175,7 +175,7 @@ fn a_readable_form_has_lines_modules_and_shapes() {
     let mut module = fx::trace(&model()).unwrap();
     decompose_modules(&mut module).unwrap();
     let text = module.graph().readable();
-    assert!(text.contains("batch_norm.rs:") && text.contains(" in 1 (BatchNorm2d)\n"), "{text}");
+    assert!(text.contains("sequential.rs:") && text.contains(" in 1 (BatchNorm2d)\n"), "{text}");
 }
 
 /// Two layers that share their weight, in training.

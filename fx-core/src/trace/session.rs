@@ -34,8 +34,17 @@ pub(super) struct Session {
     stack: RefCell<Stack>,
     calls: RefCell<FxHashMap<String, usize>>,
     errors: RefCell<Vec<Error>>,
-    /// The source lines of the nodes that are being replayed, each with the depth of the module stack there.
-    origins: RefCell<Vec<(usize, Option<SourceLocation>)>>,
+    /// The source lines that stand for those of the code that runs, innermost last.
+    origins: RefCell<Vec<Origin>>,
+}
+
+/// A source line that nodes have in place of the line that records them.
+struct Origin {
+    /// The depth of the module stack at which it holds.
+    depth: usize,
+    /// Whether it holds in the modules within too.
+    within: bool,
+    location: Option<SourceLocation>,
 }
 
 /// The modules whose `forward` is running, outermost first.
@@ -211,9 +220,11 @@ impl Session {
                     return self.node(Opcode::CallModule, path.into(), call.args, call.kwargs, location);
                 }
                 let depth = self.stack.borrow().frames.len();
+                let leaf = module.is_leaf().then(|| self.leaf_call(location));
                 self.enter(module, path);
                 let result = forward();
                 self.stack.borrow_mut().truncate(depth);
+                drop(leaf);
                 result
             }
             Callee::Parameter(parameter) => self.read_parameter(parameter, location),
@@ -282,11 +293,21 @@ impl Session {
         Ok(Arg::Value(Proxy::new(id, self)))
     }
 
-    /// The source line of the node that is being replayed, unless a module's own `forward` runs for it.
+    /// The source line that stands for that of the code that runs: that of the node that is being replayed, unless a
+    /// module's own `forward` runs for it, and that of the call of a leaf that is traced through.
     fn origin(&self) -> Option<SourceLocation> {
         let origins = self.origins.borrow();
-        let (depth, location) = origins.last()?;
-        if *depth == self.stack.borrow().frames.len() { location.clone() } else { None }
+        let origin = origins.last()?;
+        let depth = self.stack.borrow().frames.len();
+        origin.location.clone().filter(|_| origin.depth == depth || (origin.within && origin.depth < depth))
+    }
+
+    /// Lets what a leaf records have the line of its call: what is within is not the user's source.
+    fn leaf_call(&self, location: &'static std::panic::Location<'static>) -> Called<'_> {
+        let location = Some(self.origin().unwrap_or_else(|| SourceLocation::from(location)));
+        let depth = self.stack.borrow().frames.len() + 1;
+        self.origins.borrow_mut().push(Origin { depth, within: true, location });
+        Called(self)
     }
 
     pub(super) fn node_arg(&self, arg: Arg<Proxy>) -> Result<NodeArg> {
@@ -432,23 +453,31 @@ pub(crate) fn run_for<R>(meta: &Metadata, f: impl FnOnce() -> R) -> R {
     let below = |frame: &ModuleFrame| ModuleFrame { path: join(&prefix, &frame.path), ..frame.clone() };
     meta.module_stack().iter().skip(1).map(below).for_each(|frame| session.stack.borrow_mut().push(frame));
     let depth = session.stack.borrow().frames.len();
-    session.origins.borrow_mut().push((depth, meta.location().cloned()));
-    let guard = Replay { session: &session, before };
+    session.origins.borrow_mut().push(Origin { depth, within: false, location: meta.location().cloned() });
+    let guard = Replay { called: Called(&session), before };
     let result = f();
     drop(guard);
     result
 }
 
-/// Ends the replay of a node when dropped, so that a panic does not leave it open.
+/// Takes back the innermost origin when dropped, so that a panic does not leave it.
+struct Called<'a>(&'a Session);
+
+impl Drop for Called<'_> {
+    fn drop(&mut self) {
+        self.0.origins.borrow_mut().pop();
+    }
+}
+
+/// Ends the replay of a node when dropped.
 struct Replay<'a> {
-    session: &'a Session,
+    called: Called<'a>,
     before: usize,
 }
 
 impl Drop for Replay<'_> {
     fn drop(&mut self) {
-        self.session.origins.borrow_mut().pop();
-        self.session.stack.borrow_mut().truncate(self.before);
+        self.called.0.stack.borrow_mut().truncate(self.before);
     }
 }
 

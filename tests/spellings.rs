@@ -87,3 +87,27 @@ fn spellings_of_pytorch() {
         assert!(eager.all_close(&planned, 1e-4, 1e-5), "off by {}", eager.max_abs_diff(&planned));
     }
 }
+
+/// Reductions over some dimensions record what their options do.
+#[test]
+fn reductions_over_dimensions() {
+    let short = fx::trace_fn!(|x| {
+        let gone = x.std_dim([1, 2]) + x.var_dim(-1).sum_dim(1);
+        let (mean, std) = (x.mean_keepdim([1, 2]), x.std_keepdim([1, 2]));
+        let kept = (&x - mean) / std + x.var_keepdim(0);
+        (gone, kept)
+    });
+    let long = fx::trace_fn!(|x| {
+        let gone = x.std_with(StdOptions::new().dim([1, 2]))
+            + x.var_with(VarOptions::new().dim(-1)).sum_with(SumOptions::new().dim(1));
+        // The options alone are imported: these are variables, not patterns of ops.
+        let mean = x.mean_with(MeanOptions::new().dim([1, 2]).keepdim(true));
+        let std = x.std_with(StdOptions::new().dim([1, 2]).keepdim(true));
+        (gone, (&x - mean) / std + x.var_with(VarOptions::new().dim(0).keepdim(true)))
+    });
+    let (short, long) = (short.unwrap(), long.unwrap());
+    assert_eq!(short.graph().to_string(), long.graph().to_string());
+    let x = Tensor::randn([3, 4, 5]);
+    let (gone, kept): (Tensor, Tensor) = short.forward_as(&x).unwrap();
+    assert_eq!((gone.shape(), kept.shape()), (&[3][..], &[3, 4, 5][..]));
+}

@@ -196,6 +196,30 @@ fn operators_work_on_every_mix() {
 
 #[traceable]
 #[derive(Clone)]
+/// Sizes stand beside a tensor, and are negated by reference.
+#[test]
+fn sizes_are_operands_of_tensors() {
+    #[traceable]
+    fn f(x: &Tensor) -> Tensor {
+        let n = x.size(0);
+        let y = -(x - n.clone()) + x.relu() * n.clone() - x / n.clone() + x % n.clone();
+        y - (x + n.clone()) + x.narrow(0, -&n, 1).sum()
+    }
+    let x = tensor(2.0);
+    let by_number = |x: f32| {
+        let y = 2.0 - x + 2.0 * x - x / 2.0 + x % 2.0;
+        y - (x + 2.0) + 2.0
+    };
+    assert!(f(&x).all_close(&Tensor::from([by_number(2.0), by_number(4.0)]), 1e-6, 1e-6));
+    let traced = fx::trace_fn!(f).unwrap();
+    let shapes =
+        fx::passes::infer_shapes(&mut traced.clone(), [fx::Meta::tensor([fx::value::Dim::symbol("N", 1)], DType::F32)]);
+    assert_eq!(shapes.unwrap().output.as_value().unwrap().to_string(), "f32[N]");
+    for x in [x, Tensor::from([0.5_f32, 3.0, 7.0])] {
+        assert_eq!(traced.forward(&x).unwrap(), f(&x));
+    }
+}
+
 struct Constants {
     offset: f64,
 }

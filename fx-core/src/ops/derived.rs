@@ -88,6 +88,42 @@ pub trait Derived: Sized {
         Call::method(targets::mean).operand(self).kwarg("dim", dim.into_arg()).kwarg("keepdim", true).output()
     }
 
+    /// The variance over these dimensions, which go away.
+    #[track_caller]
+    fn var_dim(&self, dim: impl Ints) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::var).operand(self).kwarg("dim", dim.into_arg()).output()
+    }
+
+    /// The variance over these dimensions, which keep the size 1.
+    #[track_caller]
+    fn var_keepdim(&self, dim: impl Ints) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::var).operand(self).kwarg("dim", dim.into_arg()).kwarg("keepdim", true).output()
+    }
+
+    /// The square root of the variance over these dimensions, which go away.
+    #[track_caller]
+    fn std_dim(&self, dim: impl Ints) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::std).operand(self).kwarg("dim", dim.into_arg()).output()
+    }
+
+    /// The square root of the variance over these dimensions, which keep the size 1.
+    #[track_caller]
+    fn std_keepdim(&self, dim: impl Ints) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::std).operand(self).kwarg("dim", dim.into_arg()).kwarg("keepdim", true).output()
+    }
+
     /// The largest element.
     #[track_caller]
     fn max(&self) -> Self

@@ -70,6 +70,15 @@ impl<V: Value> Neg for SymInt<V> {
     }
 }
 
+impl<V: Value> Neg for &SymInt<V> {
+    type Output = SymInt<V>;
+
+    #[track_caller]
+    fn neg(self) -> SymInt<V> {
+        -self.clone()
+    }
+}
+
 macro_rules! arithmetic {
     ($($Trait:ident $method:ident $op:ident;)+) => { $(
         impl<V: Value> $Trait<SymInt<V>> for SymInt<V> {

@@ -100,6 +100,8 @@ fn a_trace_takes_and_gives_every_structure() {
     assert_eq!((traced_swapped.left, traced_swapped.right), (swapped.left, swapped.right));
     let error = fx::trace(&module).unwrap_err().to_string();
     assert!(error.contains("InputForms"), "{error}");
+    let error = fx::trace_fn!(|x| (x.relu(), x)).unwrap().forward(tensor(1.0)).unwrap_err().to_string();
+    assert!(error.contains("expected a tensor, found a tuple") && error.contains("forward_as"), "{error}");
 }
 
 /// An option is a collection of at most one, and whether there is one is known.
@@ -194,8 +196,6 @@ fn operators_work_on_every_mix() {
     assert_eq!(retraced.graph().to_string(), traced.graph().to_string());
 }
 
-#[traceable]
-#[derive(Clone)]
 /// Sizes stand beside a tensor, and are negated by reference.
 #[test]
 fn sizes_are_operands_of_tensors() {
@@ -220,6 +220,8 @@ fn sizes_are_operands_of_tensors() {
     }
 }
 
+#[traceable]
+#[derive(Clone)]
 struct Constants {
     offset: f64,
 }

@@ -31,7 +31,8 @@ const TAIL: &str = "
 ## In the compiler's own words
 
 Where neither the text of a function nor a trait can tell, the compiler's own message stands: what a plain function or a
-collection takes is not in the text that the attribute sees. The message calls a tensor `TracedTensor` and a symbolic size
+collection takes is not in the text that the attribute sees. A call of a function that is not marked `#[traceable]` is
+refused with ``expected `&Tensor`, found `&TracedTensor` ``. The message calls a tensor `TracedTensor` and a symbolic size
 `SymInt<TracedTensor>`; advice to restrict the type parameter is not meant for you.
 
 Two impl blocks of one type that both have a `forward` are not seen together by any attribute either: the compiler reports

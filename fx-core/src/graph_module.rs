@@ -154,7 +154,9 @@ impl GraphModule {
     /// # Errors
     /// If the inputs do not fit, or an op fails; the error names the node, its shapes and the user's line.
     pub fn forward(&self, inputs: impl Inputs) -> Result<Tensor> {
-        self.forward_as(inputs)
+        let output = self.run(inputs.into_args())?;
+        let help = "`forward_as` gives results of other forms: `forward_as::<(Tensor, Tensor)>(inputs)`";
+        Tensor::from_arg(output).map_err(|error| error.help(help))
     }
 
     /// Runs the graph and gives its result as a tuple, a list or another structure.

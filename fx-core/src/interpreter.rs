@@ -403,7 +403,14 @@ impl Inputs {
         }
         let takes = if self.required == most { most.to_string() } else { format!("{} to {most}", self.required) };
         let s = if most == 1 { "" } else { "s" };
-        Err(Error::argument(format!("takes {takes} input{s} ({}), found {count}", self.names.join(", "))))
+        let error = Error::argument(format!("takes {takes} input{s} ({}), found {count}", self.names.join(", ")));
+        Err(match self.names[..self.required].get(count..) {
+            Some([.., last]) => error.help(format!(
+                "if `{last}` is an option that is absent, capture the model without it: \
+                 `fx::trace_by(InputForms::new().absent({last:?}), &model, ())`"
+            )),
+            _ => error,
+        })
     }
 }
 

@@ -259,10 +259,13 @@ fn a_run_starts_with_the_values_it_is_given() {
 fn a_wrong_number_of_inputs_is_an_error() {
     let model = model();
     let message = "takes 1 to 2 inputs (x, bias), found 0";
-    check(model.run(vec![]).expect_err("x is missing").message(), message);
+    let missing = model.run(vec![]).expect_err("x is missing");
+    check(missing.message(), message);
+    assert!(missing.to_string().contains("InputForms::new().absent(\"x\")"), "{missing}");
     check(Interpreter::<Tensor>::new(&model).run(vec![]).expect_err("x is missing").message(), message);
     let error = model.forward((row([0.0; 3]), row([0.0; 3]), row([0.0; 3]))).expect_err("there are three");
     check(error.message(), "takes 1 to 2 inputs (x, bias), found 3");
+    assert!(!error.to_string().contains("absent"), "{error}");
     assert!(model.forward_as::<Vec<Tensor>>(row([0.0; 3])).is_err());
 }
 

@@ -137,7 +137,7 @@ messages! {
         STRUCTURE by Tree: "`{Self}` cannot pass through a traceable function",
             "neither a tensor nor a structure of tensors",
             "tensors, symbolic sizes, and options, tuples, arrays, vectors and maps of them can; so can a struct of \
-             tensors marked `#[traceable]`";
+             tensors marked `#[traceable]`, written with the tensor type, as in `Pair<Tensor>`";
         OP_ARGUMENT by Encode: "`{Self}` cannot be an argument of the kind `{K}`",
             "not what the op takes here",
             "`one` is a tensor, `opt` a tensor or `None`, `many` a list of tensors, `num` a tensor or a number, `int` an \
@@ -163,6 +163,9 @@ messages! {
         WINDOW_ARGUMENT by Window: "`{Self}` cannot be used where a size for each of {N} spatial dimensions is expected",
             "no size of {N} dimensions",
             "an integer or an array of {N} integers can";
+        MARGIN_ARGUMENT by Margin: "`{Self}` cannot be used where a padding of each of {N} spatial dimensions is expected",
+            "no padding of {N} dimensions",
+            "an integer, an array of {N} integers, `\"same\"` and `\"valid\"` can";
     }
     "Signatures" {
         MUT_SELF: "a traceable function takes `&self`",

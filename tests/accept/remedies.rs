@@ -30,6 +30,7 @@ mod leaf_forward;
 mod leaf_here;
 mod length;
 mod loop_count;
+mod margin_argument;
 mod mask_as_bool;
 mod method;
 mod mixed_struct;

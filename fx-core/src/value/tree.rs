@@ -20,7 +20,7 @@ use crate::tensor::DType;
     message = "`{Self}` cannot pass through a traceable function",
     label = "neither a tensor nor a structure of tensors",
     note = "tensors, symbolic sizes, and options, tuples, arrays, vectors and maps of them can; so can a struct of \
-            tensors marked `#[traceable]`"
+            tensors marked `#[traceable]`, written with the tensor type, as in `Pair<Tensor>`"
 )]
 pub trait Tree<V>: Sized {
     /// The structure as an argument.

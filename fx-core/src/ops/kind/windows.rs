@@ -108,6 +108,11 @@ impl<V, const N: usize, T: Margin<N>> Encode<margin<N>, V> for T {
 }
 
 /// What may be written for a [`margin`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be used where a padding of each of {N} spatial dimensions is expected",
+    label = "no padding of {N} dimensions",
+    note = "an integer, an array of {N} integers, `\"same\"` and `\"valid\"` can"
+)]
 pub trait Margin<const N: usize> {
     /// The argument to record: a tuple of `N` ints, or a word.
     fn into_arg<V>(self) -> Arg<V>;

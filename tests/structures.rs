@@ -113,7 +113,7 @@ fn of_options(x: &Tensor, h: Option<&Tensor>, c: Option<&Tensor>) -> Tensor {
         None => x.clone(),
     };
     for c in c {
-        y = y - c * 2.0;
+        y -= c * 2.0;
     }
     y
 }

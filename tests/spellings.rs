@@ -30,6 +30,7 @@ struct Model {
     seen: Buffer,
     head: nn::Sequential<Vec<nn::AnyLayer>>,
     table: Parameter,
+    groups: usize,
 }
 
 #[traceable]
@@ -43,6 +44,7 @@ impl Model {
             seen: Buffer::new(Tensor::randn([3, 4])),
             head,
             table: Parameter::new(Tensor::randn([3, 4])),
+            groups: 2,
         }
     }
 
@@ -53,7 +55,7 @@ impl Model {
         }
         // Sizes, borrowed where they are used again.
         let [n, c, h, w] = x.sizes();
-        let shuffled = x.view((&n, 2, &c / 2, &h, &w)).transpose(1, 2).reshape((&n, &c, &h, &w));
+        let shuffled = x.view((&n, self.groups, &c / self.groups, &h, &w)).transpose(1, 2).reshape((&n, &c, &h, &w));
         // Options of an op.
         let [a, b] = shuffled.chunk(1);
         let x = Tensor::cat_with([b, a], CatOptions::new().dim(1));

@@ -10,8 +10,9 @@ use crate::ops::{self, Function};
 /// shape propagation.
 ///
 /// Arithmetic on it is recorded, so that one trace serves every batch size. It has no value that a condition or a
-/// loop could use. Division rounds down, as Python's `//`. Numbers beside it are `i64`: with several kinds of them the compiler would
-/// not know what `size / 2` is until the end of a function, and refuse what is made of it before.
+/// loop could use. Division rounds down, as Python's `//`. On its right may stand sizes and integers (`i64`, `i32`, `usize`), on its
+/// left sizes and `i64`: with several kinds of numbers there the compiler would not know what `2 * size` is until the end of a
+/// function, and refuse what is made of it before.
 #[derive(Clone, Debug)]
 pub struct SymInt<V>(Arg<V>);
 
@@ -79,59 +80,24 @@ impl<V: Value> Neg for &SymInt<V> {
     }
 }
 
+// One implementation for all that becomes a size: so `size / 2` is one before the type of 2 is known.
 macro_rules! arithmetic {
     ($($Trait:ident $method:ident $op:ident;)+) => { $(
-        impl<V: Value> $Trait<SymInt<V>> for SymInt<V> {
+        impl<V: Value, T: Into<SymInt<V>>> $Trait<T> for SymInt<V> {
             type Output = SymInt<V>;
 
             #[track_caller]
-            fn $method(self, rhs: SymInt<V>) -> SymInt<V> {
-                SymInt::binary(ops::$op, self.0, rhs.0)
+            fn $method(self, rhs: T) -> SymInt<V> {
+                SymInt::binary(ops::$op, self.0, rhs.into().0)
             }
         }
 
-        impl<V: Value> $Trait<&SymInt<V>> for SymInt<V> {
+        impl<V: Value, T: Into<SymInt<V>>> $Trait<T> for &SymInt<V> {
             type Output = SymInt<V>;
 
             #[track_caller]
-            fn $method(self, rhs: &SymInt<V>) -> SymInt<V> {
-                SymInt::binary(ops::$op, self.0, rhs.0.clone())
-            }
-        }
-
-        impl<V: Value> $Trait<SymInt<V>> for &SymInt<V> {
-            type Output = SymInt<V>;
-
-            #[track_caller]
-            fn $method(self, rhs: SymInt<V>) -> SymInt<V> {
-                SymInt::binary(ops::$op, self.0.clone(), rhs.0)
-            }
-        }
-
-        impl<V: Value> $Trait<&SymInt<V>> for &SymInt<V> {
-            type Output = SymInt<V>;
-
-            #[track_caller]
-            fn $method(self, rhs: &SymInt<V>) -> SymInt<V> {
-                SymInt::binary(ops::$op, self.0.clone(), rhs.0.clone())
-            }
-        }
-
-        impl<V: Value> $Trait<i64> for SymInt<V> {
-            type Output = SymInt<V>;
-
-            #[track_caller]
-            fn $method(self, rhs: i64) -> SymInt<V> {
-                SymInt::binary(ops::$op, self.0, Arg::Int(rhs))
-            }
-        }
-
-        impl<V: Value> $Trait<i64> for &SymInt<V> {
-            type Output = SymInt<V>;
-
-            #[track_caller]
-            fn $method(self, rhs: i64) -> SymInt<V> {
-                SymInt::binary(ops::$op, self.0.clone(), Arg::Int(rhs))
+            fn $method(self, rhs: T) -> SymInt<V> {
+                SymInt::binary(ops::$op, self.0.clone(), rhs.into().0)
             }
         }
 

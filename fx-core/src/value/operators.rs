@@ -25,6 +25,7 @@ pub trait RefOps<V>:
     + for<'b> Arithmetic<&'b Parameter, V>
     + for<'b> Arithmetic<&'b Buffer, V>
     + Arithmetic<SymInt<V>, V>
+    + for<'b> Arithmetic<&'b SymInt<V>, V>
     + Arithmetic<f64, V>
     + Arithmetic<i64, V>
     + BitAnd<V, Output = V>
@@ -47,7 +48,14 @@ pub trait ScalarOps<V>: Sized + Arithmetic<V, V> + for<'b> Arithmetic<&'b V, V> 
 
 /// `+= -= *= /= %=`, which are recorded as the operators without `=`: nothing is changed in place.
 pub trait AssignOps:
-    Assign<Self> + for<'b> Assign<&'b Self> + Assign<f64> + Assign<i64> + for<'b> Assign<&'b Parameter> + Sized
+    Assign<Self>
+    + for<'b> Assign<&'b Self>
+    + Assign<f64>
+    + Assign<i64>
+    + for<'b> Assign<&'b Parameter>
+    + Assign<SymInt<Self>>
+    + for<'b> Assign<&'b SymInt<Self>>
+    + Sized
 {
 }
 
@@ -108,9 +116,10 @@ macro_rules! value_operators {
             ($V, &$crate::module::Buffer) (&$V, &$crate::module::Buffer)
             (&$crate::module::Buffer, $V) (&$crate::module::Buffer, &$V)
             ($V, $crate::value::SymInt<$V>) (&$V, $crate::value::SymInt<$V>)
+            ($V, &$crate::value::SymInt<$V>) (&$V, &$crate::value::SymInt<$V>)
         );
         $crate::value_operators!(@assign $V, $Assign $assign $Trait $method:
-            $V, &$V, f64, i64, &$crate::module::Parameter);
+            $V, &$V, f64, i64, &$crate::module::Parameter, $crate::value::SymInt<$V>, &$crate::value::SymInt<$V>);
     )+ };
     (@mask $V:ty: $($Trait:ident $method:ident $op:ident $Assign:ident $assign:ident),+) => { $(
         $crate::value_operators!(@pair $V, $Trait $method $op: ($V, $V) ($V, &$V) (&$V, $V) (&$V, &$V));

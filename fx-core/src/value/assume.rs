@@ -56,6 +56,9 @@ impl Assumptions {
         if let Some(equal) = left.known_eq(&right) {
             return equal;
         }
+        if self.equal.iter().any(|(one, other)| (one, other) == (a, b) || (one, other) == (b, a)) {
+            return true;
+        }
         let mut next = self.clone();
         next.equal.push((a.clone(), b.clone()));
         if let Some((symbol, name, value)) = (&left - &right).zero_of() {
@@ -105,8 +108,9 @@ mod tests {
         assert_eq!(assumed(&pairs), (2, "N = M, M = K".to_owned()));
         let pairs = [(n.clone(), Dim::Int(4)), (&n * 2, Dim::Int(8)), (n.clone(), Dim::Int(5))];
         assert_eq!(assumed(&pairs), (2, "N = 4".to_owned()));
-        let pairs = [(n.floor_div(&Dim::Int(2)), Dim::Int(4)), (n.clone(), Dim::Int(20))];
-        assert_eq!(assumed(&pairs), (1, "N/2 = 4".to_owned()));
+        let half = (n.floor_div(&Dim::Int(2)), Dim::Int(4));
+        let pairs = [half.clone(), half, (n.clone(), Dim::Int(20))];
+        assert_eq!(assumed(&pairs), (2, "N/2 = 4".to_owned()));
     }
 
     #[test]

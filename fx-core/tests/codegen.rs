@@ -221,7 +221,7 @@ fn sizes_are_symbolic() {
             let getitem: SymInt<Tensor> = fx::value::item(&size_1, 0);
             let mul_1 = reshape * add;
             let numel = y.numel();
-            let getitem_1 = mul_1.index(fx::Arg::Slice(Box::new([fx::Arg::None, getitem.as_arg().clone(), fx::Arg::None])));
+            let getitem_1 = mul_1.index(..getitem);
             (getitem_1, numel)
         "#,
     );

@@ -153,7 +153,7 @@ messages! {
             "tensors, `&Parameter`, `&Buffer`, symbolic sizes, f64 and i64 can";
         TENSOR_INDEX by Index: "`{Self}` cannot be an index",
             "not an index",
-            "i64, symbolic sizes, ranges of i64, tensors, `Arg::None`, `Arg::Ellipsis`, and tuples of them can";
+            "i64, symbolic sizes, ranges of them, tensors, `Arg::None`, `Arg::Ellipsis`, and tuples of them can";
         SHAPE_ARGUMENT by Sizes: "`{Self}` cannot be used as a shape",
             "not a shape",
             "arrays, vectors and tuples of integers and symbolic sizes can: `(x.size(0), -1)`";

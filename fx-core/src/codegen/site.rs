@@ -191,15 +191,25 @@ impl Site<'_> {
         match arg {
             Arg::Int(x) => x.to_string(),
             Arg::Slice(bounds) => match &**bounds {
-                [Arg::None, Arg::None, Arg::None] => "..".to_owned(),
-                [Arg::Int(start), Arg::None, Arg::None] => format!("{start}.."),
-                [Arg::None, Arg::Int(stop), Arg::None] => format!("..{stop}"),
-                [Arg::Int(start), Arg::Int(stop), Arg::None] => format!("{start}..{stop}"),
+                [start, stop, Arg::None] => self.range(start, stop).unwrap_or_else(|| self.arg(arg)),
                 _ => self.arg(arg),
             },
             Arg::Value(_) => self.value(arg).or_else(|| self.size(arg)).unwrap_or_else(|| self.arg(arg)),
             other => self.arg(other),
         }
+    }
+
+    /// A range of integers or of sizes.
+    fn range(&self, start: &NodeArg, stop: &NodeArg) -> Option<String> {
+        let of_sizes = [start, stop].iter().any(|bound| self.kind(bound) == Some(Kind::Size));
+        let bound = |bound: &NodeArg| match bound {
+            Arg::None => Some(String::new()),
+            Arg::Int(x) if of_sizes => Some(format!("SymInt::from({})", literal::int(*x))),
+            Arg::Int(x) => Some(x.to_string()),
+            Arg::Value(id) if self.kind(bound) == Some(Kind::Size) => Some(self.owned(*id)),
+            _ => None,
+        };
+        Some(format!("{}..{}", bound(start)?, bound(stop)?))
     }
 }
 

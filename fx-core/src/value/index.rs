@@ -9,13 +9,13 @@ use crate::ops;
 
 /// What chooses a part of a tensor, by Python's rules.
 ///
-/// An integer or a symbolic size selects, and the dimension goes away; a range narrows, with negative bounds counted
-/// from the end; a tensor of integers gathers, a mask chooses; [`Arg::None`] adds a dimension; [`Arg::Ellipsis`] stands
+/// An integer or a symbolic size selects, and the dimension goes away; a range of either narrows, with negative bounds
+/// counted from the end; a tensor of integers gathers, a mask chooses; [`Arg::None`] adds a dimension; [`Arg::Ellipsis`] stands
 /// for the dimensions between. A tuple has one of them for each dimension.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an index",
     label = "not an index",
-    note = "i64, symbolic sizes, ranges of i64, tensors, `Arg::None`, `Arg::Ellipsis`, and tuples of them can"
+    note = "i64, symbolic sizes, ranges of them, tensors, `Arg::None`, `Arg::Ellipsis`, and tuples of them can"
 )]
 pub trait Index<V> {
     /// The argument to record.
@@ -58,33 +58,39 @@ impl<V: Value> Index<V> for &SymInt<V> {
     }
 }
 
-fn slice<V>(start: Option<i64>, stop: Option<i64>) -> Arg<V> {
-    Arg::Slice(Box::new([start.into(), stop.into(), Arg::None]))
+fn slice<V>(start: Arg<V>, stop: Arg<V>) -> Arg<V> {
+    Arg::Slice(Box::new([start, stop, Arg::None]))
 }
 
 impl<V> Index<V> for RangeFull {
     fn into_index(self) -> Arg<V> {
-        slice(None, None)
+        slice(Arg::None, Arg::None)
     }
 }
 
-impl<V> Index<V> for Range<i64> {
-    fn into_index(self) -> Arg<V> {
-        slice(Some(self.start), Some(self.end))
-    }
-}
+// One by one, so that the numbers of `1..` are i64.
+macro_rules! ranges {
+    ($($Bound:ty),+) => { $(
+        impl<V: Value> Index<V> for Range<$Bound> {
+            fn into_index(self) -> Arg<V> {
+                slice(self.start.into_index(), self.end.into_index())
+            }
+        }
 
-impl<V> Index<V> for RangeFrom<i64> {
-    fn into_index(self) -> Arg<V> {
-        slice(Some(self.start), None)
-    }
-}
+        impl<V: Value> Index<V> for RangeFrom<$Bound> {
+            fn into_index(self) -> Arg<V> {
+                slice(self.start.into_index(), Arg::None)
+            }
+        }
 
-impl<V> Index<V> for RangeTo<i64> {
-    fn into_index(self) -> Arg<V> {
-        slice(None, Some(self.end))
-    }
+        impl<V: Value> Index<V> for RangeTo<$Bound> {
+            fn into_index(self) -> Arg<V> {
+                slice(Arg::None, self.end.into_index())
+            }
+        }
+    )+ };
 }
+ranges!(i64, SymInt<V>, &SymInt<V>);
 
 macro_rules! tuples {
     ($($($T:ident $i:tt),+;)+) => { $(

@@ -204,10 +204,8 @@ fn slice_len(len: &Dim, slice: &[Arg<Meta>; 3]) -> Result<Dim> {
         let (start, stop, step) = bounds(len, [start.flatten(), stop.flatten(), step.flatten()])?;
         return Ok(Dim::Int((stop - start - 1).div_euclid(step) + 1));
     }
-    let from_end = |bound: Dim| match bound.as_int() {
-        Some(bound) if bound < 0 => len + bound,
-        _ => bound,
-    };
+    // A bound that may be below 0 or not is taken to count from the start, and a start to lie within the dimension.
+    let from_end = |bound: Dim| if (-&bound).lower_bound().is_some_and(|x| x > 0) { len + &bound } else { bound };
     let start = from_end(start.unwrap_or(Dim::Int(0)));
     let stop = stop.map_or_else(|| len.clone(), |stop| Dim::min(&from_end(stop), len));
     let step = step.and_then(|step| step.as_int()).unwrap_or(1);

@@ -142,8 +142,8 @@ impl Upsample {
     }
 
     /// By this factor in each spatial dimension.
-    pub fn scale_factor(scale_factor: f64) -> Self {
-        Self { size: None, scale_factor: Some(scale_factor), mode: "nearest", align_corners: None }
+    pub fn scale_factor(scale_factor: impl Into<f64>) -> Self {
+        Self { size: None, scale_factor: Some(scale_factor.into()), mode: "nearest", align_corners: None }
     }
 
     /// Sets how: `"nearest"`, `"linear"` or `"bilinear"`.

@@ -85,16 +85,11 @@ kinds! {
     string, opt_string: Cow<'static, str>, "a string",
         |arg| match arg { Arg::Str(x) => Some(x.clone()), _ => None },
         &'static str, String => |x| Arg::Str(x.into());
-    /// Floating-point numbers, one a dimension.
-    floats, opt_floats: SmallVec<[f64; 4]>, "a list of floats",
-        |arg| match scalar_of(arg) {
-            Some(x) => Some(SmallVec::from_slice(&[x.to_f64()])),
-            None => arg.as_items()?.iter().map(|x| scalar_of(x).map(Scalar::to_f64)).collect(),
-        },
-        Vec<f64>, f64 => |x| x.into_floats();
 }
 
-trait IntoF64 {
+/// A number that becomes a float.
+pub trait IntoF64: Copy {
+    /// The float.
     fn into_f64(self) -> f64;
 }
 
@@ -107,19 +102,69 @@ macro_rules! into_f64 {
 }
 into_f64!(f64, f32, i64, i32);
 
-trait IntoFloats {
-    fn into_floats<V>(self) -> Arg<V>;
-}
+/// Floating-point numbers, one a dimension. One number stands for a list of one.
+pub struct floats;
+/// `floats` or `None`.
+pub type opt_floats = maybe<floats>;
 
-impl IntoFloats for Vec<f64> {
-    fn into_floats<V>(self) -> Arg<V> {
-        Arg::Tuple(self.into_iter().map(Arg::Float).collect())
+impl Kind for floats {
+    type Held<C: Concrete> = SmallVec<[f64; 4]>;
+    const EXPECTED: &'static str = "a number or a list of numbers";
+
+    fn read<C: Concrete>(arg: &Arg<C>) -> Option<SmallVec<[f64; 4]>> {
+        let number = |arg| scalar_of(arg).map(Scalar::to_f64);
+        match arg.as_items() {
+            Some(items) => items.iter().map(number).collect(),
+            None => number(arg).map(|x| SmallVec::from_slice(&[x])),
+        }
     }
 }
 
-impl IntoFloats for f64 {
-    fn into_floats<V>(self) -> Arg<V> {
-        Arg::Float(self)
+/// What may be written for [`floats`]: a number, or an array, a slice or a vector of numbers.
+pub trait Floats {
+    /// The argument to record: a float, or a tuple of floats.
+    fn into_arg<V>(self) -> Arg<V>;
+}
+
+impl<V, T: Floats> Encode<floats, V> for T {
+    fn encode(self) -> Arg<V> {
+        self.into_arg()
+    }
+}
+
+impl<V, T: Floats> Encode<maybe<floats>, V> for T {
+    fn encode(self) -> Arg<V> {
+        self.into_arg()
+    }
+}
+
+impl<T: IntoF64> Floats for T {
+    fn into_arg<V>(self) -> Arg<V> {
+        Arg::Float(self.into_f64())
+    }
+}
+
+impl<T: IntoF64> Floats for &[T] {
+    fn into_arg<V>(self) -> Arg<V> {
+        Arg::Tuple(self.iter().map(|x| Arg::Float(x.into_f64())).collect())
+    }
+}
+
+impl<T: IntoF64, const N: usize> Floats for [T; N] {
+    fn into_arg<V>(self) -> Arg<V> {
+        self.as_slice().into_arg()
+    }
+}
+
+impl Floats for Option<Vec<f64>> {
+    fn into_arg<V>(self) -> Arg<V> {
+        self.map_or(Arg::None, Floats::into_arg)
+    }
+}
+
+impl<T: IntoF64> Floats for Vec<T> {
+    fn into_arg<V>(self) -> Arg<V> {
+        self.as_slice().into_arg()
     }
 }
 

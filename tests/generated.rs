@@ -5,6 +5,8 @@
 
 #[path = "support/crates.rs"]
 mod crates;
+#[path = "support/sizes.rs"]
+mod sizes_of;
 #[path = "support/small.rs"]
 mod small;
 
@@ -115,6 +117,16 @@ fn sizes() -> Sample {
         let part = g.call_function(ops::getitem, [y, slice]);
         NodeArg::Tuple(vec![scaled.into(), part.into()])
     })
+}
+
+fn symbolic_sizes() -> Sample {
+    Sample {
+        name: "symbolic_sizes",
+        module: fx::trace_fn!(sizes_of::with_sizes, (2_usize,)).expect("a traceable function"),
+        inputs: vec![numbers(&[2, 4, 5, 7]), numbers(&[2, 4, 8, 3])],
+        call: "&inputs[0], &inputs[1]",
+        same_graph: true,
+    }
 }
 
 fn parts() -> Sample {
@@ -273,7 +285,7 @@ fn compare(name: &str, output: &Arg<Tensor>, folder: &Path) {
 #[test]
 fn generated_crates_run() {
     let workspace = crates::workspace("generated");
-    let mut samples = vec![operators(), methods(), sizes(), parts(), inputs(), nested()];
+    let mut samples = vec![operators(), methods(), sizes(), symbolic_sizes(), parts(), inputs(), nested()];
     samples.extend(models());
     let checks: String = samples.iter().map(|sample| write(&workspace, sample)).collect();
     let program = format!(

@@ -26,7 +26,7 @@ mod tree;
 
 use std::fmt;
 
-pub use call::{Call, Callee};
+pub use call::{Call, Callee, Held};
 pub use dim::Dim;
 pub use index::{Index, item};
 pub use input::Input;

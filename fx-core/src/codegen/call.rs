@@ -192,7 +192,7 @@ fn operator(site: &Site<'_>, node: &Node, name: &str) -> Option<String> {
                 }
                 let side = |arg: &NodeArg, left: bool| match arg {
                     Arg::Int(x) if left => Some(format!("{x}_i64")),
-                    Arg::Int(x) => Some(x.to_string()),
+                    Arg::Int(x) => Some(literal::int(*x)),
                     other => site.size(other),
                 };
                 (side(a, true)?, side(b, false)?)
@@ -216,7 +216,7 @@ fn tensors(site: &Site<'_>, a: &NodeArg, b: &NodeArg, bits: bool) -> Option<(Str
             let right = match b {
                 Arg::Int(x) => x.to_string(),
                 Arg::Float(x) => literal::float(*x),
-                Arg::Value(size) if site.kind(b) == Some(Kind::Size) => site.owned(*size),
+                _ if site.kind(b) == Some(Kind::Size) => site.size(b)?,
                 _ => return None,
             };
             Some((site.value(a)?, right))
@@ -273,12 +273,6 @@ fn arguments(
     let (with, options) = definition.source.options?;
     let mut text = format!("fx::ops::{options}::new()");
     for (declared, arg) in given {
-        // Options hold no values.
-        let mut values = false;
-        arg.for_each(&mut |_| values = true);
-        if values {
-            return None;
-        }
         text.push_str(&format!(".{}({})", declared.name, attribute(site, declared.kind, arg)?));
     }
     texts.push(text);
@@ -309,8 +303,7 @@ fn attribute(site: &Site<'_>, kind: &str, arg: &NodeArg) -> Option<String> {
         ("flag" | "scalar", Arg::Bool(x)) => Some(x.to_string()),
         ("int" | "size" | "number", Arg::Int(x)) => Some(literal::int(*x)),
         ("number", Arg::Float(x)) => Some(literal::float(*x)),
-        ("size", _) => site.size(arg),
-        ("number", Arg::Value(id)) if site.kind(arg) == Some(Kind::Size) => Some(site.owned(*id)),
+        ("size" | "number", _) => site.size(arg),
         ("float" | "scalar", _) => number(arg),
         ("dtype", Arg::DType(x)) => Some(literal::dtype(*x)),
         ("string" | "margin1" | "margin2" | "margin3", Arg::Str(x)) => Some(format!("{x:?}")),
@@ -321,7 +314,7 @@ fn attribute(site: &Site<'_>, kind: &str, arg: &NodeArg) -> Option<String> {
                 other => number(other),
             };
             let items = arg.as_items()?.iter().map(float).collect::<Option<Vec<_>>>()?;
-            Some(format!("vec![{}]", items.join(", ")))
+            Some(format!("[{}]", items.join(", ")))
         }
         ("ints" | "single" | "pair" | "triple" | "margin1" | "margin2" | "margin3", _) => ints(arg),
         ("sizes", _) => sizes(site, arg, ints),
@@ -345,7 +338,7 @@ fn sizes(site: &Site<'_>, arg: &NodeArg, ints: impl Fn(&NodeArg) -> Option<Strin
     let texts = items.iter().map(one).collect::<Option<Vec<_>>>()?;
     match texts.len() {
         1 => Some(format!("({},)", texts[0])),
-        2..=6 => Some(format!("({})", texts.join(", "))),
+        2..=8 => Some(format!("({})", texts.join(", "))),
         _ => None,
     }
 }

@@ -27,7 +27,7 @@ ops! {
     constructor full [full_with: FullOptions] (; size: sizes, fill_value: scalar; dtype: opt_dtype = None) -> one
         = eval::full, infer::full, cost::none, tolerance Tolerance::EXACT;
     /// The numbers from `start` up to but without `end`, `step` apart: i64 if all three are integers, else f32.
-    constructor arange [arange_with: ArangeOptions] (; end: number; start: number = kind::Number::Size(0_i64.into()),
+    constructor arange [arange_with: ArangeOptions<V>] (; end: number; start: number = kind::Number::Size(0_i64.into()),
         step: number = kind::Number::Size(1_i64.into()), dtype: opt_dtype = None) -> one
         = eval::arange, infer::arange, cost::none;
     /// `steps` numbers at equal distances from `start` to `end`, both included.
@@ -37,7 +37,7 @@ ops! {
     constructor logspace [logspace_with: LogspaceOptions] (; start: float, end: float, steps: int;
         base: float = 10.0, dtype: dtype = DType::F32) -> one = eval::logspace, infer::logspace, cost::none;
     /// A matrix with ones on the diagonal and zeros elsewhere, square unless `m` gives the number of columns.
-    constructor eye [eye_with: EyeOptions] (; n: size; m: opt_size = None, dtype: dtype = DType::F32) -> one
+    constructor eye [eye_with: EyeOptions<V>] (; n: size; m: opt_size = None, dtype: dtype = DType::F32) -> one
         = eval::eye, infer::eye, cost::none, tolerance Tolerance::EXACT;
 
     /// Random numbers, uniform in `[0, 1)`.

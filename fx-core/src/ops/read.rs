@@ -1,7 +1,5 @@
 //! Reading the arguments of a call as a row of the table declares them.
 
-use std::convert::Infallible;
-
 use super::function::{self, Definition};
 use super::kind::{Concrete, Encode, Kind, OperandKind};
 use crate::arg::{Arg, Kwargs};
@@ -99,17 +97,18 @@ fn wrong_operand(kind: function::OperandKind, name: &str, found: Option<&str>) -
 }
 
 /// Sets an attribute of an options struct, or removes it if it is at its default: one spelling for every call.
-pub(super) fn set<K: Kind>(
-    kwargs: &mut Kwargs<Infallible>,
+pub(super) fn set<K: Kind, V>(
+    kwargs: &mut Kwargs<V>,
     name: &'static str,
-    value: impl Encode<K, Infallible>,
+    value: impl Encode<K, V>,
     default: K::Held<Tensor>,
 ) where
     K::Held<Tensor>: PartialEq,
 {
     let arg = value.encode();
-    let read = K::read(&arg.map::<Tensor>(&mut |never| match *never {}));
-    if read == Some(default) {
+    // What is symbolic is no default.
+    let plain = arg.try_map(&mut |_| Err::<Tensor, ()>(()));
+    if plain.is_ok_and(|plain| K::read(&plain) == Some(default)) {
         kwargs.remove(name);
     } else {
         kwargs.insert(name, arg);

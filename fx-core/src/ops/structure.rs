@@ -71,7 +71,7 @@ ops! {
     method tile(input: one; dims: sizes;) -> one = eval::tile, infer::tile, cost::none,
         tolerance Tolerance::EXACT;
     /// Each element repeated in place, along a dimension or of the flattened tensor.
-    method repeat_interleave [repeat_interleave_with: RepeatInterleaveOptions] (input: one; repeats: int;
+    method repeat_interleave [repeat_interleave_with: RepeatInterleaveOptions] (input: one; repeats: size;
         dim: opt_int = None) -> one = eval::repeat_interleave, infer::repeat_interleave, cost::none,
         tolerance Tolerance::EXACT;
     /// `length` elements from `start` along a dimension.
@@ -105,22 +105,22 @@ ops! {
 
     /// Padded: pairs of amounts before and after, from the last dimension on; `mode` is `"constant"`, `"reflect"`,
     /// `"replicate"` or `"circular"`.
-    method pad [pad_with: PadOptions] (input: one; pad: ints; mode: string = "constant".into(), value: opt_float = None)
+    method pad [pad_with: PadOptions] (input: one; pad: sizes; mode: string = "constant".into(), value: opt_float = None)
         -> one = eval::pad, infer::pad, cost::none, tolerance Tolerance::EXACT;
     /// Shifted around along dimensions, or of the flattened tensor.
-    method roll [roll_with: RollOptions] (input: one; shifts: ints; dims: opt_ints = None) -> one
+    method roll [roll_with: RollOptions] (input: one; shifts: sizes; dims: opt_ints = None) -> one
         = eval::roll, infer::roll, cost::none, tolerance Tolerance::EXACT;
     /// Reversed along dimensions.
     method flip(input: one; dims: ints;) -> one = eval::flip, infer::flip, cost::none, tolerance Tolerance::EXACT;
     /// The elements on and below a diagonal, zero above it.
-    method tril [tril_with: TrilOptions] (input: one;; diagonal: int = 0) -> one
+    method tril [tril_with: TrilOptions<V>] (input: one;; diagonal: size = 0_i64.into()) -> one
         = eval::tril, infer::matrix, cost::none, tolerance Tolerance::EXACT;
     /// The elements on and above a diagonal, zero below it.
-    method triu [triu_with: TriuOptions] (input: one;; diagonal: int = 0) -> one
+    method triu [triu_with: TriuOptions<V>] (input: one;; diagonal: size = 0_i64.into()) -> one
         = eval::triu, infer::matrix, cost::none, tolerance Tolerance::EXACT;
 
     /// Resampled to a size or by a factor; `mode` is `"nearest"`, `"nearest-exact"`, `"linear"` or `"bilinear"`.
-    method interpolate [interpolate_with: InterpolateOptions] (input: one;; size: opt_ints = None,
+    method interpolate [interpolate_with: InterpolateOptions<V>] (input: one;; size: opt_sizes = None,
         scale_factor: opt_floats = None, mode: string = "nearest".into(), align_corners: opt_flag = None) -> one
         = resize::interpolate, resize::interpolate_shape, cost::pointwise;
     /// Channels rearranged into space: `[.., C*r*r, H, W]` to `[.., C, H*r, W*r]` (Shi et al., 2016).

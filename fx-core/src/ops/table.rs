@@ -12,7 +12,8 @@
 //! `method` rows become a method of every value and a function in `fx::functional`; `constructor` rows have no
 //! `self` (`V::zeros(size)`, `V::cat(tensors, dim)`); `raw` rows only a definition, with the methods written by hand
 //! in [`super::derived`]. With attributes that have defaults, the row names a second method that takes an options
-//! struct: `conv2d [conv2d_with: Conv2dOptions]`. The kinds of operands and attributes are the types of
+//! struct: `conv2d [conv2d_with: Conv2dOptions]`; if some of these may be symbolic sizes, the struct has the value as
+//! its parameter: `arange [arange_with: ArangeOptions<V>]`. The kinds of operands and attributes are the types of
 //! [`super::kind`], the outputs those of [`out`]. After the three functions may stand the op's tolerance and effect.
 //!
 //! A family of rows makes a trait, implemented for every [`Value`](crate::value::Value) and a supertrait of it, so a
@@ -38,7 +39,7 @@ macro_rules! ops {
         pub trait $Family:ident;
         $(
             $(#[doc = $doc:literal])*
-            $style:ident $name:ident $([$with:ident: $Options:ident])? (
+            $style:ident $name:ident $([$with:ident: $Options:ident $(<$V:ident>)?])? (
                 $($op:ident: $ok:ident),*;
                 $($attr:ident: $ak:ident),*;
                 $($oattr:ident: $oak:ident = $default:expr),*
@@ -49,14 +50,14 @@ macro_rules! ops {
         $(#[doc = $family_doc])*
         pub trait $Family: Sized {
             $($crate::ops::table::method! {
-                @declare $style [$(#[doc = $doc])*] $name [$($with $Options)?]
+                @declare $style [$(#[doc = $doc])*] $name [$($with $Options $(<$V>)?)?]
                 [$($op: $ok),*] [$($attr: $ak),*] $out
             })*
         }
 
         impl<V: $crate::value::Value> $Family for V {
             $($crate::ops::table::method! {
-                @implement $style $name [$($with $Options)?] [$($op: $ok),*] [$($attr: $ak),*] $out
+                @implement $style $name [$($with $Options $(<$V>)?)?] [$($op: $ok),*] [$($attr: $ak),*] $out
             })*
         }
 
@@ -66,7 +67,7 @@ macro_rules! ops {
             use $crate::{ops::{kind::{self, Encode}, table::out}, value::{Call, Value}};
 
             $($crate::ops::table::method! {
-                @functional $style [$(#[doc = $doc])*] $name [$($with $Options)?]
+                @functional $style [$(#[doc = $doc])*] $name [$($with $Options $(<$V>)?)?]
                 [$($op: $ok),*] [$($attr: $ak),*] $out
             })*
         }
@@ -132,7 +133,7 @@ macro_rules! ops {
             #[allow(unused_imports, reason = "not every family has options")]
             use super::*;
 
-            $($crate::ops::table::options! { [$($Options)?] $name [$($oattr: $oak = $default),*] })*
+            $($crate::ops::table::options! { [$($Options $(<$V>)?)?] $name [$($oattr: $oak = $default),*] })*
         }
         #[allow(unused_imports, reason = "not every family has options")]
         pub use options::*;
@@ -173,6 +174,11 @@ macro_rules! method {
     (@implement raw $($rest:tt)*) => {};
     (@functional raw $($rest:tt)*) => {};
 
+    // In a trait the value is `Self`.
+    (@declare $style:ident $doc:tt $name:ident [$with:ident $Options:ident <V>] $($rest:tt)*) => {
+        $crate::ops::table::method! { @declare $style $doc $name [$with $Options <Self>] $($rest)* }
+    };
+
     (@declare method [$($doc:tt)*] $name:ident [] [$first:ident: $fk:ident $(, $op:ident: $ok:ident)*]
         [$($attr:ident: $ak:ident),*] $out:ident) => {
         $($doc)*
@@ -180,7 +186,7 @@ macro_rules! method {
         fn $name(&self $(, $op: impl Encode<kind::$ok, Self>)* $(, $attr: impl Encode<kind::$ak, Self>)*)
             -> out::$out<Self>;
     };
-    (@declare method [$($doc:tt)*] $name:ident [$with:ident $Options:ident]
+    (@declare method [$($doc:tt)*] $name:ident [$with:ident $Options:ident $(<$V:ident>)?]
         [$first:ident: $fk:ident $(, $op:ident: $ok:ident)*] [$($attr:ident: $ak:ident),*] $out:ident) => {
         $($doc)*
         #[track_caller]
@@ -190,9 +196,9 @@ macro_rules! method {
         #[doc = concat!("As [`Self::", stringify!($name), "`], with options.")]
         #[track_caller]
         fn $with(&self $(, $op: impl Encode<kind::$ok, Self>)* $(, $attr: impl Encode<kind::$ak, Self>)*,
-            options: $Options) -> out::$out<Self>;
+            options: $Options $(<$V>)?) -> out::$out<Self>;
     };
-    (@implement method $name:ident [$($with:ident $Options:ident)?]
+    (@implement method $name:ident [$($with:ident $Options:ident $(<$V:ident>)?)?]
         [$first:ident: $fk:ident $(, $op:ident: $ok:ident)*] [$($attr:ident: $ak:ident),*] $out:ident) => {
         #[track_caller]
         fn $name(&self $(, $op: impl Encode<kind::$ok, Self>)* $(, $attr: impl Encode<kind::$ak, Self>)*)
@@ -202,15 +208,15 @@ macro_rules! method {
         }
 
         $crate::ops::table::method! {
-            @implement_with $name [$($with $Options)?] [$($op: $ok),*] [$($attr: $ak),*] $out
+            @implement_with $name [$($with $Options $(<$V>)?)?] [$($op: $ok),*] [$($attr: $ak),*] $out
         }
     };
     (@implement_with $name:ident [] $($rest:tt)*) => {};
-    (@implement_with $name:ident [$with:ident $Options:ident] [$($op:ident: $ok:ident),*]
+    (@implement_with $name:ident [$with:ident $Options:ident $(<$V:ident>)?] [$($op:ident: $ok:ident),*]
         [$($attr:ident: $ak:ident),*] $out:ident) => {
         #[track_caller]
         fn $with(&self $(, $op: impl Encode<kind::$ok, Self>)* $(, $attr: impl Encode<kind::$ak, Self>)*,
-            options: $Options) -> out::$out<Self> {
+            options: $Options $(<$V>)?) -> out::$out<Self> {
             Call::method(targets::$name).operand(self) $(.arg($op.encode()))*
                 $(.attribute(stringify!($attr), $attr.encode()))*.options(options.0).output()
         }
@@ -223,7 +229,7 @@ macro_rules! method {
         fn $name($($op: impl Encode<kind::$ok, Self>,)* $($attr: impl Encode<kind::$ak, Self>),*)
             -> out::$out<Self>;
     };
-    (@declare constructor [$($doc:tt)*] $name:ident [$with:ident $Options:ident] [$($op:ident: $ok:ident),*]
+    (@declare constructor [$($doc:tt)*] $name:ident [$with:ident $Options:ident $(<$V:ident>)?] [$($op:ident: $ok:ident),*]
         [$($attr:ident: $ak:ident),*] $out:ident) => {
         $($doc)*
         #[track_caller]
@@ -233,9 +239,9 @@ macro_rules! method {
         #[doc = concat!("As [`Self::", stringify!($name), "`], with options.")]
         #[track_caller]
         fn $with($($op: impl Encode<kind::$ok, Self>,)* $($attr: impl Encode<kind::$ak, Self>,)*
-            options: $Options) -> out::$out<Self>;
+            options: $Options $(<$V>)?) -> out::$out<Self>;
     };
-    (@implement constructor $name:ident [$($with:ident $Options:ident)?] [$($op:ident: $ok:ident),*]
+    (@implement constructor $name:ident [$($with:ident $Options:ident $(<$V:ident>)?)?] [$($op:ident: $ok:ident),*]
         [$($attr:ident: $ak:ident),*] $out:ident) => {
         #[track_caller]
         fn $name($($op: impl Encode<kind::$ok, Self>,)* $($attr: impl Encode<kind::$ak, Self>),*)
@@ -244,20 +250,20 @@ macro_rules! method {
         }
 
         $crate::ops::table::method! {
-            @forward_with $name [$($with $Options)?] [$($op: $ok),*] [$($attr: $ak),*] $out
+            @forward_with $name [$($with $Options $(<$V>)?)?] [$($op: $ok),*] [$($attr: $ak),*] $out
         }
     };
     (@forward_with $name:ident [] $($rest:tt)*) => {};
-    (@forward_with $name:ident [$with:ident $Options:ident] [$($op:ident: $ok:ident),*]
+    (@forward_with $name:ident [$with:ident $Options:ident $(<$V:ident>)?] [$($op:ident: $ok:ident),*]
         [$($attr:ident: $ak:ident),*] $out:ident) => {
         #[track_caller]
         fn $with($($op: impl Encode<kind::$ok, Self>,)* $($attr: impl Encode<kind::$ak, Self>,)*
-            options: $Options) -> out::$out<Self> {
+            options: $Options $(<$V>)?) -> out::$out<Self> {
             functional::$with($($op,)* $($attr,)* options)
         }
     };
 
-    (@functional $style:ident [$($doc:tt)*] $name:ident [$($with:ident $Options:ident)?] [$($op:ident: $ok:ident),*]
+    (@functional $style:ident [$($doc:tt)*] $name:ident [$($with:ident $Options:ident $(<$V:ident>)?)?] [$($op:ident: $ok:ident),*]
         [$($attr:ident: $ak:ident),*] $out:ident) => {
         $($doc)*
         #[track_caller]
@@ -269,16 +275,16 @@ macro_rules! method {
         }
 
         $crate::ops::table::method! {
-            @functional_with $name [$($with $Options)?] [$($op: $ok),*] [$($attr: $ak),*] $out
+            @functional_with $name [$($with $Options $(<$V>)?)?] [$($op: $ok),*] [$($attr: $ak),*] $out
         }
     };
     (@functional_with $name:ident [] $($rest:tt)*) => {};
-    (@functional_with $name:ident [$with:ident $Options:ident] [$($op:ident: $ok:ident),*]
+    (@functional_with $name:ident [$with:ident $Options:ident $(<$V:ident>)?] [$($op:ident: $ok:ident),*]
         [$($attr:ident: $ak:ident),*] $out:ident) => {
         #[doc = concat!("As `", stringify!($name), "`, with options.")]
         #[track_caller]
         pub fn $with<V: Value>(
-            $($op: impl Encode<kind::$ok, V>,)* $($attr: impl Encode<kind::$ak, V>,)* options: super::$Options
+            $($op: impl Encode<kind::$ok, V>,)* $($attr: impl Encode<kind::$ak, V>,)* options: super::$Options $(<$V>)?
         ) -> out::$out<V> {
             Call::function(super::targets::$name) $(.arg($op.encode()))*
                 $(.attribute(stringify!($attr), $attr.encode()))*.options(options.0).output()
@@ -289,25 +295,37 @@ macro_rules! method {
 /// The options struct of a row: one setter an attribute.
 macro_rules! options {
     ([] $($rest:tt)*) => {};
-    ([$Options:ident] $name:ident [$($attr:ident: $kind:ident = $default:expr),*]) => {
+    ([$Options:ident] $($rest:tt)*) => {
+        $crate::ops::table::options! { @declare $Options [] ::std::convert::Infallible; $($rest)* }
+    };
+    ([$Options:ident <$V:ident>] $($rest:tt)*) => {
+        $crate::ops::table::options! { @declare $Options [<$V>] $V; $($rest)* }
+    };
+    (@declare $Options:ident [$($V:tt)*] $Held:ty; $name:ident [$($attr:ident: $kind:ident = $default:expr),*]) => {
         #[doc = concat!("Options of `", stringify!($name), "`; those not set are at their defaults.")]
-        #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct $Options(pub(super) $crate::arg::Kwargs<::std::convert::Infallible>);
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $Options $($V)* (pub(super) $crate::arg::Kwargs<$Held>);
 
-        impl $Options {
+        impl $($V)* $Options $($V)* {
             /// All options at their defaults.
             pub fn new() -> Self {
-                Self::default()
+                Self($crate::arg::Kwargs::new())
             }
 
             $(
                 #[doc = concat!("Sets `", stringify!($attr), "`; its default is `", stringify!($default), "`.")]
                 #[must_use]
-                pub fn $attr(mut self, $attr: impl Encode<kind::$kind, ::std::convert::Infallible>) -> Self {
-                    $crate::ops::read::set::<kind::$kind>(&mut self.0, stringify!($attr), $attr, $default);
+                pub fn $attr(mut self, $attr: impl Encode<kind::$kind, $Held>) -> Self {
+                    $crate::ops::read::set::<kind::$kind, $Held>(&mut self.0, stringify!($attr), $attr, $default);
                     self
                 }
             )*
+        }
+
+        impl $($V)* Default for $Options $($V)* {
+            fn default() -> Self {
+                Self::new()
+            }
         }
     };
 }

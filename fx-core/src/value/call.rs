@@ -38,6 +38,24 @@ pub struct Call<'a, V> {
     pub location: &'static Location<'static>,
 }
 
+/// What options hold in the place of values: none, or values of the call.
+pub trait Held<V> {
+    /// The value.
+    fn held(&self) -> V;
+}
+
+impl<V> Held<V> for Infallible {
+    fn held(&self) -> V {
+        match *self {}
+    }
+}
+
+impl<V: Value> Held<V> for V {
+    fn held(&self) -> V {
+        self.clone()
+    }
+}
+
 impl<'a, V> Call<'a, V> {
     /// A call of `callee` from the caller's source line, without arguments so far.
     #[track_caller]
@@ -94,9 +112,9 @@ impl<'a, V> Call<'a, V> {
 
     /// Adds the attributes of an options struct.
     #[must_use]
-    pub fn options(mut self, options: Kwargs<Infallible>) -> Self {
+    pub fn options<H: Held<V>>(mut self, options: Kwargs<H>) -> Self {
         for (key, arg) in options.iter() {
-            self.kwargs.insert(key.clone(), arg.map(&mut |never| match *never {}));
+            self.kwargs.insert(key.clone(), arg.map(&mut H::held));
         }
         self
     }

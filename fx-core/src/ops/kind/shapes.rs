@@ -12,6 +12,8 @@ pub struct size;
 pub type opt_size = maybe<size>;
 /// Sizes, perhaps symbolic: a shape. One size stands for a list of one.
 pub struct sizes;
+/// `sizes` or `None`.
+pub type opt_sizes = maybe<sizes>;
 /// A size or a number that is none.
 pub struct number;
 /// `number` or `None`.
@@ -74,6 +76,12 @@ impl<V, T: Sizes<V>> Encode<sizes, V> for T {
     }
 }
 
+impl<V, T: Sizes<V>> Encode<maybe<sizes>, V> for T {
+    fn encode(self) -> Arg<V> {
+        self.into_sizes()
+    }
+}
+
 /// What may be written for a shape: an array, a slice, a vector or a tuple of integers and symbolic sizes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be used as a shape",
@@ -109,6 +117,12 @@ impl<V: Clone> Sizes<V> for SymInt<V> {
     }
 }
 
+impl<V: Clone> Sizes<V> for &SymInt<V> {
+    fn into_sizes(self) -> Arg<V> {
+        Arg::Tuple(vec![self.as_arg().clone()])
+    }
+}
+
 macro_rules! size_tuples {
     ($(($($T:ident $i:tt),*);)+) => { $(
         impl<V: Clone, $($T: Into<SymInt<V>>),*> Sizes<V> for ($($T,)*) {
@@ -126,6 +140,8 @@ size_tuples! {
     (A 0, B 1, C 2, D 3);
     (A 0, B 1, C 2, D 3, E 4);
     (A 0, B 1, C 2, D 3, E 4, F 5);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 }
 
 macro_rules! numbers {
@@ -152,6 +168,12 @@ impl<V> Encode<number, V> for f64 {
 }
 
 impl<V: Clone> Encode<number, V> for SymInt<V> {
+    fn encode(self) -> Arg<V> {
+        self.as_arg().clone()
+    }
+}
+
+impl<V: Clone> Encode<number, V> for &SymInt<V> {
     fn encode(self) -> Arg<V> {
         self.as_arg().clone()
     }

@@ -201,7 +201,7 @@ pub(super) fn unbind(x: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
     Ok((0..x.shape()[dim]).map(|index| view::select(x, dim, index)).collect())
 }
 
-pub(super) fn pad(x: &Tensor, pad: SmallVec<[i64; 4]>, mode: Cow<'static, str>, value: Option<f64>) -> Result<Tensor> {
+pub(super) fn pad(x: &Tensor, pad: SmallVec<[i64; 6]>, mode: Cow<'static, str>, value: Option<f64>) -> Result<Tensor> {
     let mut y = x.clone();
     for (i, pair) in pad.chunks_exact(2).enumerate() {
         let dim = x.ndim() - 1 - i;
@@ -288,7 +288,7 @@ fn take(x: &Tensor, dim: usize, places: &[Option<usize>], fill: Scalar) -> Tenso
     })
 }
 
-pub(super) fn roll(x: &Tensor, shifts: SmallVec<[i64; 4]>, dims: Option<SmallVec<[i64; 4]>>) -> Result<Tensor> {
+pub(super) fn roll(x: &Tensor, shifts: SmallVec<[i64; 6]>, dims: Option<SmallVec<[i64; 4]>>) -> Result<Tensor> {
     let Some(dims) = dims else {
         let flat = view::reshape(x, &[x.numel()]);
         return Ok(view::reshape(&roll(&flat, shifts, Some(SmallVec::from_slice(&[0])))?, x.shape()));

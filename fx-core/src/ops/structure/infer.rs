@@ -176,14 +176,14 @@ pub(super) fn tile(x: &TensorMeta, dims: SmallVec<[Dim; 6]>) -> Result<TensorMet
     repeat(x, std::iter::repeat_n(Dim::Int(1), missing).chain(dims).collect())
 }
 
-pub(super) fn repeat_interleave(x: &TensorMeta, repeats: i64, dim: Option<i64>) -> Result<TensorMeta> {
-    if repeats < 0 {
+pub(super) fn repeat_interleave(x: &TensorMeta, repeats: Dim, dim: Option<i64>) -> Result<TensorMeta> {
+    if repeats.as_int().is_some_and(|repeats| repeats < 0) {
         return Err(Error::argument("a tensor cannot be repeated a negative number of times"));
     }
-    let Some(dim) = dim else { return Ok(x.with_shape([x.numel() * repeats])) };
+    let Some(dim) = dim else { return Ok(x.with_shape([x.numel() * &repeats])) };
     let dim = shape::dim(dim, x.ndim())?;
     let mut dims = if x.ndim() == 0 { Shape::from_elem(Dim::Int(1), 1) } else { x.shape.clone() };
-    dims[dim] = &dims[dim] * repeats;
+    dims[dim] = &dims[dim] * &repeats;
     Ok(TensorMeta { shape: dims, dtype: x.dtype })
 }
 
@@ -371,7 +371,7 @@ pub(super) fn unbind(x: &TensorMeta, dim: i64) -> Result<Vec<TensorMeta>> {
 
 pub(super) fn pad(
     x: &TensorMeta,
-    pad: SmallVec<[i64; 4]>,
+    pad: SmallVec<[Dim; 6]>,
     mode: Cow<'static, str>,
     _: Option<f64>,
 ) -> Result<TensorMeta> {
@@ -385,33 +385,29 @@ pub(super) fn pad(
     let mut dims = x.shape.clone();
     for (i, pair) in pad.chunks_exact(2).enumerate() {
         let dim = x.ndim() - 1 - i;
-        let have = x.shape[dim].as_int();
-        if mode != "constant" && have == Some(0) {
+        let size = &x.shape[dim];
+        if mode != "constant" && size.as_int() == Some(0) {
             return Err(Error::shape(format!("there is nothing in {x} for {mode} padding to repeat")));
         }
-        if have.is_some_and(|have| pair[0] < -have || pair[1] < -have) {
-            return Err(Error::shape(format!("padding by {pair:?} leaves less than nothing of {x}")));
-        }
         let limit = match &*mode {
-            "reflect" => have.map(|have| have - 1),
-            "circular" => have,
+            "reflect" => Some(size - 1),
+            "circular" => Some(size.clone()),
             _ => None,
         };
-        if limit.is_some_and(|limit| pair[0] > limit || pair[1] > limit) {
-            return Err(Error::shape(format!(
-                "{mode} padding by {pair:?} is too much for a size of {:?}",
-                x.shape[dim]
-            )));
+        let certainly_above = |a: &Dim, b: &Dim| (a - b).lower_bound().is_some_and(|bound| bound > 0);
+        if limit.is_some_and(|limit| pair.iter().any(|amount| certainly_above(amount, &limit))) {
+            return Err(Error::shape(format!("{mode} padding by {pair:?} is too much for a size of {size:?}")));
         }
-        dims[dim] = &x.shape[dim] + pair[0].saturating_add(pair[1]);
-        if dims[dim].as_int().is_some_and(|size| size < 0) {
+        dims[dim] = size + &pair[0] + &pair[1];
+        let zero = Dim::Int(0);
+        if certainly_above(&zero, &dims[dim]) || pair.iter().any(|amount| certainly_above(&zero, &(size + amount))) {
             return Err(Error::shape(format!("padding by {pair:?} leaves less than nothing of {x}")));
         }
     }
     Ok(TensorMeta { shape: dims, dtype: x.dtype })
 }
 
-pub(super) fn roll(x: &TensorMeta, shifts: SmallVec<[i64; 4]>, dims: Option<SmallVec<[i64; 4]>>) -> Result<TensorMeta> {
+pub(super) fn roll(x: &TensorMeta, shifts: SmallVec<[Dim; 6]>, dims: Option<SmallVec<[i64; 4]>>) -> Result<TensorMeta> {
     match dims {
         None if shifts.len() != 1 => Err(Error::argument("without `dims` there is one shift")),
         Some(dims) if dims.len() != shifts.len() => Err(Error::argument("there must be as many shifts as dims")),
@@ -428,7 +424,7 @@ pub(super) fn flip(x: &TensorMeta, dims: SmallVec<[i64; 4]>) -> Result<TensorMet
     Ok(x.clone())
 }
 
-pub(super) fn matrix(x: &TensorMeta, _: i64) -> Result<TensorMeta> {
+pub(super) fn matrix(x: &TensorMeta, _: Dim) -> Result<TensorMeta> {
     shape::require_ndim(x, "the input", 2.., "at least 2")?;
     Ok(x.clone())
 }

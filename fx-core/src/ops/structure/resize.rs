@@ -11,12 +11,12 @@ use crate::tensor::num::Real;
 use crate::tensor::{DType, Dims, Element, Tensor, dispatch_words, numel, view};
 use crate::value::{Dim, Shape, TensorMeta};
 
-type Ints = Option<SmallVec<[i64; 4]>>;
+type Sizes<D> = Option<SmallVec<[D; 6]>>;
 type Floats = Option<SmallVec<[f64; 4]>>;
 
 pub(super) fn interpolate_shape(
     x: &TensorMeta,
-    size: Ints,
+    size: Sizes<Dim>,
     scale: Floats,
     mode: Cow<'static, str>,
     align_corners: Option<bool>,
@@ -43,7 +43,7 @@ pub(super) fn interpolate_shape(
     let mut dims = Shape::from(&x.shape[..2]);
     match (size, scale) {
         (Some(size), None) if size.len() == spatial || size.len() == 1 => {
-            dims.extend((0..spatial).map(|i| Dim::Int(size[i.min(size.len() - 1)])));
+            dims.extend((0..spatial).map(|i| size[i.min(size.len() - 1)].clone()));
         }
         (None, Some(scale)) if scale.len() == spatial || scale.len() == 1 => {
             for i in 0..spatial {
@@ -75,12 +75,13 @@ fn scaled(size: &Dim, scale: f64) -> Result<Dim> {
 
 pub(super) fn interpolate(
     x: &Tensor,
-    size: Ints,
+    size: Sizes<i64>,
     scale: Floats,
     mode: Cow<'static, str>,
     align_corners: Option<bool>,
 ) -> Result<Tensor> {
-    let meta = interpolate_shape(&TensorMeta::from(x), size.clone(), scale.clone(), mode.clone(), align_corners)?;
+    let size = size.map(|size| size.into_iter().map(Dim::from).collect());
+    let meta = interpolate_shape(&TensorMeta::from(x), size, scale.clone(), mode.clone(), align_corners)?;
     let shape = meta.concrete_shape().unwrap_or_default();
     let lines = Lines::of(x.shape(), &shape, scale.as_deref(), align_corners);
     // Only f64 is resampled at places that are computed in f64.

@@ -28,13 +28,15 @@ impl Guards {
     /// `plain(expr).condition()`, with errors on the guilty token of the expression.
     pub(crate) fn guard(&self, expr: &mut Expr, method: &str) {
         let taken = std::mem::replace(expr, Expr::PLACEHOLDER);
-        *expr = self.guarded(&taken, guilty(&taken), method, &quote!(#taken));
+        let inner = within(&taken);
+        *expr = self.guarded(&taken, guilty(&taken), method, &quote!(#inner));
     }
 
     /// The same, with errors at another place.
     pub(crate) fn guard_at(&self, expr: &mut Expr, span: Span, method: &str) {
         let taken = std::mem::replace(expr, Expr::PLACEHOLDER);
-        *expr = self.guarded(&taken, span, method, &quote!(#taken));
+        let inner = within(&taken);
+        *expr = self.guarded(&taken, span, method, &quote!(#inner));
     }
 
     /// `*plain(&expr).condition()`: a place, for macros that take references.
@@ -137,6 +139,15 @@ pub(crate) fn compile_error(at: impl ToTokens, message: &Message) -> TokenStream
     let ((start, end), text) = (ends(&at), message.error());
     let arguments = quote_spanned!(end=> (#text));
     quote_spanned!(start=> ::core::compile_error! #arguments)
+}
+
+/// An expression without its parentheses, which it needs where it stands, but not as an argument: the compiler would
+/// advise to remove them.
+fn within(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(paren) => within(&paren.expr),
+        other => other,
+    }
 }
 
 fn reference(expr: &Expr) -> TokenStream {

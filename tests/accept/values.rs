@@ -10,6 +10,7 @@ mod iterators;
 mod number_results;
 mod numbers;
 mod options;
+mod parentheses;
 mod shadowing;
 mod sizes;
 mod sorted;

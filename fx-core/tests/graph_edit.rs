@@ -326,6 +326,7 @@ static LOG: Definition = Definition {
     attributes: &[],
     source: ops::function::Source::WRAPPED,
     effect: Effect::Impure,
+    like_input: false,
     tolerance: Tolerance::EXACT,
     eval: nothing,
     infer: |_, _| Ok(Arg::None),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fx_core::ops::function::OperandKind;
-use fx_core::ops::{Elementwise, Function, families};
+use fx_core::ops::{self, Elementwise, Function, families};
 use fx_core::tensor::random::Generator;
 use fx_core::value::Dim;
 use fx_core::{Arg, DType, Kwargs, Meta, Tensor};
@@ -255,6 +255,15 @@ fn attempt(function: Function, args: &[Arg<Tensor>], kwargs: &Kwargs<Tensor>) ->
         let meta = function.check(args, kwargs).ok()?;
         let result = function.call(args, kwargs).ok()?;
         let found = result.map(&mut |tensor| Meta::from(tensor));
+        // Where an operand is unknown, the result is too, or it is what it is for this one.
+        for i in 0..args.len() {
+            let mut metas = metas(args);
+            metas[i] = Arg::Value(Meta::Unknown);
+            let inferred = function.infer(&metas, &kwargs.map(&mut |tensor| Meta::from(tensor))).ok()?;
+            if inferred != Arg::Value(Meta::Unknown) && inferred != found {
+                return Some(format!("{inferred:?} was inferred without operand {i}, {found:?} came out"));
+            }
+        }
         let mut known = true;
         meta.for_each(&mut |meta| known &= *meta != Meta::Unknown);
         // As text, in which NaN is equal to itself.
@@ -280,6 +289,22 @@ fn no_call_panics_and_results_are_as_inferred() {
         }
     }
     assert!(faults.is_empty(), "{} ops break the rules:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// What is like its first operand is so whatever the others are.
+#[test]
+fn results_are_known_where_they_do_not_depend_on_what_is_unknown() {
+    let x = || Arg::Value(Meta::tensor([3, 4], DType::F32));
+    let unknown = || Arg::Value(Meta::Unknown);
+    let like = [ops::scatter, ops::scatter_add, ops::scatter_reduce, ops::index_add, ops::index_copy, ops::index_fill];
+    let rows: Vec<_> = functions().filter(|function| function.definition().like_input).collect();
+    assert_eq!(rows, like);
+    for function in like {
+        let kwargs = Kwargs::from_iter([("dim", Arg::Int(0))]);
+        assert_eq!(function.infer(&[x(), unknown(), unknown()], &kwargs).unwrap(), x(), "{function}");
+        assert_eq!(function.infer(&[unknown(), x(), x()], &kwargs).unwrap(), unknown(), "{function}");
+    }
+    assert_eq!(ops::add.infer(&[x(), unknown()], &Kwargs::new()).unwrap(), unknown());
 }
 
 /// Integers that f32 does not have.

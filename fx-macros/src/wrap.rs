@@ -145,6 +145,7 @@ fn definition(
             }),*],
             source: #private::Source::WRAPPED,
             effect: #private::Effect::Pure,
+            like_input: false,
             tolerance: #private::Tolerance::ROUNDING,
             eval: |__args, __kwargs| {
                 #[allow(unused_imports, reason = "for structures that are refused")]

@@ -312,6 +312,48 @@ fn errors_come_before_data() {
     assert!(empty.run(Vec::new()).unwrap().is_none());
 }
 
+/// Rows that are not zero go through a layer and are added where they were.
+#[traceable]
+struct Sparse {
+    rows: nn::Linear,
+    norm: nn::LayerNorm,
+    all: nn::Linear,
+    /// What is added lies at as many places as there are numbers, not rows.
+    wrong: bool,
+}
+
+#[traceable]
+impl Sparse {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let places = x.sum_dim(-1).gt(0.0).nonzero().select(1, 0);
+        let rows = self.rows.forward(x.index_select(&places, 0)).relu();
+        let rows = if self.wrong { rows.flatten() } else { rows };
+        let sum = x.zeros_like().index_add(&places, rows, 0);
+        self.all.forward(self.norm.forward(sum + x)).relu()
+    }
+}
+
+#[test]
+fn shapes_are_known_after_those_that_depend_on_data() {
+    let layer = || nn::Linear::new(16, 16);
+    let mut model = Sparse { rows: layer(), norm: nn::LayerNorm::new(16), all: layer(), wrong: false };
+    let module = traced(&model);
+    let x = Tensor::randn([8, 16]);
+    check(&module, &x);
+    check(&module, &Tensor::filled([8, 16], -1.0, DType::F32));
+    let plan = module.plan(&x).unwrap().to_string();
+    let kernel = |node: &str| {
+        let line = plan.lines().find(|line| line.split_whitespace().nth(1) == Some(node)).unwrap();
+        !line.contains(" op ")
+    };
+    assert!(kernel("layer_norm") && kernel("linear_pointwise_1") && !kernel("index_add"), "{plan}");
+    assert!(!plan.contains("packed weights of 0 bytes"), "{plan}");
+    // What could not be checked when the plan was made is when it runs.
+    model.wrong = true;
+    let error = traced(&model).forward(&x).unwrap_err().to_string();
+    assert!(error.contains("index_add") && error.contains("slices"), "{error}");
+}
+
 /// The printed plan has what each step moves and the least time for it, and the time that it took once it was profiled; the
 /// profile has the same beside its rates.
 #[test]

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId, Opcode};
 use crate::graph_module::{GraphModule, no_such};
 use crate::interpreter::locate;
+use crate::ops::function::mention_unknown;
 use crate::ops::{Effect, Function, fallible, functions as ops, is_view};
 use crate::tensor::{DType, Tensor};
 use crate::value::Meta;
@@ -152,7 +153,8 @@ impl Builder<'_> {
             .or_else(|| self.embedding(id, node, function, &args, &meta))
             .or_else(|| self.lowered(id, function, &args, &kwargs, &meta));
         let place = found.unwrap_or_else(|| {
-            let action = Action::Call { function, args: sources(&args), kwargs: kwargs.map(&mut source) };
+            let checked = !mention_unknown(&metas.0, &metas.1);
+            let action = Action::Call { function, args: sources(&args), kwargs: kwargs.map(&mut source), checked };
             let layout = single(&meta);
             place(self.step(id, action, layout.clone()), layout)
         });

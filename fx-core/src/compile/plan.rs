@@ -77,8 +77,8 @@ pub(super) enum Action {
     View { from: usize, offset: usize },
     /// An embedding by a packed weight, of the indices in a register.
     Embedding { weight: Arc<PackedLinear>, indices: usize },
-    /// An op as it is.
-    Call { function: Function, args: Vec<Arg<Source>>, kwargs: Kwargs<Source> },
+    /// An op as it is. Arguments that were not known when the plan was made are checked when it runs.
+    Call { function: Function, args: Vec<Arg<Source>>, kwargs: Kwargs<Source>, checked: bool },
     /// A module as it is.
     Module { module: Arc<dyn Module>, args: Vec<Arg<Source>>, kwargs: Kwargs<Source> },
 }
@@ -239,9 +239,10 @@ impl Context {
                 }
                 _ => Err(missing()),
             },
-            (Action::Call { function, args, kwargs }, layout) => {
+            (Action::Call { function, args, kwargs, checked }, layout) => {
                 let (args, kwargs) = self.arguments(args, kwargs)?;
-                function.eval(&args, &kwargs).map(|result| laid(result, layout.as_ref()))
+                let result = if *checked { function.eval(&args, &kwargs) } else { function.call(&args, &kwargs) };
+                result.map(|result| laid(result, layout.as_ref()))
             }
             (Action::Module { module, args, kwargs }, layout) => {
                 let (args, kwargs) = self.arguments(args, kwargs)?;

@@ -24,6 +24,8 @@ pub struct Definition {
     pub source: Source,
     /// Whether a call may be dropped, repeated or reordered.
     pub effect: Effect,
+    /// Whether the result has the shape and element type of the first operand, whatever the others are.
+    pub like_input: bool,
     /// How far two correct implementations may differ.
     pub tolerance: Tolerance,
     /// Computes the result. The arguments have passed `infer`.
@@ -217,8 +219,11 @@ impl Function {
     /// # Errors
     /// If the function does not take these arguments; the error names the function and the operands.
     pub fn infer(self, args: &[Arg<Meta>], kwargs: &Kwargs<Meta>) -> Result<Arg<Meta>> {
-        if args.iter().any(mentions_unknown) || kwargs.iter().any(|(_, arg)| mentions_unknown(arg)) {
-            return Ok(Arg::Value(Meta::Unknown));
+        if mention_unknown(args, kwargs) {
+            return Ok(match args.first() {
+                Some(Arg::Value(input @ Meta::Tensor(_))) if self.0.like_input => Arg::Value(input.clone()),
+                _ => Arg::Value(Meta::Unknown),
+            });
         }
         (self.0.infer)(args, kwargs)
             .and_then(|result| require_possible(&result).map(|()| result))
@@ -257,9 +262,12 @@ fn require_possible(result: &Arg<Meta>) -> Result<()> {
     })
 }
 
-fn mentions_unknown(arg: &Arg<Meta>) -> bool {
+/// Whether something is not known of the arguments, so that [`Function::infer`] has not checked them.
+pub(crate) fn mention_unknown(args: &[Arg<Meta>], kwargs: &Kwargs<Meta>) -> bool {
     let mut unknown = false;
-    arg.for_each(&mut |meta| unknown |= *meta == Meta::Unknown);
+    let mut look = |meta: &Meta| unknown |= *meta == Meta::Unknown;
+    args.iter().for_each(|arg| arg.for_each(&mut look));
+    kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut look));
     unknown
 }
 

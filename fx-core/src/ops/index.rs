@@ -46,25 +46,25 @@ ops! {
 
     /// With elements of `src`, or one number, put at these indices along a dimension.
     method scatter(input: one, index: one, src: num; dim: int;) -> one = scatter::scatter, infer::scatter, cost::none,
-        tolerance Tolerance::EXACT;
+        tolerance Tolerance::EXACT, like input;
     /// With elements of `src` added at these indices along a dimension.
     method scatter_add(input: one, index: one, src: one; dim: int;) -> one = scatter::scatter_add, infer::scatter_add,
-        cost::pointwise, tolerance Tolerance::SUMMATION;
+        cost::pointwise, tolerance Tolerance::SUMMATION, like input;
     /// With elements of `src` combined at these indices along a dimension by `"sum"`, `"prod"`, `"mean"`, `"amax"` or
     /// `"amin"`, together with the elements that are there if `include_self`.
     method scatter_reduce [scatter_reduce_with: ScatterReduceOptions] (input: one, index: one, src: one;
         dim: int, reduce: string; include_self: flag = true) -> one
-        = scatter::scatter_reduce, infer::scatter_reduce, cost::pointwise, tolerance Tolerance::SUMMATION;
+        = scatter::scatter_reduce, infer::scatter_reduce, cost::pointwise, tolerance Tolerance::SUMMATION, like input;
     /// With slices of `source`, times `alpha`, added at these indices along a dimension.
     method index_add [index_add_with: IndexAddOptions] (input: one, index: one, source: one; dim: int;
         alpha: scalar = crate::Scalar::Int(1)) -> one
-        = scatter::index_add, infer::index_add, cost::pointwise, tolerance Tolerance::SUMMATION;
+        = scatter::index_add, infer::index_add, cost::pointwise, tolerance Tolerance::SUMMATION, like input;
     /// With slices of `source` put at these indices along a dimension.
     method index_copy(input: one, index: one, source: one; dim: int;) -> one = scatter::index_copy, infer::index_copy,
-        cost::none, tolerance Tolerance::EXACT;
+        cost::none, tolerance Tolerance::EXACT, like input;
     /// With one number put into the slices at these indices along a dimension.
     method index_fill(input: one, index: one, value: num; dim: int;) -> one = scatter::index_fill, infer::index_fill,
-        cost::none, tolerance Tolerance::EXACT;
+        cost::none, tolerance Tolerance::EXACT, like input;
 
     /// The `k` largest or smallest elements along a dimension and where they are, the foremost first; NaN is above
     /// everything.

@@ -14,7 +14,8 @@
 //! in [`super::derived`]. With attributes that have defaults, the row names a second method that takes an options
 //! struct: `conv2d [conv2d_with: Conv2dOptions]`; if some of these may be symbolic sizes, the struct has the value as
 //! its parameter: `arange [arange_with: ArangeOptions<V>]`. The kinds of operands and attributes are the types of
-//! [`super::kind`], the outputs those of [`out`]. After the three functions may stand the op's tolerance and effect.
+//! [`super::kind`], the outputs those of [`out`]. After the three functions may stand the op's tolerance and effect, and
+//! `like input` where the result has the shape and element type of the first operand, whatever the others are.
 //!
 //! A family of rows makes a trait, implemented for every [`Value`](crate::value::Value) and a supertrait of it, so a
 //! model finds all methods through the one bound `V: Value`.
@@ -44,7 +45,7 @@ macro_rules! ops {
                 $($attr:ident: $ak:ident),*;
                 $($oattr:ident: $oak:ident = $default:expr),*
             ) -> $out:ident = $eval:path, $infer:path, $flops:path
-            $(, tolerance $tolerance:expr)? $(, effect $effect:ident)?;
+            $(, tolerance $tolerance:expr)? $(, effect $effect:ident)? $(, like $like:ident)?;
         )*
     ) => {
         $(#[doc = $family_doc])*
@@ -109,6 +110,7 @@ macro_rules! ops {
                         },
                         effect: $crate::ops::table::or_default!(
                             [$($crate::ops::Effect::$effect)?] $crate::ops::Effect::Pure),
+                        like_input: $crate::ops::table::or_default!([$($crate::ops::table::like!($like))?] false),
                         tolerance: $crate::ops::table::or_default!([$($tolerance)?] $crate::ops::Tolerance::ROUNDING),
                         eval,
                         infer,
@@ -343,6 +345,12 @@ macro_rules! style {
     };
 }
 
+macro_rules! like {
+    (input) => {
+        true
+    };
+}
+
 macro_rules! or_default {
     ([] $default:expr) => {
         $default
@@ -360,4 +368,4 @@ pub(super) const fn trim(name: &'static str) -> &'static str {
     }
 }
 
-pub(super) use {method, ops, options, or_default, reading, style};
+pub(super) use {like, method, ops, options, or_default, reading, style};

@@ -68,6 +68,9 @@ impl Model {
         // A parameter as a tensor, and a tensor that is no state.
         let places = Tensor::arange(n) % 3;
         let rows = self.table.value::<Tensor>().index(&places) + self.seen.value::<Tensor>().index(&places);
+        // Where no tensor beside it says what it is: after a sign, between two of them, in a list with tensors.
+        let signs = -self.table.value::<Tensor>() * &self.table + 0.5 * self.table.value::<Tensor>();
+        let rows = rows + Tensor::cat([self.table.value(), signs]).index(&places);
         let mut halves = rows.chunk::<2>(-1).to_vec();
         halves.reverse();
         let mut rows = Tensor::cat_with(halves, CatOptions::new().dim(-1)) + x.index((Arg::Ellipsis, 0)).mean_dim([-1]);

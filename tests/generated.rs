@@ -186,6 +186,58 @@ fn nested() -> Sample {
     Sample { name: "nested", module, inputs, call: "&inputs[0], &inputs[1]", same_graph: false }
 }
 
+/// Paths whose structs would have equal names, names that mean something in Rust or to fx, and names in other cases.
+fn names() -> Sample {
+    let paths = [
+        "blocks.1.1",
+        "blocks.11",
+        "layer1.0",
+        "layer10",
+        "up_1",
+        "up1",
+        "up_1_",
+        "up1_2",
+        "__",
+        "int",
+        "type",
+        "self.crate",
+        "super.Self",
+        "A_log",
+        "SelfAttention.a__b",
+        "path.path",
+        "model",
+        "Some",
+        "None.Tensor",
+        "new.forward",
+        "load",
+        "int.DType",
+        "fx.nn",
+        "training",
+        "eval",
+    ];
+    let mut state = State::new();
+    let mut graph = Graph::new();
+    let mut sum: NodeArg = graph.placeholder("x").into();
+    for (i, path) in paths.iter().enumerate() {
+        // Some have a parameter of their own beside, or are one.
+        let path = if i % 4 == 2 && !path.starts_with("int") { (*path).to_owned() } else { format!("{path}.w") };
+        state.parameters.insert(path.clone(), Parameter::new(numbers(&[1 + i % 2 * 5])));
+        let parameter = graph.get_attr(&path);
+        sum = graph.call_function(ops::add, [sum, parameter.into()]).into();
+    }
+    for name in ["Tensor", "Some", "Ok", "DType", "V", "vec", "path", "model", "self", "None", "f64", "a__b", "nn", "Q"]
+    {
+        let node = graph.call_function(ops::mul, [sum, 0.5.into()]);
+        let limits = kwargs([("min", NodeArg::Float(-9.0)), ("max", f64::INFINITY.into())]);
+        let clamp = graph.call(Opcode::CallMethod, "clamp", [node], limits);
+        graph.rename(clamp, name);
+        sum = clamp.into();
+    }
+    graph.output(sum);
+    let module = GraphModule::with_state(graph, state, "sym").expect("the graph is in order");
+    Sample { name: "sym", module, inputs: vec![numbers(&[4, 1])], call: "&inputs[0]", same_graph: false }
+}
+
 /// A model of `fx::nn`, in evaluation.
 fn model<M: fx::Traceable<Static = ()>>(
     name: &'static str,
@@ -285,7 +337,7 @@ fn compare(name: &str, output: &Arg<Tensor>, folder: &Path) {
 #[test]
 fn generated_crates_run() {
     let workspace = crates::workspace("generated");
-    let mut samples = vec![operators(), methods(), sizes(), symbolic_sizes(), parts(), inputs(), nested()];
+    let mut samples = vec![operators(), methods(), sizes(), symbolic_sizes(), parts(), inputs(), nested(), names()];
     samples.extend(models());
     let checks: String = samples.iter().map(|sample| write(&workspace, sample)).collect();
     let program = format!(

@@ -1,10 +1,13 @@
 //! Generated source of small graphs, as text.
 
+use std::sync::Arc;
+
 use fx_core::graph_module::State;
+use fx_core::module::{Signature, Visit, Visitor};
 use fx_core::ops;
 use fx_core::prelude::*;
 use fx_core::value::Meta;
-use fx_core::{Arg, Graph, GraphModule, Kwargs, NodeId};
+use fx_core::{Arg, Graph, GraphModule, Kwargs, NodeId, Proxy, Result};
 
 type NodeArg = Arg<NodeId>;
 
@@ -123,6 +126,97 @@ impl MyNet {
 }
 "#,
     );
+}
+
+/// The names of the structs of a model that has a parameter at each of these paths.
+fn structs(class: &str, paths: &[String]) -> Vec<String> {
+    let (mut graph, mut state) = (Graph::new(), State::new());
+    let mut sum: NodeArg = graph.placeholder("x").into();
+    for path in paths {
+        state.parameters.insert(path.clone(), Parameter::new(Tensor::ones([1])));
+        let parameter = graph.get_attr(path);
+        sum = graph.call_function(ops::add, [sum, parameter.into()]).into();
+    }
+    graph.output(sum);
+    let code = GraphModule::with_state(graph, state, class).expect("the graph is in order").code();
+    let lines = code.lines().filter_map(|line| line.strip_prefix("pub struct "));
+    lines.map(|line| line.trim_end_matches(" {").to_owned()).collect()
+}
+
+#[test]
+fn structs_have_names_of_their_own() {
+    let paths = ["blocks.1.1.w", "blocks.11.w", "up_1.w", "up1.w", "int.w", "Up_.w", "up.w"].map(String::from);
+    let names = "SymBlocks1_1 SymBlocks1 SymBlocks11 SymBlocks SymUp1 SymUp1_2 SymInt2 SymUp SymUp2 Sym";
+    assert_eq!(structs("sym", &paths).join(" "), names);
+    assert_eq!(structs("some", &paths[4..5]).join(" "), "SomeModelInt SomeModel");
+    // All paths of three such parts.
+    let parts = ["1", "11", "1111", "a", "a_", "_a", "a1", "a_1", "A1", "a11", "__", "a1_2"];
+    let parts = || parts.iter();
+    let paths: Vec<_> =
+        parts().flat_map(|a| parts().flat_map(move |b| parts().map(move |c| format!("{a}.{b}.{c}.w")))).collect();
+    let mut names = structs("a", &paths);
+    assert_eq!(names.len(), 1 + 12 + 12 * 12 + 12 * 12 * 12);
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 1 + 12 + 12 * 12 + 12 * 12 * 12);
+}
+
+/// A module without a constructor, whose type has the name that a struct would have.
+#[derive(Clone)]
+struct NetInner;
+
+impl Visit for NetInner {
+    fn visit<'a>(&'a self, path: &str, visitor: &mut dyn Visitor<'a>) {
+        visitor.module(path, self);
+    }
+}
+
+impl Module for NetInner {
+    fn type_name(&self) -> &'static str {
+        "NetInner"
+    }
+
+    fn signature(&self) -> &'static Signature {
+        &Signature { name: "forward", inputs: &["x"], types: &["Tensor"], statics: &[] }
+    }
+
+    fn call_tensor(&self, mut args: Vec<Arg<Tensor>>, _: &Kwargs<Tensor>) -> Result<Arg<Tensor>> {
+        Ok(args.remove(0))
+    }
+
+    fn call_proxy(&self, mut args: Vec<Arg<Proxy>>, _: &Kwargs<Proxy>) -> Result<Arg<Proxy>> {
+        Ok(args.remove(0))
+    }
+
+    fn share(&self) -> Arc<dyn Module> {
+        Arc::new(self.clone())
+    }
+}
+
+#[test]
+fn modules_without_constructor_are_arguments() {
+    let (mut graph, mut state) = (Graph::new(), state());
+    let (input, param) = (graph.placeholder("x"), graph.get_attr("param"));
+    let mut x = graph.call_function(ops::add, [input, param]);
+    for path in ["3", "path", "type", "inner.self", "inner.path", "mixIn"] {
+        state.modules.insert(path.to_owned(), Arc::new(NetInner));
+        x = graph.call_module(path, [x]);
+    }
+    graph.output(x);
+    let code = GraphModule::with_state(graph, state, "net").expect("the graph is in order").code();
+    let lines = |start: &str| code.lines().map(str::trim).filter(|line| line.starts_with(start)).collect::<Vec<_>>();
+    let given =
+        "module_3: NetInner, path_: NetInner, r#type: NetInner, self_: NetInner, path__: NetInner, mixIn: NetInner";
+    assert_eq!(lines("pub fn new"), [format!("pub fn new({given}) -> Self {{")]);
+    assert_eq!(
+        lines("pub fn load"),
+        [format!("pub fn load(path: impl AsRef<std::path::Path>, {given}) -> fx::Result<Self> {{")]
+    );
+    assert_eq!(lines("pub struct"), ["pub struct NetInner2 {", "pub struct Net {"]);
+    assert_eq!(lines("_3:"), ["_3: NetInner,", "_3: module_3,"]);
+    assert_eq!(lines("path:"), ["path: NetInner,", "path: NetInner,", "path: path_,", "path: path__,"]);
+    let allow = "#[allow(non_snake_case, reason = \"names are those of the model\")]";
+    assert_eq!(lines("#[allow"), [allow, allow], "for the field and for the argument");
 }
 
 #[test]

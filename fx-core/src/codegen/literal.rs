@@ -49,35 +49,38 @@ pub(super) fn camel(text: &str) -> String {
     result
 }
 
+/// Types and variants that generated code names without a path.
+#[rustfmt::skip]
+const TAKEN: &[&str] = &[
+    "Tensor", "Parameter", "Buffer", "Module", "Training", "DType", "SymInt", "Value", "Opcode", "Option", "Vec", "Some",
+    "None", "Ok", "Err", "Self", "Result", "Box", "AsRef",
+];
+
+/// Whether a name means something in generated code that no struct of it can be called.
+pub(super) fn is_taken(name: &str) -> bool {
+    TAKEN.contains(&name)
+}
+
+/// Whether an argument of `new` and `load` can have this name: not one of `load` itself, nor one that is a pattern.
+pub(super) fn is_argument(name: &str) -> bool {
+    name != "path" && !is_taken(name)
+}
+
 /// The name of the struct of a model; one that is taken by what generated code uses gets an ending.
 pub(super) fn class(name: &str) -> String {
-    const TAKEN: &[&str] = &[
-        "",
-        "Tensor",
-        "Parameter",
-        "Buffer",
-        "Module",
-        "Training",
-        "DType",
-        "SymInt",
-        "Value",
-        "Opcode",
-        "Option",
-        "Vec",
-        "Some",
-        "None",
-        "Ok",
-        "Err",
-        "Self",
-        "Result",
-        "Box",
-    ];
     let name = camel(name);
     match name.chars().next() {
         Some(first) if first.is_ascii_digit() => format!("Model{name}"),
-        _ if TAKEN.contains(&name.as_str()) => format!("{name}Model"),
+        None => "Model".to_owned(),
+        _ if is_taken(&name) => format!("{name}Model"),
         _ => name,
     }
+}
+
+/// The line that keeps the compiler from complaining of names that it would spell otherwise, if there are any.
+pub(super) fn allow_names<'a>(mut names: impl Iterator<Item = &'a str>) -> &'static str {
+    let odd = |name: &str| name.bytes().any(|byte| byte.is_ascii_uppercase()) || name.trim_matches('_').contains("__");
+    if names.any(odd) { "#[allow(non_snake_case, reason = \"names are those of the model\")]\n" } else { "" }
 }
 
 /// What no field can be called, not even as a raw identifier.

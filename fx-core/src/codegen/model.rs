@@ -1,7 +1,10 @@
 //! A generated model as text: its structs, its constructor, how its state is loaded, its `forward`.
 
+use std::collections::{HashMap, HashSet};
+
 use super::fields::{Field, Fields, fields, leaf};
 use super::{forward, literal};
+use crate::graph::Opcode;
 use crate::graph_module::GraphModule;
 use crate::module::{Entry, entries};
 use crate::tensor::Tensor;
@@ -15,12 +18,17 @@ pub(super) struct Source {
     pub(super) foreign: Vec<String>,
     /// Modules that have no constructor: parameters of `new`, by name and type.
     given: Vec<(String, String)>,
+    /// The names of types that are taken.
+    types: HashSet<String>,
+    /// The name of the struct for a part of a path below another struct.
+    classes: HashMap<(String, String), String>,
 }
 
 /// The source of a model.
 pub(super) fn source(module: &GraphModule) -> Source {
     let mut source = Source::default();
-    let class = literal::class(module.class_name());
+    source.reserve(&fields(module).0);
+    let class = source.unique(literal::class(module.class_name()));
     source.model(module, &class, "A model that was captured by fx.");
     let wrapped = module.graph().nodes().filter_map(|(_, node)| node.target().as_function());
     source.foreign.extend(wrapped.map(|function| function.name().to_owned()).filter(|name| name.contains("::")));
@@ -33,6 +41,45 @@ pub(super) fn source(module: &GraphModule) -> Source {
 }
 
 impl Source {
+    /// Keeps the names of types that have one for them.
+    fn reserve(&mut self, fields: &Fields<'_>) {
+        for field in fields.values() {
+            match field {
+                Field::Module(module) => drop(self.types.insert(leaf(*module).ty)),
+                Field::Captured(module) => self.reserve(&super::fields::fields(module).0),
+                Field::Fields(below) => self.reserve(below),
+                Field::Parameter(_) | Field::Buffer(_) => {}
+            }
+        }
+    }
+
+    /// The name of a new struct: this one, with a number where it is taken.
+    fn unique(&mut self, name: String) -> String {
+        let separator = if ends_in_digit(&name) { "_" } else { "" };
+        let numbered = (2..).map(|number| format!("{name}{separator}{number}"));
+        let free = |name: &String| !literal::is_taken(name) && !self.types.contains(name);
+        let unique = std::iter::once(name.clone()).chain(numbered).find(free).unwrap_or(name);
+        self.types.insert(unique.clone());
+        unique
+    }
+
+    /// The name of the struct for a part of a path below another struct: `NetLayers3`, and `NetLayers1_1` where another
+    /// one is `NetLayers11`.
+    fn class(&mut self, class: &str, part: &str) -> String {
+        let key = (class.to_owned(), part.to_owned());
+        if let Some(name) = self.classes.get(&key) {
+            return name.clone();
+        }
+        let part = literal::camel(part);
+        let mut name = format!("{class}{part}");
+        if self.types.contains(&name) && ends_in_digit(class) && part.starts_with(|c: char| c.is_ascii_digit()) {
+            name = format!("{class}_{part}");
+        }
+        let name = self.unique(name);
+        self.classes.insert(key, name.clone());
+        name
+    }
+
     /// The structs of a model, and its functions.
     fn model(&mut self, module: &GraphModule, class: &str, doc: &str) {
         let (fields, problems) = fields(module);
@@ -50,14 +97,20 @@ impl Source {
         ));
         parts.extend(load(module, &given));
         parts.push(forward.text());
-        self.text.push_str(&format!("#[traceable]\nimpl {class} {{\n{}}}\n", parts.join("\n")));
+        let variables = module.graph().nodes().filter(|(_, node)| node.op() != Opcode::GetAttr);
+        let names = variables.map(|(_, node)| node.name()).chain(given.iter().map(|(name, _)| &**name));
+        let allow = literal::allow_names(names);
+        self.text.push_str(&format!("#[traceable]\n{allow}impl {class} {{\n{}}}\n", parts.join("\n")));
     }
 
     /// A struct, after the structs that its fields need.
     fn structure(&mut self, fields: &Fields<'_>, class: &str, doc: &str) {
+        // Of two structs that would have one name, it is that of the one that is less deep.
+        for (part, _) in fields.iter().filter(|(_, field)| matches!(field, Field::Captured(_) | Field::Fields(_))) {
+            self.class(class, part);
+        }
         let mut lines = String::new();
         for (part, field) in fields {
-            let inner = format!("{class}{}", literal::camel(part));
             let ty = match field {
                 Field::Parameter(_) => "Parameter".to_owned(),
                 Field::Buffer(_) => "Buffer".to_owned(),
@@ -67,18 +120,21 @@ impl Source {
                     leaf.ty
                 }
                 Field::Captured(module) => {
+                    let inner = self.class(class, part);
                     self.model(module, &inner, &format!("`{part}` of [`{class}`]."));
                     self.text.push('\n');
                     inner
                 }
                 Field::Fields(below) => {
+                    let inner = self.class(class, part);
                     self.structure(below, &inner, &format!("`{part}` of [`{class}`]."));
                     inner
                 }
             };
             lines.push_str(&format!("{}    {}: {ty},\n", literal::field_attribute(part), name(part)));
         }
-        self.text.push_str(&format!("/// {doc}\n#[traceable]\n#[derive(Clone)]\npub struct {class} "));
+        let allow = literal::allow_names(fields.keys().map(String::as_str));
+        self.text.push_str(&format!("/// {doc}\n#[traceable]\n{allow}#[derive(Clone)]\npub struct {class} "));
         let body = if lines.is_empty() { "{}\n\n".to_owned() } else { format!("{{\n{lines}}}\n\n") };
         self.text.push_str(&body);
     }
@@ -88,18 +144,15 @@ impl Source {
         let indent = "    ".repeat(depth);
         let mut text = format!("{} {{\n", if depth == 2 { "Self" } else { class });
         for (part, field) in fields {
-            let inner = format!("{class}{}", literal::camel(part));
             let value = match field {
                 Field::Parameter(tensor) => format!("Parameter::new({})", blank(tensor)),
                 Field::Buffer(tensor) => format!("Buffer::new({})", blank(tensor)),
                 Field::Module(module) => {
                     let leaf = leaf(*module);
                     leaf.constructor.unwrap_or_else(|| {
-                        let mut name = part.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned();
-                        if name.is_empty() {
-                            name = format!("module_{part}");
-                        }
-                        while self.given.iter().any(|(have, _)| *have == name) {
+                        let numbered = part.bytes().all(|byte| byte.is_ascii_digit());
+                        let mut name = if numbered { format!("module_{part}") } else { name(part) };
+                        while !literal::is_argument(&name) || self.given.iter().any(|(have, _)| *have == name) {
                             name.push('_');
                         }
                         self.given.push((name.clone(), leaf.ty));
@@ -108,9 +161,13 @@ impl Source {
                 }
                 Field::Captured(module) => {
                     let (fields, _) = super::fields::fields(module);
+                    let inner = self.class(class, part);
                     self.literal(&fields, &inner, depth + 1)
                 }
-                Field::Fields(below) => self.literal(below, &inner, depth + 1),
+                Field::Fields(below) => {
+                    let inner = self.class(class, part);
+                    self.literal(below, &inner, depth + 1)
+                }
             };
             let name = name(part);
             let line = if value == name { name } else { format!("{name}: {value}") };
@@ -121,6 +178,10 @@ impl Source {
         }
         text + &indent + "}"
     }
+}
+
+fn ends_in_digit(name: &str) -> bool {
+    name.ends_with(|c: char| c.is_ascii_digit())
 }
 
 /// The field of a part of a path; what cannot be one was reported when the fields were found.

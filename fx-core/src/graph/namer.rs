@@ -72,9 +72,9 @@ pub(super) fn candidate(op: Opcode, target: &Target) -> Cow<'_, str> {
     }
 }
 
-/// Whether a name means something else in Rust or in the text form.
+/// Whether a name means something else in Rust, in generated code or in the text form.
 fn is_reserved(name: &str) -> bool {
-    is_keyword(name) || is_literal(name)
+    is_keyword(name) || is_literal(name) || matches!(name, "Some" | "Ok" | "Err" | "Tensor")
 }
 
 /// Whether a name stands for a constant where the text form writes nodes without their sign.
@@ -177,7 +177,7 @@ mod tests {
         check("a_1_2 a_1 a_1", "a_1_2 a_1 a_2");
         check("x_01 x_1 x", "x_01 x_1 x");
         check("y y_1 y y_1 y_2", "y y_1 y_2 y_3 y_4");
-        check("inf nan None Self", "inf_1 nan_1 None_1 Self_1");
+        check("inf nan None Self Ok Tensor", "inf_1 nan_1 None_1 Self_1 Ok_1 Tensor_1");
         check("x_4294967295 x_4294967295", "x_4294967295 x_4294967296");
         check("x_99999999999 x_99999999999", "x_99999999999 x_99999999999_1");
         assert_eq!(candidate(Opcode::CallFunction, &Target::from("my_crate::helperFn")), "helper_fn");

@@ -1,7 +1,8 @@
 //! Modules: what owns parameters and buffers, and how their tree is walked.
 //!
 //! `#[traceable]` on a struct writes the implementations. A module is a handle: its clone shares parameters, buffers
-//! and the training flag, as a Python reference does.
+//! and the training flag, as a Python reference does. So `vec![Block::new(); 2]` is one block twice: two are made by two calls,
+//! or by [`deep_copy`].
 
 mod call;
 mod deep;

@@ -235,6 +235,48 @@ fn a_deep_copy_keeps_what_is_shared_within() {
 
 #[traceable]
 #[derive(Clone)]
+struct Blocks {
+    blocks: Vec<nn::Linear>,
+}
+
+#[traceable]
+impl Blocks {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.blocks.iter().fold(x.clone(), |x, block| block.forward(x))
+    }
+}
+
+#[test]
+fn what_is_shared_takes_one_value() {
+    let two = Blocks { blocks: vec![nn::Linear::new(2, 2), nn::Linear::new(2, 2)] };
+    let file = path("two_blocks");
+    two.save_safetensors(&file).unwrap();
+    let shared = Blocks { blocks: vec![nn::Linear::new(2, 2); 2] };
+    let before = shared.state_dict();
+    for error in [shared.load_state_dict(&two.state_dict()), shared.load_safetensors(&file)] {
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "the state does not fit Blocks, 2 entries are wrong:\n  \
+             shared: `blocks.0.weight` and `blocks.1.weight` are one parameter of the model, and differ here\n  \
+             shared: `blocks.0.bias` and `blocks.1.bias` are one parameter of the model, and differ here\n  \
+             help: clones of a module share its parameters, so `vec![Block::new(); 2]` has them once: make each by a \
+             call of its own, or with `module::deep_copy`"
+        );
+        assert_eq!(shared.state_dict(), before);
+    }
+    // Equal entries are the same weight twice; what is not a number is equal to itself.
+    let weight = Tensor::from_vec([2, 2], vec![f32::NAN, 1.0, 2.0, 3.0]);
+    shared.blocks[0].weight.set(weight).unwrap();
+    shared.save_safetensors(&file).unwrap();
+    shared.load_state_dict(&shared.state_dict()).unwrap();
+    shared.load_safetensors(&file).unwrap();
+    let copies = Blocks { blocks: vec![deep_copy(&two.blocks[0]).unwrap(), deep_copy(&two.blocks[0]).unwrap()] };
+    copies.load_state_dict(&two.state_dict()).unwrap();
+    assert_eq!(copies.state_dict(), two.state_dict());
+}
+
+#[traceable]
+#[derive(Clone)]
 struct Counted {
     layer: Arc<nn::Linear>,
 }

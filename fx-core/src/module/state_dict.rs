@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 
 use super::{Entry, Make, Module, entries};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tensor::{Archive, Tensor, numel, save_safetensors};
+use crate::tensor::{Archive, Tensor, dispatch_words, numel, save_safetensors};
 
 /// Tensors by qualified name, in the order of the model.
 pub type StateDict = IndexMap<String, Tensor>;
@@ -29,7 +30,8 @@ pub trait StateDictExt: Module + Sized {
     /// them, nothing here needs them.
     ///
     /// # Errors
-    /// If entries are missing, extra or of another shape: one error that lists them all. Then nothing is changed.
+    /// If entries are missing, extra or of another shape, or two that differ are for one parameter, which clones of a
+    /// module share: one error that lists them all. Then nothing is changed.
     fn load_state_dict(&self, state: &StateDict) -> Result<()> {
         load(self, state)
     }
@@ -85,7 +87,9 @@ fn is_counter(name: &str) -> bool {
 
 fn load(module: &dyn Module, state: &StateDict) -> Result<()> {
     let shapes = state.iter().map(|(name, tensor)| (name.as_str(), tensor.shape())).collect();
-    for (name, entry) in fitting(module, &shapes)? {
+    let entries = fitting(module, &shapes)?;
+    shared_once(module, &entries, &|name| Ok(state[name].clone()))?;
+    for (name, entry) in entries {
         set(&entry, &state[&name])?;
     }
     Ok(())
@@ -96,6 +100,7 @@ fn load_file(module: &dyn Module, path: &Path) -> Result<()> {
     const LARGE: usize = 1 << 14;
     let archive = Arc::new(Archive::open(path)?);
     let entries = fitting(module, &archive.shapes().collect())?;
+    shared_once(module, &entries, &|name| archive.tensor(name))?;
     let waits = |entry: &Entry<'_>| matches!(entry, Entry::Parameter(x) if numel(&x.shape()) >= LARGE);
     // All that is read now, before anything is set.
     let mut read = Vec::new();
@@ -168,14 +173,50 @@ fn fitting<'a>(module: &'a dyn Module, state: &IndexMap<&str, &[usize]>) -> Resu
     let extra = state.iter().filter(|(name, _)| !wanted.contains_key(**name) && !is_counter(name));
     faults.extend(extra.map(|(name, shape)| format!("extra: `{name}` {shape:?}")));
     if !faults.is_empty() {
-        let message = format!(
-            "the state does not fit {}, {} wrong:\n  {}",
-            module.type_name(),
-            if faults.len() == 1 { "1 entry is".to_owned() } else { format!("{} entries are", faults.len()) },
-            faults.join("\n  ")
-        );
-        return Err(Error::new(ErrorKind::State, message));
+        return Err(unfit(module, &faults));
     }
     wanted.retain(|name, _| state.contains_key(name.as_str()));
     Ok(wanted)
+}
+
+/// Checks that what has several names has one value: the entries of all of them are equal.
+fn shared_once(
+    module: &dyn Module,
+    entries: &IndexMap<String, Entry<'_>>,
+    read: &dyn Fn(&str) -> Result<Tensor>,
+) -> Result<()> {
+    let mut first: FxHashMap<usize, &str> = FxHashMap::default();
+    let mut faults = Vec::new();
+    for (name, entry) in entries {
+        let (id, what) = match entry {
+            Entry::Parameter(parameter) => (parameter.id(), "parameter"),
+            Entry::Buffer(buffer) => (buffer.id(), "buffer"),
+            _ => continue,
+        };
+        let before = *first.entry(id).or_insert(name);
+        if before != name && !same(&read(before)?, &read(name)?) {
+            faults.push(format!("shared: `{before}` and `{name}` are one {what} of the model, and differ here"));
+        }
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(unfit(module, &faults).help(
+        "clones of a module share its parameters, so `vec![Block::new(); 2]` has them once: make each by a call of its \
+         own, or with `module::deep_copy`",
+    ))
+}
+
+/// Whether two tensors hold the same, bit by bit.
+fn same(a: &Tensor, b: &Tensor) -> bool {
+    let (a, b) = (a.contiguous(), b.contiguous());
+    a.dtype() == b.dtype()
+        && a.shape() == b.shape()
+        && dispatch_words!(a.dtype(), W => a.words::<W>() == b.words::<W>())
+}
+
+fn unfit(module: &dyn Module, faults: &[String]) -> Error {
+    let count = if faults.len() == 1 { "1 entry is".to_owned() } else { format!("{} entries are", faults.len()) };
+    let message = format!("the state does not fit {}, {count} wrong:\n  {}", module.type_name(), faults.join("\n  "));
+    Error::new(ErrorKind::State, message)
 }

@@ -358,7 +358,7 @@ fn parts_of_results_know_the_users_line() {
         let location = node.meta().location().unwrap();
         assert_eq!(&*location.file, "tests/capture.rs", "{}", node.name());
     }
-    assert_eq!(traced.graph().find_calls(fx::ops::getitem).len(), 4, "{}", traced.graph());
+    assert_eq!(traced.graph().find_calls(fx::ops::getitem).len(), 6, "{}", traced.graph());
 }
 
 /// What is within a leaf is not the user's source, however a graph comes to have it.

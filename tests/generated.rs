@@ -131,7 +131,8 @@ fn symbolic_sizes() -> Sample {
 
 fn parts() -> Sample {
     let mut sample = sample("parts", false, |g, x, y| {
-        let chunk = g.call(Opcode::CallMethod, "chunk", [x.clone()], kwargs([("chunks", 3.into()), ("dim", 1.into())]));
+        let three = kwargs([("chunks", 3.into()), ("dim", 1.into()), ("count", 3.into())]);
+        let chunk = g.call(Opcode::CallMethod, "chunk", [x.clone()], three);
         let first = g.call_function(ops::getitem, [NodeArg::from(chunk), 0.into()]);
         let last = g.call_function(ops::getitem, [NodeArg::from(chunk), 2.into()]);
         let max = g.call(Opcode::CallMethod, "max", [first], kwargs([("dim", NodeArg::Int(-1))]));

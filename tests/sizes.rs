@@ -57,8 +57,8 @@ fn one_trace_serves_sizes_of_every_input() {
 fn sizes_stay_in_the_graph() {
     let graph = traced().graph().to_string();
     for line in [
-        "(args = (%x,), kwargs = {size: (%size_2, %size_3), mode: bilinear, align_corners: False})",
-        "(args = (%x,), kwargs = {size: (%size_2, 6)})",
+        "(args = (%x,), kwargs = {size: (%getitem_2, %getitem_3), mode: bilinear, align_corners: False})",
+        "(args = (%x,), kwargs = {size: (%getitem_2, 6)})",
         "(args = (%x,), kwargs = {pad: (0, %remainder_1)})",
         "(args = (), kwargs = {end: %add_1, start: %sub_3, step: 2})",
     ] {

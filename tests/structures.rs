@@ -76,12 +76,12 @@ fn a_trace_takes_and_gives_every_structure() {
             %optional : [num_users=0] = placeholder[target=optional](default=None)
             %pair_of : [num_users=2] = placeholder[target=pair_of]
             %owned : [num_users=1] = placeholder[target=owned]
-            %getitem : [num_users=1] = call_function[target=getitem](args = (%list, 0), kwargs = {})
-            %getitem_1 : [num_users=1] = call_function[target=getitem](args = (%list, 1), kwargs = {})
-            %getitem_2 : [num_users=1] = call_function[target=getitem](args = (%pair, 0), kwargs = {})
-            %getitem_3 : [num_users=2] = call_function[target=getitem](args = (%pair, 1), kwargs = {})
-            %getitem_4 : [num_users=1] = call_function[target=getitem](args = (%pair_of, 0), kwargs = {})
-            %getitem_5 : [num_users=1] = call_function[target=getitem](args = (%pair_of, 1), kwargs = {})
+            %getitem : [num_users=1] = call_function[target=getitem](args = (%list, 0), kwargs = {count: 2})
+            %getitem_1 : [num_users=1] = call_function[target=getitem](args = (%list, 1), kwargs = {count: 2})
+            %getitem_2 : [num_users=1] = call_function[target=getitem](args = (%pair, 0), kwargs = {count: 2})
+            %getitem_3 : [num_users=2] = call_function[target=getitem](args = (%pair, 1), kwargs = {count: 2})
+            %getitem_4 : [num_users=1] = call_function[target=getitem](args = (%pair_of, 0), kwargs = {count: 2})
+            %getitem_5 : [num_users=1] = call_function[target=getitem](args = (%pair_of, 1), kwargs = {count: 2})
             %add : [num_users=1] = call_function[target=add](args = (%getitem_2, %getitem_3), kwargs = {})
             %add_1 : [num_users=1] = call_function[target=add](args = (%add, %getitem), kwargs = {})
             %add_2 : [num_users=1] = call_function[target=add](args = (%add_1, %getitem_1), kwargs = {})

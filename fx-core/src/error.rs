@@ -113,6 +113,15 @@ impl Error {
         self
     }
 
+    /// Names the input that cannot be read, unless an op says what is wrong.
+    #[must_use]
+    pub(crate) fn in_input(mut self, name: &str) -> Self {
+        if self.0.op.is_none() {
+            self.0.message = format!("the input `{name}`: {}", self.0.message);
+        }
+        self
+    }
+
     /// Names the node by its text form, unless an inner layer did.
     #[must_use]
     pub fn at_node(mut self, node: impl FnOnce() -> String) -> Self {

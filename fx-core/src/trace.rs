@@ -61,7 +61,7 @@ where
     let session = Session::new(Rc::new(tracer), Some(root));
     let inputs = M::SIGNATURE.inputs;
     session.run(inputs.iter().map(|name| input(name)), root.type_name(), |args| {
-        module.invoke::<Proxy>(&mut Arguments::new(args), statics)
+        module.invoke::<Proxy>(&mut Arguments::named(args, inputs), statics)
     })
 }
 
@@ -76,8 +76,9 @@ where
 {
     let statics = F::Static::from_given(statics);
     let session = Session::new(Rc::new(DefaultTracer), None);
-    session.run(F::SIGNATURE.inputs.iter().map(|name| input(name)), "Function", |args| {
-        F::invoke::<Proxy>(&mut Arguments::new(args), statics)
+    let inputs = F::SIGNATURE.inputs;
+    session.run(inputs.iter().map(|name| input(name)), "Function", |args| {
+        F::invoke::<Proxy>(&mut Arguments::named(args, inputs), statics)
     })
 }
 

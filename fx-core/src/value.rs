@@ -28,7 +28,7 @@ use std::fmt;
 
 pub use call::{Call, Callee, Held};
 pub use dim::Dim;
-pub use index::{Index, item};
+pub use index::{Index, item, item_of};
 pub use input::Input;
 pub use meta::{Meta, Shape, TensorMeta};
 pub use operand::{Operand, OptOperand, Scalarlike};

@@ -325,7 +325,8 @@ fn sizes_are_symbolic() {
 fn elements_and_parts() {
     check_graph(
         |g, x, y| {
-            let chunk = g.call(Opcode::CallMethod, "chunk", [x], kwargs([("chunks", 3.into()), ("dim", 1.into())]));
+            let three = kwargs([("chunks", 3.into()), ("dim", 1.into()), ("count", 3.into())]);
+            let chunk = g.call(Opcode::CallMethod, "chunk", [x], three);
             let first = g.call_function(ops::getitem, [NodeArg::from(chunk), 0.into()]);
             let last = g.call_function(ops::getitem, [NodeArg::from(chunk), 2.into()]);
             let max = g.call(Opcode::CallMethod, "max", [first], kwargs([("dim", NodeArg::Int(-1))]));
@@ -355,6 +356,42 @@ fn elements_and_parts() {
             let getitem_5 = getitem_1.index((fx::Arg::Ellipsis, fx::Arg::None, 1..-1, ..));
             let where_1 = getitem_5.where_(y, f64::NAN);
             [getitem_2, getitem_4, where_1]
+        "#,
+    );
+}
+
+#[test]
+fn arrays_have_as_many_elements_as_the_program_takes() {
+    check_graph(
+        |g, x, y| {
+            let sizes = g.call(Opcode::CallMethod, "size", [x.clone()], kwargs([("count", 2.into())]));
+            let rows = g.call_function(ops::getitem, [NodeArg::from(sizes), 0.into()]);
+            let columns = g.call_function(ops::getitem, [NodeArg::from(sizes), 1.into()]);
+            let shape = NodeArg::Tuple(vec![columns.into(), rows.into()]);
+            let turned = g.call(Opcode::CallMethod, "reshape", [x], kwargs([("shape", shape)]));
+            let unbind = g.call(Opcode::CallMethod, "unbind", [turned], kwargs([("count", 2.into())]));
+            let slice = g.call_function(ops::getitem, [NodeArg::from(unbind), 1.into()]);
+            let three = kwargs([("split_size_or_sections", 2.into()), ("count", 3.into())]);
+            let split = g.call(Opcode::CallMethod, "split", [slice], three);
+            let part = g.call_function(ops::getitem, [NodeArg::from(split), 0.into()]);
+            let any = g.call(Opcode::CallMethod, "unbind", [part], kwargs([]));
+            let element = g.call(
+                Opcode::CallFunction,
+                ops::getitem,
+                [NodeArg::from(any), 0.into()],
+                kwargs([("count", 2.into())]),
+            );
+            NodeArg::List(vec![element.into(), y])
+        },
+        r#"
+            pub fn forward(&self, x: Tensor, y: Tensor) -> [Tensor; 2] {
+            let [getitem, getitem_1] = x.sizes::<2>();
+            let reshape = x.reshape((getitem_1, getitem));
+            let [_, getitem_2] = reshape.unbind::<2>(0);
+            let [getitem_3, _, _] = getitem_2.split::<3>(2, 0);
+            let unbind_1: fx::Arg<Tensor> = fx::value::Call::<Tensor>::method(fx::ops::functions::unbind).arg(fx::Arg::Value(getitem_3)).output();
+            let getitem_4: Tensor = fx::value::item_of(&unbind_1, 0, 2);
+            [getitem_4, y]
         "#,
     );
 }

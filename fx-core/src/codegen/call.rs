@@ -85,7 +85,16 @@ fn raw(site: &Site<'_>, node: &Node, name: &str, receiver: &str) -> Option<Expre
         Some(_) => None,
     };
     let array = |text: String, len: usize| Some(Expression { text, typed: false, elements: Some((len, true)) });
+    // Arrays have as many elements as the program takes.
+    let count = match kwargs.get("count") {
+        Some(Arg::Int(count)) => usize::try_from(*count).ok(),
+        _ => None,
+    };
     match name {
+        "size" if only(&["count"]) => {
+            let count = count?;
+            array(format!("{receiver}.sizes::<{count}>()"), count)
+        }
         "size" if only(&["dim"]) && kwargs.get("dim").is_some() => {
             Some(Expression::plain(format!("{receiver}.size({})", dim?)))
         }
@@ -94,33 +103,28 @@ fn raw(site: &Site<'_>, node: &Node, name: &str, receiver: &str) -> Option<Expre
             let text = format!("{receiver}.{name}_dim({})", dim?);
             Some(Expression { text, typed: false, elements: Some((2, false)) })
         }
-        "chunk" if only(&["chunks", "dim"]) => match kwargs.get("chunks")? {
-            Arg::Int(chunks) => {
-                array(format!("{receiver}.chunk::<{chunks}>({})", dim?), usize::try_from(*chunks).ok()?)
-            }
-            _ => None,
-        },
-        "unbind" if only(&["dim"]) => {
-            let len = parts(node)?;
-            array(format!("{receiver}.unbind::<{len}>({})", dim?), len)
+        "chunk" if only(&["chunks", "dim", "count"]) && kwargs.get("chunks") == kwargs.get("count") => {
+            let count = count?;
+            array(format!("{receiver}.chunk::<{count}>({})", dim?), count)
         }
-        "split" if only(&["split_size_or_sections", "dim"]) => match kwargs.get("split_size_or_sections")? {
+        "unbind" if only(&["dim", "count"]) => {
+            let count = count?;
+            array(format!("{receiver}.unbind::<{count}>({})", dim?), count)
+        }
+        "split" if only(&["split_size_or_sections", "dim", "count"]) => match kwargs.get("split_size_or_sections")? {
             Arg::Int(size) => {
-                let len = parts(node)?;
-                array(format!("{receiver}.split::<{len}>({size}, {})", dim?), len)
+                let count = count?;
+                array(format!("{receiver}.split::<{count}>({size}, {})", dim?), count)
             }
-            sizes => {
+            // `split_sizes` says itself how many parts there are.
+            sizes if count == sizes.as_items().filter(|sizes| sizes.len() == 1).map(<[_]>::len) => {
                 let sizes = attribute(site, "ints", sizes)?;
                 Some(Expression::plain(format!("{receiver}.split_sizes(&{sizes}, {})", dim?)))
             }
+            _ => None,
         },
         _ => None,
     }
-}
-
-/// How many parts a node gives, if shapes were propagated.
-fn parts(node: &Node) -> Option<usize> {
-    node.meta().shape()?.as_items().map(<[_]>::len)
 }
 
 /// `a + b`, `fx::functional::relu(x)`, `Tensor::zeros([2, 3])`

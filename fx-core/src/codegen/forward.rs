@@ -133,7 +133,8 @@ impl Body<'_> {
             if taker.target().name() != "getitem" || taker.op() != Opcode::CallFunction {
                 return None;
             }
-            if self.kinds[&user] != Kind::Tensor || names.get_mut(index)?.replace(user).is_some() {
+            if !matches!(self.kinds[&user], Kind::Tensor | Kind::Size) || names.get_mut(index)?.replace(user).is_some()
+            {
                 return None;
             }
         }
@@ -165,7 +166,11 @@ impl Body<'_> {
                 [Arg::Value(input), key @ (Arg::Int(_) | Arg::Str(_) | Arg::Value(_))]
                     if node.target().name() == "getitem" && self.kinds[input] == Kind::Tree =>
                 {
-                    Expression::typed(format!("fx::value::item(&{}, {})", site.name(*input), site.any(key)))
+                    let (input, key) = (site.name(*input), site.any(key));
+                    Expression::typed(match node.kwargs().get("count") {
+                        Some(Arg::Int(count)) => format!("fx::value::item_of(&{input}, {key}, {count})"),
+                        _ => format!("fx::value::item(&{input}, {key})"),
+                    })
                 }
                 _ => call::call(site, node)?,
             },

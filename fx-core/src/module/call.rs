@@ -1,7 +1,7 @@
 //! Calling modules: the one place that every `forward` passes, and what tracing needs to know of it.
 
 use std::convert::Infallible;
-use std::vec;
+use std::{slice, vec};
 
 use super::{Buffer, Module, Parameter};
 use crate::arg::{Arg, Key, Kwargs};
@@ -109,17 +109,39 @@ pub trait TraceableFn {
 }
 
 /// The arguments of a `forward` in the form that a graph holds them, taken in order; after the last one come absent ones.
-pub struct Arguments<V>(vec::IntoIter<Arg<V>>);
+pub struct Arguments<V> {
+    args: vec::IntoIter<Arg<V>>,
+    /// The names of those that are left; none where they are not known.
+    names: slice::Iter<'static, &'static str>,
+    /// The name of the last one taken.
+    name: Option<&'static str>,
+}
 
 impl<V> Arguments<V> {
     /// All of them, in order.
     pub fn new(args: Vec<Arg<V>>) -> Self {
-        Self(args.into_iter())
+        Self::named(args, &[])
+    }
+
+    /// All of them, in order, with the names of the parameters that they are for.
+    pub fn named(args: Vec<Arg<V>>, names: &'static [&'static str]) -> Self {
+        Self { args: args.into_iter(), names: names.iter(), name: None }
     }
 
     /// The next one as it is.
     pub fn take(&mut self) -> Arg<V> {
-        self.0.next().unwrap_or(Arg::None)
+        self.name = self.names.next().copied();
+        self.args.next().unwrap_or(Arg::None)
+    }
+
+    /// An error of reading the last one taken, with its name.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn in_last(&self, error: Error) -> Error {
+        match self.name {
+            Some(name) => error.in_input(name),
+            None => error,
+        }
     }
 }
 
@@ -381,5 +403,5 @@ fn dynamic<V: Value>(
         let message = format!("forward takes {} arguments ({}), found {}", inputs.len(), inputs.join(", "), args.len());
         return Err(Error::argument(message));
     }
-    fallible::scope(|| forward.invoke(&mut Arguments::new(args), kwargs))?
+    fallible::scope(|| forward.invoke(&mut Arguments::named(args, inputs), kwargs))?
 }

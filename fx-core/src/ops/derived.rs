@@ -16,13 +16,13 @@ pub trait Derived: Sized {
         Call::method(targets::size).operand(self).kwarg("dim", dim).output()
     }
 
-    /// The sizes of all `N` dimensions: `let [n, c, h, w] = x.sizes();`
+    /// The sizes of all `N` dimensions: `let [n, c, h, w] = x.sizes();` Another number of dimensions is an error.
     #[track_caller]
     fn sizes<const N: usize>(&self) -> [SymInt<Self>; N]
     where
         Self: Value,
     {
-        std::array::from_fn(|dim| self.size(dim as i64))
+        counted(Call::method(targets::size).operand(self), N).output()
     }
 
     /// A tensor that is no parameter or buffer, as a value: in a trace a constant of the graph, once for each tensor.
@@ -170,17 +170,17 @@ pub trait Derived: Sized {
         Self: Value,
     {
         let call = Call::method(targets::chunk).operand(self).kwarg("chunks", N as i64);
-        along(call, dim).output()
+        counted(along(call, dim), N).output()
     }
 
-    /// `N` parts of `size` elements along a dimension, the last one smaller.
+    /// `N` parts of `size` elements along a dimension, the last one smaller. Another number of parts is an error.
     #[track_caller]
     fn split<const N: usize>(&self, size: i64, dim: i64) -> [Self; N]
     where
         Self: Value,
     {
         let call = Call::method(targets::split).operand(self).kwarg("split_size_or_sections", size);
-        along(call, dim).output()
+        counted(along(call, dim), N).output()
     }
 
     /// Parts of these sizes along a dimension.
@@ -190,16 +190,18 @@ pub trait Derived: Sized {
         Self: Value,
     {
         let call = Call::method(targets::split).operand(self).kwarg("split_size_or_sections", sizes.into_arg());
-        parts(along(call, dim), sizes.len())
+        let call = along(call, dim);
+        // One size alone is that of every part.
+        parts(if sizes.len() == 1 { counted(call, 1) } else { call }, sizes.len())
     }
 
-    /// All `N` slices along a dimension, which goes away.
+    /// All `N` slices along a dimension, which goes away. Another number of slices is an error.
     #[track_caller]
     fn unbind<const N: usize>(&self, dim: i64) -> [Self; N]
     where
         Self: Value,
     {
-        along(Call::method(targets::unbind).operand(self), dim).output()
+        counted(along(Call::method(targets::unbind).operand(self), dim), N).output()
     }
 
     /// One slice along the first dimension, which goes away: `x[index]`.
@@ -229,6 +231,11 @@ impl<V: Value> Derived for V {}
 /// Adds `dim` where it is not at its default.
 fn along<V: Value>(call: Call<'_, V>, dim: i64) -> Call<'_, V> {
     if dim == 0 { call } else { call.kwarg("dim", dim) }
+}
+
+/// Adds how many parts the program takes.
+fn counted<V: Value>(call: Call<'_, V>, count: usize) -> Call<'_, V> {
+    call.kwarg("count", count)
 }
 
 /// The parts of a call's result, whose number is known.

@@ -1,4 +1,7 @@
 //! Shapes, parts and arrangements: views where possible, copies where not.
+//!
+//! What gives as many parts as a shape says takes a `count`: how many the program takes, any other number being an error.
+//! `let [a, b] = x.unbind(0)` records 2, so that a capture does not take two of five.
 
 mod eval;
 mod getitem;
@@ -19,13 +22,13 @@ ops! {
     /// Shapes, parts and arrangements of tensors.
     pub trait Structure;
 
-    /// The size of a dimension; all sizes as a tuple without one.
-    raw size(input: one; dim: opt_int;) -> size = eval::size, infer::size, cost::none, tolerance Tolerance::EXACT;
+    /// The size of a dimension; all sizes as a tuple without one, see `sizes`.
+    raw size(input: one; dim: opt_int; count: opt_int = None) -> size = eval::size, infer::size, cost::none, tolerance Tolerance::EXACT;
     /// The number of elements.
     method numel(input: one;;) -> size = eval::numel, infer::numel, cost::none, tolerance Tolerance::EXACT;
     /// An element of a tuple or list, or a part of a tensor: integers select, slices narrow, `None` adds a
     /// dimension, `...` stands for the dimensions between, tensors of indices gather, masks choose.
-    raw getitem(input: any, index: any;;) -> one = getitem::eval, getitem::infer, cost::none,
+    raw getitem(input: any, index: any;; count: opt_int = None) -> one = getitem::eval, getitem::infer, cost::none,
         tolerance Tolerance::EXACT;
 
     /// The elements in another shape; one size may be -1.
@@ -94,13 +97,13 @@ ops! {
     constructor stack [stack_with: StackOptions] (tensors: many;; dim: int = 0) -> one
         = eval::stack, infer::stack, cost::none, tolerance Tolerance::EXACT;
     /// Parts of a size, the last one smaller, or of given sizes; see `split`.
-    raw split(input: one; split_size_or_sections: ints; dim: int = 0) -> one
+    raw split(input: one; split_size_or_sections: ints; dim: int = 0, count: opt_int = None) -> one
         = eval::split, infer::split, cost::none, tolerance Tolerance::EXACT;
     /// At most `chunks` parts of equal size, the last one smaller; see `chunk`.
-    raw chunk(input: one; chunks: int; dim: int = 0) -> one
+    raw chunk(input: one; chunks: int; dim: int = 0, count: opt_int = None) -> one
         = eval::chunk, infer::chunk, cost::none, tolerance Tolerance::EXACT;
     /// All slices along a dimension; see `unbind`.
-    raw unbind(input: one;; dim: int = 0) -> one = eval::unbind, infer::unbind, cost::none,
+    raw unbind(input: one;; dim: int = 0, count: opt_int = None) -> one = eval::unbind, infer::unbind, cost::none,
         tolerance Tolerance::EXACT;
 
     /// Padded: pairs of amounts before and after, from the last dimension on; `mode` is `"constant"`, `"reflect"`,

@@ -131,6 +131,10 @@ fn element(graph: &Graph, id: NodeId, map: &NodeMap) -> Option<NodeArg> {
     match node.args() {
         [Arg::Value(input), Arg::Int(index)] if node.function() == Some(ops::getitem) => {
             let items = map.get(input)?.as_items()?;
+            // Another number of elements than the program takes stays for a run to report.
+            if matches!(node.kwargs().get("count"), Some(Arg::Int(count)) if *count != items.len() as i64) {
+                return None;
+            }
             let index = if *index < 0 { index + items.len() as i64 } else { *index };
             items.get(usize::try_from(index).ok()?).cloned()
         }

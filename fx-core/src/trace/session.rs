@@ -141,6 +141,8 @@ impl Session {
         class: &str,
         f: impl FnOnce(Vec<Arg<Proxy>>) -> Result<Arg<Proxy>>,
     ) -> Result<GraphModule> {
+        let inputs: Vec<NodeRequest> = inputs.into_iter().collect();
+        self.tracer.check_inputs(&inputs.iter().map(|input| input.target.name()).collect::<Vec<_>>())?;
         let guard = Guard::enter(self);
         let inputs = inputs.into_iter().map(|request| self.placeholder(request)).collect::<Result<Vec<_>>>()?;
         let args = inputs.into_iter().map(|(value, form)| elements(value, form)).collect::<Result<Vec<_>>>()?;
@@ -201,7 +203,11 @@ impl Session {
                     return constant;
                 }
                 let target = Target::Function(function);
-                self.node(Opcode::CallFunction, target, call.args, call.kwargs, location)
+                let mut kwargs = call.kwargs;
+                if function == ops::getitem && !self.is_open(&call.args) {
+                    kwargs.remove("count");
+                }
+                self.node(Opcode::CallFunction, target, call.args, kwargs, location)
             }
             Callee::Method(function) => {
                 if let Some(constant) = self.constant_shape(function, &call.args, &call.kwargs) {
@@ -231,6 +237,26 @@ impl Session {
             Callee::Buffer(buffer) => self.read_buffer(buffer, location),
             Callee::Constant(tensor) => self.read_constant(tensor, location),
         }
+    }
+
+    /// Whether a run may give what these arguments are an element of with another number of elements: as an input, or from
+    /// a captured model. What ops, modules and functions give has as many as they say.
+    fn is_open(&self, args: &[Arg<Proxy>]) -> bool {
+        let graph = self.graph.borrow();
+        let producer = |arg: &Arg<NodeId>| graph.get(*arg.as_value()?);
+        let first = args.first().and_then(Arg::as_value).and_then(Proxy::node);
+        let mut node = first.and_then(|id| graph.get(id));
+        while let Some(inner) = node.filter(|node| node.function() == Some(ops::getitem)) {
+            node = inner.args().first().and_then(producer);
+        }
+        node.is_some_and(|node| match node.op() {
+            Opcode::Placeholder => true,
+            Opcode::CallModule => {
+                let module = self.state.borrow().modules.get(node.target().name()).cloned();
+                module.is_some_and(|module| module.as_graph_module().is_some())
+            }
+            _ => false,
+        })
     }
 
     fn placeholder(self: &Rc<Self>, mut request: NodeRequest) -> Result<(Proxy, InputForm)> {

@@ -2,7 +2,7 @@
 
 use super::Proxy;
 use crate::arg::{Arg, Kwargs};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeArg, NodeId, Opcode, Target};
 use crate::module::Module;
 
@@ -36,6 +36,15 @@ pub trait Tracer {
         InputForm::Value
     }
 
+    /// Checks the names of all inputs, before anything is recorded: a tracer that knows some by name is to miss none.
+    ///
+    /// # Errors
+    /// What it gives becomes the error of the trace.
+    fn check_inputs(&self, names: &[&str]) -> Result<()> {
+        let _ = names;
+        Ok(())
+    }
+
     /// Whether sizes of parameters and buffers are integers instead of nodes.
     fn constant_parameter_shapes(&self) -> bool {
         false
@@ -54,7 +63,8 @@ pub enum InputForm {
     Absent,
 }
 
-/// A tracer that knows the lengths of lists and which options are absent; otherwise as [`DefaultTracer`].
+/// A tracer that knows the lengths of lists and which options are absent; otherwise as [`DefaultTracer`]. A run must
+/// give lists of these lengths; a name that no input has is an error of the trace.
 ///
 /// ```
 /// use fx_core::trace::InputForms;
@@ -87,6 +97,15 @@ impl InputForms {
 impl Tracer for InputForms {
     fn input_form(&self, name: &str) -> InputForm {
         self.0.iter().find(|(known, _)| *known == name).map_or(InputForm::Value, |(_, form)| *form)
+    }
+
+    fn check_inputs(&self, names: &[&str]) -> Result<()> {
+        let Some((unknown, _)) = self.0.iter().find(|(known, _)| !names.contains(known)) else { return Ok(()) };
+        let message = match names {
+            [] => format!("there is no input `{unknown}`, and no other"),
+            names => format!("there is no input `{unknown}`; the inputs are {}", names.join(", ")),
+        };
+        Err(Error::not_found(message).help("`InputForms` has the names of the parameters of `forward`"))
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
+use super::tree::wrong_count;
 use super::{Call, SymInt, Tree, Value};
 use crate::arg::Arg;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::ops;
 
 /// What chooses a part of a tensor, by Python's rules.
 ///
 /// An integer or a symbolic size selects, and the dimension goes away; a range of either narrows, with negative bounds
-/// counted from the end; a tensor of integers gathers, a mask chooses; [`Arg::None`] adds a dimension; [`Arg::Ellipsis`] stands
+/// counted from the end; a tensor of integers gathers, or selects if it has no dimensions, a mask chooses; [`Arg::None`]
+/// adds a dimension; [`Arg::Ellipsis`] stands
 /// for the dimensions between. A tuple has one of them for each dimension.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an index",
@@ -114,9 +116,26 @@ tuples! {
 /// tensors; of a single value, what `getitem` gives. Errors go to [`Value::fail`].
 #[track_caller]
 pub fn item<V: Value, R: Tree<V>>(structure: &impl Tree<V>, key: impl Into<Arg<V>>) -> R {
-    let element = match (structure.to_arg(), key.into()) {
-        (Arg::Value(value), key) => Call::function(ops::getitem).arg(Arg::Value(value)).arg(key).apply(),
+    R::read(choose(structure.to_arg(), key.into(), None))
+}
+
+/// As [`item`], of a structure that has `count` elements; another number of them is an error.
+#[track_caller]
+pub fn item_of<V: Value, R: Tree<V>>(structure: &impl Tree<V>, key: impl Into<Arg<V>>, count: usize) -> R {
+    R::read(choose(structure.to_arg(), key.into(), Some(count)))
+}
+
+#[track_caller]
+fn choose<V: Value>(structure: Arg<V>, key: Arg<V>, count: Option<usize>) -> Result<Arg<V>> {
+    match (structure, key) {
+        (Arg::Value(value), key) => {
+            let count = count.map_or(Arg::None, Arg::from);
+            Call::function(ops::getitem).arg(Arg::Value(value)).arg(key).attribute("count", count).apply()
+        }
         (Arg::List(items) | Arg::Tuple(items), Arg::Int(index)) => {
+            if let Some(count) = count.filter(|count| *count != items.len()) {
+                return Err(wrong_count(count, items.len()));
+            }
             let len = items.len() as i64;
             let place = if index < 0 { index + len } else { index };
             let element = usize::try_from(place).ok().and_then(|place| items.into_iter().nth(place));
@@ -128,6 +147,5 @@ pub fn item<V: Value, R: Tree<V>>(structure: &impl Tree<V>, key: impl Into<Arg<V
         (structure, key) => {
             Err(Error::argument(format!("{} has no element that is chosen by {}", structure.kind(), key.kind())))
         }
-    };
-    R::read(element)
+    }
 }

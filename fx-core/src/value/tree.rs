@@ -41,7 +41,7 @@ pub trait Tree<V>: Sized {
     #[inline(never)]
     #[track_caller]
     fn from_next(args: &mut Arguments<V>) -> Result<Self> {
-        Self::from_arg(args.take())
+        Self::from_arg(args.take()).map_err(|error| args.in_last(error))
     }
 
     /// The structure with `value` at every place, to go on with after an error.
@@ -227,7 +227,7 @@ tuples! {
     6: A 0, B 1, C 2, D 3, E 4, F 5;
 }
 
-/// The `len` elements of an argument; those of a single value are taken by `getitem`.
+/// The `len` elements of an argument; those of a single value are taken by `getitem`, which is told how many there are.
 ///
 /// # Errors
 /// If there are not as many.
@@ -235,17 +235,21 @@ tuples! {
 pub fn unpack<V: Value>(arg: Arg<V>, len: usize) -> Result<Vec<Arg<V>>> {
     let location = Location::caller();
     let element = |value: &V, index: usize| {
-        let call = Call::function(ops::getitem).arg(Arg::Value(value.clone())).arg(index);
+        let call = Call::function(ops::getitem).arg(Arg::Value(value.clone())).arg(index).kwarg("count", len);
         Call { location, ..call }.apply()
     };
     match arg {
         Arg::List(items) | Arg::Tuple(items) if items.len() == len => Ok(items),
-        Arg::List(items) | Arg::Tuple(items) => {
-            Err(Error::argument(format!("expected {len} elements, found {}", items.len())))
-        }
+        Arg::List(items) | Arg::Tuple(items) => Err(wrong_count(len, items.len())),
         Arg::Value(value) => (0..len).map(|index| element(&value, index)).collect(),
         other => Err(mismatch(&format!("{len} elements"), &other)),
     }
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn wrong_count(expected: usize, found: usize) -> Error {
+    Error::argument(format!("expected {expected} elements, found {found}"))
 }
 
 #[cold]
@@ -327,9 +331,7 @@ impl<T: StaticArg, const N: usize> StaticArg for [T; N] {
     }
 
     fn from_immediate(arg: &Arg<Infallible>) -> Result<Self> {
-        Vec::from_immediate(arg)?
-            .try_into()
-            .map_err(|items: Vec<T>| Error::argument(format!("expected {N} elements, found {}", items.len())))
+        Vec::from_immediate(arg)?.try_into().map_err(|items: Vec<T>| wrong_count(N, items.len()))
     }
 }
 

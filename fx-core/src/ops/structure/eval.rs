@@ -12,7 +12,7 @@ use crate::ops::shape;
 use crate::tensor::{self, Dims, Scalar, Tensor, dispatch_words, view};
 use crate::value::Dim;
 
-pub(super) fn size(x: &Tensor, dim: Option<i64>) -> Result<Arg<Tensor>> {
+pub(super) fn size(x: &Tensor, dim: Option<i64>, _: Option<i64>) -> Result<Arg<Tensor>> {
     Ok(match dim {
         Some(dim) => Arg::Int(x.shape()[shape::dim(dim, x.ndim())?] as i64),
         None => Arg::Tuple(x.shape().iter().map(|&size| Arg::Int(size as i64)).collect()),
@@ -186,17 +186,17 @@ fn parts(x: &Tensor, dim: usize, sizes: &[i64]) -> Vec<Tensor> {
         .collect()
 }
 
-pub(super) fn split(x: &Tensor, sizes: SmallVec<[i64; 4]>, dim: i64) -> Result<Vec<Tensor>> {
+pub(super) fn split(x: &Tensor, sizes: SmallVec<[i64; 4]>, dim: i64, _: Option<i64>) -> Result<Vec<Tensor>> {
     let dim = shape::dim(dim, x.ndim())?;
     Ok(parts(x, dim, &infer::sections(Some(x.shape()[dim] as i64), &sizes)?))
 }
 
-pub(super) fn chunk(x: &Tensor, chunks: i64, dim: i64) -> Result<Vec<Tensor>> {
+pub(super) fn chunk(x: &Tensor, chunks: i64, dim: i64, _: Option<i64>) -> Result<Vec<Tensor>> {
     let dim = shape::dim(dim, x.ndim())?;
     Ok(parts(x, dim, &infer::chunk_sizes(x.shape()[dim] as i64, chunks)?))
 }
 
-pub(super) fn unbind(x: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
+pub(super) fn unbind(x: &Tensor, dim: i64, _: Option<i64>) -> Result<Vec<Tensor>> {
     let dim = shape::dim(dim, x.ndim())?;
     Ok((0..x.shape()[dim]).map(|index| view::select(x, dim, index)).collect())
 }

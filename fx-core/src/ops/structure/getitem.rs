@@ -1,5 +1,6 @@
 //! `x[index]`: parts of tensors, elements of tuples and lists, with Python's rules.
 
+use super::infer::counted;
 use crate::arg::Arg;
 use crate::error::{Error, Result};
 use crate::ops::shape;
@@ -120,7 +121,17 @@ fn bounds(len: i64, [start, stop, step]: [Option<i64>; 3]) -> Result<(i64, i64, 
     Ok((start, place(stop.unwrap_or(len)).max(start), step))
 }
 
-pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>) -> Result<Arg<Meta>> {
+/// How many elements there are to take.
+fn len(input: &Arg<Meta>) -> Option<Dim> {
+    match input {
+        Arg::List(items) | Arg::Tuple(items) => Some(Dim::from(items.len())),
+        Arg::Value(Meta::Tensor(x)) => x.shape.first().cloned(),
+        _ => None,
+    }
+}
+
+pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>, count: Option<i64>) -> Result<Arg<Meta>> {
+    len(input).map_or(Ok(()), |len| counted(&len, "elements", count))?;
     if let Some(result) = entry(input, index) {
         return result;
     }
@@ -213,7 +224,7 @@ fn slice_len(len: &Dim, slice: &[Arg<Meta>; 3]) -> Result<Dim> {
     Ok((stop - start + (step - 1)).floor_div(&Dim::Int(step)))
 }
 
-pub(super) fn eval(input: &Arg<Tensor>, index: &Arg<Tensor>) -> Result<Arg<Tensor>> {
+pub(super) fn eval(input: &Arg<Tensor>, index: &Arg<Tensor>, _: Option<i64>) -> Result<Arg<Tensor>> {
     if let Some(result) = entry(input, index) {
         return result;
     }

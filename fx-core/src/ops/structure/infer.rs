@@ -13,7 +13,18 @@ fn size_arg(dim: Dim) -> Arg<Meta> {
     dim.as_int().map_or_else(|| Arg::Value(Meta::Int(dim)), Arg::Int)
 }
 
-pub(super) fn size(x: &TensorMeta, dim: Option<i64>) -> Result<Arg<Meta>> {
+/// Checks that there are as many parts as the program takes, if it says how many.
+pub(super) fn counted(have: &Dim, what: &str, count: Option<i64>) -> Result<()> {
+    match count {
+        Some(count) if !have.may_eq(&Dim::Int(count)) => {
+            Err(Error::shape(format!("the number of {what} is {have}, where the program is written for {count}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn size(x: &TensorMeta, dim: Option<i64>, count: Option<i64>) -> Result<Arg<Meta>> {
+    counted(&Dim::from(x.ndim()), "dimensions", count)?;
     match dim {
         Some(_) if x.ndim() == 0 => Err(Error::shape("a tensor without dimensions has no sizes")),
         Some(dim) => Ok(size_arg(x.shape[shape::dim(dim, x.ndim())?].clone())),
@@ -320,19 +331,25 @@ pub(super) fn sections(have: Option<i64>, sizes: &[i64]) -> Result<Vec<i64>> {
     }
 }
 
-pub(super) fn split(x: &TensorMeta, sizes: SmallVec<[i64; 4]>, dim: i64) -> Result<Vec<TensorMeta>> {
+pub(super) fn split(
+    x: &TensorMeta,
+    sizes: SmallVec<[i64; 4]>,
+    dim: i64,
+    count: Option<i64>,
+) -> Result<Vec<TensorMeta>> {
     let dim = shape::dim(dim, x.ndim())?;
     let have = match sizes.len() {
         1 => Some(known_size(x, dim, "parts")?),
         _ => x.shape.get(dim).and_then(Dim::as_int),
     };
-    parts(x, dim, &sections(have, &sizes)?)
+    parts(x, dim, &sections(have, &sizes)?, count)
 }
 
-fn parts(x: &TensorMeta, dim: usize, sizes: &[i64]) -> Result<Vec<TensorMeta>> {
+fn parts(x: &TensorMeta, dim: usize, sizes: &[i64], count: Option<i64>) -> Result<Vec<TensorMeta>> {
     if x.ndim() == 0 {
         return Err(Error::shape("a tensor without dimensions cannot be split"));
     }
+    counted(&Dim::from(sizes.len()), "parts", count)?;
     Ok(sizes
         .iter()
         .map(|&size| {
@@ -356,14 +373,15 @@ pub(super) fn chunk_sizes(have: i64, chunks: i64) -> Result<Vec<i64>> {
     }
 }
 
-pub(super) fn chunk(x: &TensorMeta, chunks: i64, dim: i64) -> Result<Vec<TensorMeta>> {
+pub(super) fn chunk(x: &TensorMeta, chunks: i64, dim: i64, count: Option<i64>) -> Result<Vec<TensorMeta>> {
     let dim = shape::dim(dim, x.ndim())?;
-    parts(x, dim, &chunk_sizes(known_size(x, dim, "chunks")?, chunks)?)
+    parts(x, dim, &chunk_sizes(known_size(x, dim, "chunks")?, chunks)?, count)
 }
 
-pub(super) fn unbind(x: &TensorMeta, dim: i64) -> Result<Vec<TensorMeta>> {
+pub(super) fn unbind(x: &TensorMeta, dim: i64, count: Option<i64>) -> Result<Vec<TensorMeta>> {
     let dim = shape::dim(dim, x.ndim())?;
-    let count = known_size(x, dim, "slices")?;
+    x.shape.get(dim).map_or(Ok(()), |have| counted(have, "slices", count))?;
+    let count = count.filter(|_| x.ndim() > 0).map_or_else(|| known_size(x, dim, "slices"), Ok)?;
     let mut slice = x.clone();
     slice.shape.remove(dim);
     Ok(vec![slice; count as usize])

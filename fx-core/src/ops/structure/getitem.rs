@@ -173,6 +173,11 @@ pub(super) fn infer(input: &Arg<Meta>, index: &Arg<Meta>, count: Option<i64>) ->
                     continue;
                 }
                 shape::require_int(index, "an index")?;
+                // Without dimensions it selects, as an integer does.
+                if index.ndim() == 0 {
+                    at += 1;
+                    continue;
+                }
                 apart |= place.is_some_and(|place| place != dims.len());
                 place.get_or_insert(dims.len());
                 gathered = Some(match gathered {
@@ -254,10 +259,24 @@ pub(super) fn eval(input: &Arg<Tensor>, index: &Arg<Tensor>, _: Option<i64>) -> 
                 at += 1;
             }
             Some(Part::Gather(index)) if index.dtype() == DType::Bool => {
+                // A mask without dimensions chooses from a new one.
+                let index = if index.ndim() == 0 {
+                    y = view::unsqueeze(&y, at);
+                    &view::unsqueeze(index, 0)
+                } else {
+                    index
+                };
                 for index in nonzero(index) {
                     gathers.push((at, index));
                     at += 1;
                 }
+            }
+            Some(Part::Gather(index)) if index.ndim() == 0 => {
+                let (index, len) = (index.to_dtype(DType::I64).to_vec::<i64>()[0], y.shape()[at] as i64);
+                if !(-len..len).contains(&index) {
+                    return Err(Error::shape(format!("index {index} lies outside a dimension of size {len}")));
+                }
+                y = view::select(&y, at, index.rem_euclid(len) as usize);
             }
             Some(Part::Gather(index)) => {
                 gathers.push((at, index.to_dtype(DType::I64)));

@@ -55,9 +55,12 @@ fn errors(traced: &GraphModule, eager: impl Fn(Tensor) -> Tensor, x: &Tensor) ->
     ]
 }
 
+/// A capture, its function, a shape that it is written for, one that it is not, and what is said of that.
+type Case = (fx::Result<GraphModule>, fn(Tensor) -> Tensor, [usize; 3], [usize; 3], &'static str);
+
 #[test]
 fn another_number_of_parts_is_an_error_in_every_mode() {
-    let cases: [(fx::Result<GraphModule>, fn(Tensor) -> Tensor, [usize; 3], [usize; 3], &str); 5] = [
+    let cases: [Case; 5] = [
         (fx::trace_fn!(rows), |x| rows(x), [2, 5, 1], [5, 2, 1], "unbind(f32[5, 2, 1]): the number of slices is 5"),
         (fx::trace_fn!(pieces), |x| pieces(x), [3, 1, 1], [6, 1, 1], "split(f32[6, 1, 1]): the number of parts is 3"),
         (fx::trace_fn!(pieces), |x| pieces(x), [4, 1, 1], [2, 1, 1], "split(f32[2, 1, 1]): the number of parts is 1"),
@@ -90,7 +93,7 @@ fn another_number_of_dimensions_is_an_error_in_every_mode() {
     );
     assert_eq!(traced.forward(Tensor::rand([2, 3])).unwrap().shape(), [3, 2, 1]);
     let line = traced.graph().nodes().nth(1).unwrap().1.meta().location().unwrap().line;
-    for error in errors(&traced, |x| sizes(x), &Tensor::rand([2, 3, 4])) {
+    for error in errors(&traced, sizes, &Tensor::rand([2, 3, 4])) {
         let what = "size(f32[2, 3, 4]): the number of dimensions is 3, where the program is written for 2";
         assert!(error.starts_with(what) && error.contains(&format!("at tests/counts.rs:{line}:")), "{error}");
     }

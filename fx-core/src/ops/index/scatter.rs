@@ -247,7 +247,8 @@ mod tests {
             };
             let expanded = view::expand(&index, x.shape());
             let copied = Tensor::from_vec(x.shape(), expanded.to_vec::<i64>());
-            let both = |f: &dyn Fn(&Tensor) -> Result<Tensor>| assert_eq!(f(&expanded).ok(), f(&copied).ok(), "{shape:?}");
+            let both =
+                |f: &dyn Fn(&Tensor) -> Result<Tensor>| assert_eq!(f(&expanded).ok(), f(&copied).ok(), "{shape:?}");
             both(&|index| scatter(&x, index, Num::Tensor(&src), dim));
             both(&|index| scatter(&x, index, Num::Scalar(Scalar::Float(1.5)), dim));
             both(&|index| scatter_add(&x, index, &src, dim));

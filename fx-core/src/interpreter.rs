@@ -407,7 +407,7 @@ impl Inputs {
         Err(match self.names[..self.required].get(count..) {
             Some([.., last]) => error.help(format!(
                 "if `{last}` is an option that is absent, capture the model without it: \
-                 `fx::trace_by(InputForms::new().absent({last:?}), &model, ())`"
+                 `fx::trace_by(fx::trace::InputForms::new().absent({last:?}), &model, ())`"
             )),
             _ => error,
         })

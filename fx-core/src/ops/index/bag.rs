@@ -51,31 +51,39 @@ pub(super) fn embedding_bag(
     let shape = [bounds.len(), width];
     Ok(dispatch_float!(weight.dtype(), T => {
         let elements = weight.as_slice::<T>().unwrap_or(&[]);
-        let mut out: Vec<T> = Vec::with_capacity(bounds.len() * width);
-        for (start, stop) in bounds {
-            let chosen: Vec<usize> = (start..stop).filter(|&i| Some(places[i]) != padding).collect();
-            let mut bag: Vec<<T as Float>::Compute> = vec![Real::of(0.0); width];
-            for (number, &i) in chosen.iter().enumerate() {
-                let row = &elements[places[i] * width..(places[i] + 1) * width];
-                let factor = Real::of(factors.as_ref().map_or(1.0, |factors| factors[i]));
-                pour(&mut bag, row, factor, mode == "max" && number > 0, mode == "max");
+        let mut bag: Vec<<T as Float>::Compute> = vec![Real::of(0.0); width];
+        Tensor::written::<T>(&shape, |out| {
+            for (&(start, stop), out) in bounds.iter().zip(out.chunks_exact_mut(width.max(1))) {
+                bag.fill(Real::of(0.0));
+                let mut count = 0;
+                for i in (start..stop).filter(|&i| Some(places[i]) != padding) {
+                    let row = &elements[places[i] * width..][..width];
+                    match &factors {
+                        _ if mode == "max" => keep_larger(&mut bag, row, count == 0),
+                        None => add(&mut bag, row, Real::of(1.0)),
+                        Some(factors) => add(&mut bag, row, Real::of(factors[i])),
+                    }
+                    count += 1;
+                }
+                let count = if mode == "mean" { count.max(1) } else { 1 };
+                let count: <T as Float>::Compute = Real::of(f64::from(count));
+                out.iter_mut().zip(&bag).for_each(|(out, x)| *out = T::narrow(*x / count));
             }
-            let count = if mode == "mean" { chosen.len().max(1) } else { 1 };
-            let count: <T as Float>::Compute = Real::of(count as f64);
-            out.extend(bag.into_iter().map(|x| T::narrow(x / count)));
-        }
-        Tensor::from_vec(shape, out)
+        })
     }, weight.clone()))
 }
 
-/// Adds a row to a bag, or takes it where it is larger; the first row of a maximum is taken as it is.
-fn pour<T: Float>(bag: &mut [T::Compute], row: &[T], factor: T::Compute, compare: bool, max: bool) {
-    for (sum, x) in bag.iter_mut().zip(row) {
+/// Adds a row to a bag.
+fn add<T: Float>(bag: &mut [T::Compute], row: &[T], factor: T::Compute) {
+    bag.iter_mut().zip(row).for_each(|(sum, x)| *sum += x.widen() * factor);
+}
+
+/// Takes what is larger in a row; all of it if it is the first.
+fn keep_larger<T: Float>(bag: &mut [T::Compute], row: &[T], is_first: bool) {
+    for (largest, x) in bag.iter_mut().zip(row) {
         let x = x.widen();
-        if !max {
-            *sum += x * factor;
-        } else if !compare || x > *sum {
-            *sum = x;
+        if is_first || x > *largest {
+            *largest = x;
         }
     }
 }

@@ -27,7 +27,7 @@ pub use buffer::Buffer;
 use buffer::LINE;
 pub use dtype::DType;
 pub use element::{Element, Float, cast, num};
-pub(crate) use element::{dispatch, dispatch_float, dispatch_words};
+pub(crate) use element::{by_dtype, dispatch, dispatch_float, dispatch_words};
 pub(crate) use safetensors::Archive;
 pub use safetensors::{load_safetensors, load_safetensors_bytes, load_safetensors_with, save_safetensors};
 pub use scalar::Scalar;
@@ -118,7 +118,7 @@ impl Tensor {
     /// If the elements are not of type `T`.
     #[track_caller]
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        self.elements::<T>();
+        self.require(T::DTYPE);
         self.words::<T::Word>().map(values::<T>)
     }
 
@@ -244,7 +244,7 @@ impl Tensor {
     /// If the elements are not of type `T`.
     #[track_caller]
     pub(crate) fn changed<T: Element>(mut self, f: impl FnOnce(&mut [T])) -> Self {
-        self.elements::<T>();
+        self.require(T::DTYPE);
         f(values_mut::<T>(self.own_words()));
         self
     }
@@ -355,10 +355,13 @@ impl Tensor {
 
     #[track_caller]
     fn elements<T: Element>(&self) -> &[T] {
-        if self.dtype() != T::DTYPE {
-            panic!("a tensor of {} has no elements of type {}", self.dtype(), T::DTYPE);
-        }
+        self.require(T::DTYPE);
         values(self.storage::<T::Word>())
+    }
+
+    #[track_caller]
+    fn require(&self, dtype: DType) {
+        assert!(self.dtype() == dtype, "a tensor of {} has no elements of type {dtype}", self.dtype());
     }
 
     #[track_caller]

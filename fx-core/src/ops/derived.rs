@@ -1,7 +1,8 @@
 //! Methods that are compositions of ops, and those whose rows take their arguments in more than one form.
 
-use super::functions as targets;
 use super::kind::{self, Encode, Ints};
+use super::{Function, functions as targets};
+use crate::arg::Arg;
 use crate::tensor::Tensor;
 use crate::value::{Call, Index, SymInt, Tree, Value};
 
@@ -58,7 +59,7 @@ pub trait Derived: Sized {
     where
         Self: Value,
     {
-        Call::method(targets::sum).operand(self).kwarg("dim", dim.into_arg()).output()
+        over(targets::sum, self, dim.into_arg(), false)
     }
 
     /// The sum over these dimensions, which keep the size 1.
@@ -67,7 +68,7 @@ pub trait Derived: Sized {
     where
         Self: Value,
     {
-        Call::method(targets::sum).operand(self).kwarg("dim", dim.into_arg()).kwarg("keepdim", true).output()
+        over(targets::sum, self, dim.into_arg(), true)
     }
 
     /// The mean over these dimensions, which go away.
@@ -76,7 +77,7 @@ pub trait Derived: Sized {
     where
         Self: Value,
     {
-        Call::method(targets::mean).operand(self).kwarg("dim", dim.into_arg()).output()
+        over(targets::mean, self, dim.into_arg(), false)
     }
 
     /// The mean over these dimensions, which keep the size 1.
@@ -85,7 +86,7 @@ pub trait Derived: Sized {
     where
         Self: Value,
     {
-        Call::method(targets::mean).operand(self).kwarg("dim", dim.into_arg()).kwarg("keepdim", true).output()
+        over(targets::mean, self, dim.into_arg(), true)
     }
 
     /// The variance over these dimensions, which go away.
@@ -94,7 +95,7 @@ pub trait Derived: Sized {
     where
         Self: Value,
     {
-        Call::method(targets::var).operand(self).kwarg("dim", dim.into_arg()).output()
+        over(targets::var, self, dim.into_arg(), false)
     }
 
     /// The variance over these dimensions, which keep the size 1.
@@ -103,7 +104,7 @@ pub trait Derived: Sized {
     where
         Self: Value,
     {
-        Call::method(targets::var).operand(self).kwarg("dim", dim.into_arg()).kwarg("keepdim", true).output()
+        over(targets::var, self, dim.into_arg(), true)
     }
 
     /// The square root of the variance over these dimensions, which go away.
@@ -112,7 +113,7 @@ pub trait Derived: Sized {
     where
         Self: Value,
     {
-        Call::method(targets::std).operand(self).kwarg("dim", dim.into_arg()).output()
+        over(targets::std, self, dim.into_arg(), false)
     }
 
     /// The square root of the variance over these dimensions, which keep the size 1.
@@ -121,7 +122,7 @@ pub trait Derived: Sized {
     where
         Self: Value,
     {
-        Call::method(targets::std).operand(self).kwarg("dim", dim.into_arg()).kwarg("keepdim", true).output()
+        over(targets::std, self, dim.into_arg(), true)
     }
 
     /// The largest element.
@@ -227,6 +228,13 @@ pub trait Derived: Sized {
 }
 
 impl<V: Value> Derived for V {}
+
+/// A reduction over dimensions.
+#[track_caller]
+fn over<V: Value>(function: Function, x: &V, dim: Arg<V>, keepdim: bool) -> V {
+    let call = Call::method(function).operand(x).kwarg("dim", dim);
+    if keepdim { call.kwarg("keepdim", true) } else { call }.output()
+}
 
 /// Adds `dim` where it is not at its default.
 fn along<V: Value>(call: Call<'_, V>, dim: i64) -> Call<'_, V> {

@@ -196,104 +196,44 @@ pub(super) fn rounded(x: f32) -> bf16 {
     bf16::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { nan } else { near } as u16)
 }
 
+/// Runs an expression with `$T` as the type that stands beside an element type; the last expression is for those that do not
+/// stand here.
+macro_rules! by_dtype {
+    ($dtype:expr, $T:ident => $body:expr; $($($Variant:ident)|+: $Type:ty),+ $(; $other:expr)?) => {
+        match $dtype {
+            $($($crate::tensor::DType::$Variant)|+ => {
+                type $T = $Type;
+                $body
+            })+
+            $(_ => $other,)?
+        }
+    };
+}
+
 /// Runs an expression with `$T` as the Rust type of an element type.
 macro_rules! dispatch {
     ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            $crate::tensor::DType::Bool => {
-                type $T = bool;
-                $body
-            }
-            $crate::tensor::DType::U8 => {
-                type $T = u8;
-                $body
-            }
-            $crate::tensor::DType::I8 => {
-                type $T = i8;
-                $body
-            }
-            $crate::tensor::DType::I32 => {
-                type $T = i32;
-                $body
-            }
-            $crate::tensor::DType::I64 => {
-                type $T = i64;
-                $body
-            }
-            $crate::tensor::DType::F16 => {
-                type $T = half::f16;
-                $body
-            }
-            $crate::tensor::DType::BF16 => {
-                type $T = half::bf16;
-                $body
-            }
-            $crate::tensor::DType::F32 => {
-                type $T = f32;
-                $body
-            }
-            $crate::tensor::DType::F64 => {
-                type $T = f64;
-                $body
-            }
-        }
+        $crate::tensor::by_dtype!($dtype, $T => $body; Bool: bool, U8: u8, I8: i8, I32: i32, I64: i64, F16: half::f16,
+            BF16: half::bf16, F32: f32, F64: f64)
     };
 }
 
 /// Runs an expression with `$W` as the word of an element type: for what is moved and not computed with.
 macro_rules! dispatch_words {
     ($dtype:expr, $W:ident => $body:expr) => {
-        match $dtype {
-            $crate::tensor::DType::Bool => {
-                type $W = bool;
-                $body
-            }
-            $crate::tensor::DType::U8 | $crate::tensor::DType::I8 => {
-                type $W = u8;
-                $body
-            }
-            $crate::tensor::DType::F16 | $crate::tensor::DType::BF16 => {
-                type $W = u16;
-                $body
-            }
-            $crate::tensor::DType::I32 | $crate::tensor::DType::F32 => {
-                type $W = u32;
-                $body
-            }
-            $crate::tensor::DType::I64 | $crate::tensor::DType::F64 => {
-                type $W = u64;
-                $body
-            }
-        }
+        $crate::tensor::by_dtype!($dtype, $W => $body; Bool: bool, U8 | I8: u8, F16 | BF16: u16, I32 | F32: u32,
+            I64 | F64: u64)
     };
 }
 
 /// As `dispatch`, for the floating-point types; the last expression is for the others.
 macro_rules! dispatch_float {
     ($dtype:expr, $T:ident => $body:expr, $other:expr) => {
-        match $dtype {
-            $crate::tensor::DType::F16 => {
-                type $T = half::f16;
-                $body
-            }
-            $crate::tensor::DType::BF16 => {
-                type $T = half::bf16;
-                $body
-            }
-            $crate::tensor::DType::F32 => {
-                type $T = f32;
-                $body
-            }
-            $crate::tensor::DType::F64 => {
-                type $T = f64;
-                $body
-            }
-            _ => $other,
-        }
+        $crate::tensor::by_dtype!($dtype, $T => $body; F16: half::f16, BF16: half::bf16, F32: f32, F64: f64; $other)
     };
 }
 
-pub(crate) use {dispatch, dispatch_float, dispatch_words};
+pub(crate) use {by_dtype, dispatch, dispatch_float, dispatch_words};
 
 #[cfg(test)]
 mod tests {

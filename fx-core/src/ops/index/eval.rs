@@ -29,8 +29,45 @@ pub(crate) fn places(index: &Tensor, size: usize) -> Result<Vec<usize>> {
     index.as_slice::<i64>().unwrap_or_default().iter().map(|&index| place(index, size)).collect()
 }
 
+/// The places that an index names along a dimension of a contiguous tensor.
+pub(super) struct Targets {
+    /// Where each run of neighbours begins.
+    starts: Vec<usize>,
+    /// The elements of a run: those that have one index in common, as after `expand`.
+    pub(super) run: usize,
+}
+
+impl Targets {
+    pub(super) fn new(index: &Tensor, shape: &[usize], dim: usize) -> Result<Self> {
+        let after = (dim + 1).min(index.ndim())..index.ndim();
+        let is_one = |i: usize| index.shape()[i] == shape[i] && (index.strides()[i] == 0 || shape[i] == 1);
+        if !after.clone().all(is_one) {
+            return Ok(Self { starts: targets(index, shape, dim)?, run: 1 });
+        }
+        let first = after.clone().fold(index.clone(), |index, i| view::narrow(&index, i, 0, 1));
+        Ok(Self { starts: targets(&first, shape, dim)?, run: numel(&shape[after]) })
+    }
+
+    /// Reads what is at the places.
+    fn read<T: Copy>(&self, elements: &[T], out: &mut [T]) {
+        if self.run == 1 {
+            return out.iter_mut().zip(&self.starts).for_each(|(out, start)| *out = elements[*start]);
+        }
+        for (out, &start) in out.chunks_exact_mut(self.run).zip(&self.starts) {
+            out.copy_from_slice(&elements[start..start + self.run]);
+        }
+    }
+
+    /// Calls `f` with the number of each run, its elements, and those that go there.
+    pub(super) fn for_each<T>(&self, out: &mut [T], src: &[T], mut f: impl FnMut(usize, &mut [T], &[T])) {
+        for (&start, src) in self.starts.iter().zip(src.chunks_exact(self.run)) {
+            f(start / self.run, &mut out[start..start + self.run], src);
+        }
+    }
+}
+
 /// For each element of `index`, the place in a contiguous tensor of `shape` that it names along `dim`.
-pub(super) fn targets(index: &Tensor, shape: &[usize], dim: usize) -> Result<Vec<usize>> {
+fn targets(index: &Tensor, shape: &[usize], dim: usize) -> Result<Vec<usize>> {
     let (_, size, stride) = around(shape, dim);
     let indices = index.to_dtype(DType::I64).contiguous();
     let indices = indices.as_slice::<i64>().unwrap_or_default();
@@ -115,24 +152,10 @@ pub(super) fn gather(x: &Tensor, index: &Tensor, dim: i64) -> Result<Tensor> {
     // Without what no index reaches, both have one shape but for `dim`.
     let x = (0..x.ndim()).filter(|i| *i != dim).fold(x.clone(), |x, i| view::narrow(&x, i, 0, index.shape()[i]));
     let x = x.contiguous();
-    let (_, size, inner) = around(x.shape(), dim);
-    let repeats = (dim + 1..index.ndim()).all(|i| index.strides()[i] == 0 || index.shape()[i] == 1);
-    if repeats && inner > 1 {
-        // One index for whole runs, as after `expand`.
-        let first = (dim + 1..index.ndim()).fold(index.clone(), |index, i| view::narrow(&index, i, 0, 1));
-        let places = places(&first, size)?;
-        let per_part = index.shape()[dim];
-        return Ok(dispatch_words!(x.dtype(), W => {
-            let elements = x.words::<W>().unwrap_or(&[]);
-            Tensor::written_words(index.shape(), x.dtype(), |out| runs(out, elements, size, inner, &places, per_part))
-        }));
-    }
-    let targets = targets(index, x.shape(), dim)?;
+    let targets = Targets::new(index, x.shape(), dim)?;
     Ok(dispatch_words!(x.dtype(), W => {
         let elements = x.words::<W>().unwrap_or(&[]);
-        Tensor::written_words(index.shape(), x.dtype(), |out| {
-            out.iter_mut().zip(&targets).for_each(|(out, target)| *out = elements[*target]);
-        })
+        Tensor::written_words(index.shape(), x.dtype(), |out| targets.read(elements, out))
     }))
 }
 

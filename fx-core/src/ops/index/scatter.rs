@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::eval::{around, outside, place, places, targets};
+use super::eval::{Targets, around, outside, place, places};
 use crate::error::Result;
 use crate::ops::kind::Num;
 use crate::ops::shape;
-use crate::tensor::{Element, Scalar, Tensor, dispatch, dispatch_words, numel, view};
+use crate::tensor::{Element, Scalar, Tensor, dispatch, dispatch_words, view};
 
 fn add<T: Element>(a: T, b: T) -> T {
     if T::DTYPE.is_float() {
@@ -43,34 +43,6 @@ fn sources(src: &Tensor, index: &Tensor) -> Tensor {
     (0..src.ndim()).fold(src.clone(), |src, i| view::narrow(&src, i, 0, index.shape()[i])).contiguous()
 }
 
-/// Where in a tensor in row-major order the elements of another one go.
-struct Targets {
-    /// Where each run of neighbours begins.
-    starts: Vec<usize>,
-    run: usize,
-}
-
-impl Targets {
-    /// The places that an index names along a dimension. Elements that have one index in common, as after `expand`, are a run.
-    fn new(index: &Tensor, shape: &[usize], dim: i64) -> Result<Self> {
-        let dim = shape::dim(dim, shape.len())?;
-        let after = dim + 1..index.ndim();
-        let is_one = |i: usize| index.shape()[i] == shape[i] && (index.strides()[i] == 0 || shape[i] == 1);
-        if !after.clone().all(is_one) {
-            return Ok(Self { starts: targets(index, shape, dim)?, run: 1 });
-        }
-        let first = after.clone().fold(index.clone(), |index, i| view::narrow(&index, i, 0, 1));
-        Ok(Self { starts: targets(&first, shape, dim)?, run: numel(&shape[after]) })
-    }
-
-    /// Calls `f` with each run and the elements that go there.
-    fn for_each<T>(&self, out: &mut [T], src: &[T], mut f: impl FnMut(usize, &mut [T], &[T])) {
-        for (&start, src) in self.starts.iter().zip(src.chunks_exact(self.run)) {
-            f(start / self.run, &mut out[start..start + self.run], src);
-        }
-    }
-}
-
 pub(super) fn scatter(x: &Tensor, index: &Tensor, src: Num<'_, Tensor>, dim: i64) -> Result<Tensor> {
     let src = match src {
         Num::Tensor(src) => src.clone(),
@@ -80,7 +52,7 @@ pub(super) fn scatter(x: &Tensor, index: &Tensor, src: Num<'_, Tensor>, dim: i64
     if index.numel() == 0 {
         return Ok(x.clone());
     }
-    let targets = Targets::new(index, x.shape(), dim)?;
+    let targets = Targets::new(index, x.shape(), shape::dim(dim, x.ndim())?)?;
     let src = sources(&src, index);
     Ok(dispatch_words!(x.dtype(), W => x.clone().changed_words::<W>(|out| {
         let src = src.words::<W>().unwrap_or_default();
@@ -92,7 +64,7 @@ pub(super) fn scatter_add(x: &Tensor, index: &Tensor, src: &Tensor, dim: i64) ->
     if index.numel() == 0 {
         return Ok(x.clone());
     }
-    let targets = Targets::new(index, x.shape(), dim)?;
+    let targets = Targets::new(index, x.shape(), shape::dim(dim, x.ndim())?)?;
     let src = sources(src, index);
     Ok(dispatch!(x.dtype(), T => x.clone().changed::<T>(|out| {
         let src = src.as_slice::<T>().unwrap_or_default();
@@ -111,7 +83,7 @@ pub(super) fn scatter_reduce(
     if index.numel() == 0 {
         return Ok(x.clone());
     }
-    let targets = Targets::new(index, x.shape(), dim)?;
+    let targets = Targets::new(index, x.shape(), shape::dim(dim, x.ndim())?)?;
     let src = sources(src, index);
     let mut counts = vec![i64::from(include_self); x.numel() / targets.run];
     Ok(dispatch!(x.dtype(), T => {
@@ -233,6 +205,8 @@ pub(super) fn index_fill(x: &Tensor, index: &Tensor, value: Num<'_, Tensor>, dim
 mod tests {
     use super::*;
     use crate::ops::creation::Creation;
+    use crate::ops::index::eval::gather;
+    use crate::tensor::numel;
 
     /// An index that is expanded names the same places as its copy, whose elements go one by one.
     #[test]
@@ -249,6 +223,7 @@ mod tests {
             let copied = Tensor::from_vec(x.shape(), expanded.to_vec::<i64>());
             let both =
                 |f: &dyn Fn(&Tensor) -> Result<Tensor>| assert_eq!(f(&expanded).ok(), f(&copied).ok(), "{shape:?}");
+            both(&|index| gather(&x, index, dim));
             both(&|index| scatter(&x, index, Num::Tensor(&src), dim));
             both(&|index| scatter(&x, index, Num::Scalar(Scalar::Float(1.5)), dim));
             both(&|index| scatter_add(&x, index, &src, dim));
@@ -257,5 +232,14 @@ mod tests {
                 both(&|index| scatter_reduce(&x, index, &src, dim, reduce.into(), false));
             }
         }
+    }
+
+    #[test]
+    fn tensors_without_dimensions_have_one_place() {
+        let (x, index, src) = (Tensor::scalar(1.0_f32), Tensor::scalar(0_i64), Tensor::scalar(2.0_f32));
+        assert_eq!(gather(&x, &index, 0).unwrap(), x);
+        assert_eq!(scatter(&x, &index, Num::Tensor(&src), 0).unwrap(), src);
+        assert_eq!(scatter_add(&x, &index, &src, -1).unwrap(), Tensor::scalar(3.0_f32));
+        assert_eq!(scatter_reduce(&x, &index, &src, 0, "mean".into(), true).unwrap(), Tensor::scalar(1.5_f32));
     }
 }

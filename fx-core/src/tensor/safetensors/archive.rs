@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use indexmap::IndexMap;
 
-use super::{Contents, Stored, elements, named, open};
+use super::{Contents, ELEMENTS, Stored, elements, named, open};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tensor::Tensor;
 
@@ -49,11 +49,10 @@ impl Archive {
     /// # Errors
     /// As [`tensor`](Self::tensor).
     pub(crate) fn read_rows(&self, name: &str, rows: &Range<usize>, to: &mut [f32]) -> Result<()> {
-        const PIECE: usize = 1 << 14;
         self.with(name, |stored| {
             let row: usize = stored.shape.iter().skip(1).product::<usize>() * stored.dtype.size();
             let mut place = stored.start + (rows.start * row) as u64;
-            for to in to.chunks_mut(PIECE) {
+            for to in to.chunks_mut(ELEMENTS) {
                 let piece = elements(&mut *self.at(place)?, stored.dtype, &[to.len()])?;
                 to.copy_from_slice(&piece.to_vec_as::<f32>());
                 place += (to.len() * stored.dtype.size()) as u64;

@@ -15,7 +15,7 @@ use super::table::{ops, out};
 use crate::value::Call;
 
 pub(crate) use eval::unflatten as eval_unflatten;
-pub(crate) use infer::unflatten as infer_unflatten;
+pub(crate) use infer::{counted, unflatten as infer_unflatten};
 pub(crate) use resize::Lines;
 
 ops! {

@@ -14,8 +14,8 @@ use crate::graph::{Cursor, Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::{GraphModule, State, StateMap};
 use crate::interpreter::locate;
 use crate::module::Module;
-use crate::ops::{self, Function};
-use crate::value::{Call, Callee, Value};
+use crate::ops::{self, Function, counted};
+use crate::value::{Call, Callee, Dim, Value};
 
 /// A call that may be rewritten: a node, and its arguments as proxies.
 pub struct NodeCall {
@@ -156,14 +156,10 @@ fn take_elements(graph: &mut Graph, id: NodeId, output: &NodeArg) -> Result<()> 
             [Arg::Value(from), Arg::Int(index)] if *from == id && node.function() == Some(ops::getitem) => *index,
             _ => continue,
         };
-        let len = items.len() as i64;
-        if let Some(Arg::Int(count)) = node.kwargs().get("count")
-            && *count != len
-        {
-            let message = format!("the number of elements is {len}, where the program is written for {count}");
-            return Err(Error::shape(message).at_node(|| graph.format_node(user)));
-        }
-        let place = if index < 0 { index + len } else { index };
+        let count = node.kwargs().get("count").and_then(Arg::as_int);
+        counted(&Dim::from(items.len()), "elements", count)
+            .map_err(|error| error.at_node(|| graph.format_node(user)))?;
+        let place = if index < 0 { index + items.len() as i64 } else { index };
         let element = usize::try_from(place).ok().and_then(|place| items.get(place)).ok_or_else(|| {
             let message = format!("%{} takes element {index} of {}", node.name(), items.len());
             Error::new(ErrorKind::Graph, message)

@@ -14,7 +14,7 @@ fn size_arg(dim: Dim) -> Arg<Meta> {
 }
 
 /// Checks that there are as many parts as the program takes, if it says how many.
-pub(super) fn counted(have: &Dim, what: &str, count: Option<i64>) -> Result<()> {
+pub(crate) fn counted(have: &Dim, what: &str, count: Option<i64>) -> Result<()> {
     match count {
         Some(count) if !have.may_eq(&Dim::Int(count)) => {
             Err(Error::shape(format!("the number of {what} is {have}, where the program is written for {count}")))

@@ -72,6 +72,18 @@ fn operands_that_repeat() {
     assert!(matches!(*ops, [only] if only.contains("op add")), "{text}");
 }
 
+/// No operand has the shape of the result.
+#[test]
+fn operands_that_repeat_for_each_other() {
+    let known = Tensor::randn([4, 5, 1]);
+    let module = fx::trace_fn!(|x| {
+        let (rows, columns) = (x.mean_keepdim([-1]), x.mean_keepdim([1]));
+        (&rows * &columns + (columns - rows.mean_keepdim([1, 2]))) / fx::Proxy::constant(&known)
+    });
+    let text = planned(&module.unwrap(), &Tensor::randn([3, 4, 5, 6]));
+    assert!(text.contains("add + div") && !text.contains("  op "), "{text}");
+}
+
 /// Each reads what the one before gives, which nobody else does.
 #[test]
 fn ops_in_one_pass() {

@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod attention;
+mod contractions;
 mod elementwise;
 mod weights;
 

@@ -1,7 +1,9 @@
 //! Making a plan: shapes, kernels, layouts, then lifetimes and buffers.
 
 mod attention;
+mod contraction;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use fx_kernels::dense::Format;
@@ -138,11 +140,27 @@ impl Builder<'_> {
 
     fn call(&mut self, id: NodeId, node: &Node, function: Function) -> Result<Held> {
         let metas = (self.metas(node.args())?, self.kwargs(node, |held| held.meta.clone())?);
+        let places = (self.known(node.args())?, self.kwargs(node, |held| held.place.clone())?);
+        if function == ops::einsum
+            && let Some(held) = self.contraction(id, &metas.0, &metas.1, &places.0)?
+        {
+            return Ok(held);
+        }
+        self.planned(id, function, metas, places)
+    }
+
+    /// The result of a call with arguments of which this is known.
+    fn planned(
+        &mut self,
+        id: NodeId,
+        function: Function,
+        metas: (Vec<Arg<Meta>>, Kwargs<Meta>),
+        (args, kwargs): (Vec<Arg<Known>>, Kwargs<Known>),
+    ) -> Result<Held> {
         let meta = function.infer(&metas.0, &metas.1)?;
         let flops = (function.definition().flops)(&metas.0, &metas.1, &meta).as_int().unwrap_or(0);
         let operands: usize = metas.0.iter().map(bytes_of).sum();
         self.work = (u64::try_from(flops).unwrap_or(0), operands + bytes_of(&meta));
-        let (args, kwargs) = (self.known(node.args())?, self.kwargs(node, |held| held.place.clone())?);
         if let Ok(immediate) = meta.try_map(&mut |_| Err(())) {
             return Ok(known(immediate));
         }
@@ -150,7 +168,7 @@ impl Builder<'_> {
             .or_else(|| view_of_state(function, &args, &kwargs))
             .or_else(|| fold(function, &args, &kwargs, &meta))
             .or_else(|| self.view(id, function, &args, &kwargs, &meta))
-            .or_else(|| self.embedding(id, node, function, &args, &meta))
+            .or_else(|| self.embedding(id, function, &args, &meta))
             .or_else(|| self.lowered(id, function, &args, &kwargs, &meta));
         let place = found.unwrap_or_else(|| {
             let checked = !mention_unknown(&metas.0, &metas.1);
@@ -206,7 +224,6 @@ impl Builder<'_> {
     fn embedding(
         &mut self,
         id: NodeId,
-        node: &Node,
         function: Function,
         args: &[Arg<Known>],
         meta: &Arg<Meta>,
@@ -215,7 +232,7 @@ impl Builder<'_> {
             return None;
         };
         let graph = self.module.graph();
-        let read = *node.args().get(1).filter(|_| function == ops::embedding)?.as_value()?;
+        let read = *graph.get(id).filter(|_| function == ops::embedding)?.args().get(1)?.as_value()?;
         let is_layer = |user: &Node| {
             let is_linear = user.function().is_some_and(|f| f == ops::linear || f == ops::linear_pointwise);
             is_linear && user.args().get(1).and_then(Arg::as_value) == Some(&read)
@@ -238,7 +255,7 @@ impl Builder<'_> {
     ) -> Option<Arg<Known>> {
         let (results, packs) = (layouts(meta)?, self.packs);
         let lowered = lower(&Site { function, args, kwargs, results: &results, packs })?;
-        let lowered = self.attended(&lowered).unwrap_or(lowered);
+        let lowered = self.attended(id, &lowered).unwrap_or(lowered);
         let Some(then) = lowered.then else { return Some(self.kernel(id, lowered)) };
         let (flops, bytes) = self.work;
         // One kernel reads the input, the other reads it again and writes.
@@ -255,7 +272,7 @@ impl Builder<'_> {
         let Lowered { kernel, operands, output, parts, part, .. } = lowered;
         self.work.1 = self.work.1.saturating_sub(kernel.bytes_saved());
         let (mut kernel, mut operands) = (kernel, operands);
-        while let Some(chained) = self.chained(&kernel, &operands) {
+        while let Some(chained) = self.chained(id, &kernel, &operands) {
             (kernel, operands) = chained;
         }
         let registers = operands.iter().map(|wanted| self.laid(id, wanted)).collect();
@@ -278,26 +295,69 @@ impl Builder<'_> {
     }
 
     /// A kernel for a call and for the last step, whose result it reads once and nobody else does. That step is gone then.
-    fn chained(&mut self, kernel: &Arc<dyn Kernel>, operands: &[Wanted]) -> Option<(Arc<dyn Kernel>, Operands)> {
-        let last = self.steps.last()?;
+    fn chained(
+        &mut self,
+        id: NodeId,
+        kernel: &Arc<dyn Kernel>,
+        operands: &[Wanted],
+    ) -> Option<(Arc<dyn Kernel>, Operands)> {
+        let views = self.own_views(id);
+        let last = &self.steps[views.checked_sub(1)?];
         let Action::Kernel { kernel: before, operands: read, .. } = &last.action else { return None };
         let layout = last.layout.as_ref()?;
-        let alone = self.module.graph().get(last.node)?.users().len() == 1;
         let mut readers = (0..operands.len()).filter(|index| operands[*index].register == last.into);
         let (index, None) = (readers.next()?, readers.next()) else { return None };
-        if !alone || !layout.is(&operands[index].layout) {
+        let gone = last.into..views;
+        // What a call makes for itself it reads once.
+        let alone = last.node == id || self.is_read_once(last.node);
+        if !alone || !layout.is(&operands[index].layout) || self.are_viewed(&gone) {
             return None;
         }
         let kernel = kernel.after(&**before, index)?;
         let lies = |register: &usize| Some(Wanted::new(*register, self.steps[*register].layout.clone()?));
         let first = operands[..index].iter().cloned().map(Some);
         let rest = operands[index + 1..].iter().cloned().map(Some);
-        let operands = first.chain(read.iter().map(lies)).chain(rest).collect::<Option<_>>()?;
+        let mut operands = first.chain(read.iter().map(lies)).chain(rest).collect::<Option<Operands>>()?;
         // What lies between is neither written to memory nor read.
         let between = layout.bytes();
         self.work = (self.work.0 + last.flops, (self.work.1 + last.bytes).saturating_sub(2 * between));
-        self.steps.pop();
+        self.remove(gone, &mut operands);
         Some((kernel, operands))
+    }
+
+    /// Where the views begin that a call has made of its operands last, for the kernel that is next.
+    fn own_views(&self, id: NodeId) -> usize {
+        let is_own = |step: &&Step| step.node == id && matches!(step.action, Action::View { .. });
+        self.steps.len() - self.steps.iter().rev().take_while(is_own).count()
+    }
+
+    /// Whether a later step is a view of one of these.
+    fn are_viewed(&self, steps: &Range<usize>) -> bool {
+        let reads = |step: &Step| matches!(step.action, Action::View { from, .. } if steps.contains(&from));
+        self.steps[steps.end..].iter().any(reads)
+    }
+
+    /// Without some steps, after which there are only views for a kernel with these operands.
+    fn remove(&mut self, gone: Range<usize>, operands: &mut [Wanted]) {
+        let moved = |register: &mut usize| *register -= if *register < gone.end { 0 } else { gone.len() };
+        operands.iter_mut().for_each(|operand| moved(&mut operand.register));
+        self.steps.drain(gone.clone());
+        for step in &mut self.steps[gone.start..] {
+            moved(&mut step.into);
+            if let Action::View { from, .. } = &mut step.action {
+                moved(from);
+            }
+        }
+    }
+
+    /// Whether a node's value is read by one other, in one place.
+    fn is_read_once(&self, node: NodeId) -> bool {
+        let graph = self.module.graph();
+        let mut users = graph.get(node).into_iter().flat_map(Node::users);
+        let (Some(user), None) = (users.next(), users.next()) else { return false };
+        let mut places = 0;
+        graph[user].args().iter().for_each(|arg| arg.for_each(&mut |of| places += usize::from(*of == node)));
+        places == 1
     }
 
     /// The register of a value that lies as it is wanted: its own, or that of a copy.

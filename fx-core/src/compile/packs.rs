@@ -12,7 +12,7 @@ use super::kernels::plane;
 use super::known::{Known, Place};
 use crate::error::Result;
 use crate::ops::fallible;
-use crate::tensor::{Tensor, view};
+use crate::tensor::{Tensor, numel, view};
 
 /// Packed weights, by the tensor that they come from.
 pub(super) struct Packs {
@@ -27,7 +27,9 @@ pub(super) struct Packs {
     phases: Cache<(Place, [usize; 2], ConvShape, Algorithm), PackedConv>,
     /// With whether the weight is transposed.
     linears: Cache<(Place, bool), PackedLinear>,
-    /// As these, for single rows.
+    /// For each matrix of a stack.
+    stacks: Cache<Place, Vec<PackedLinear>>,
+    /// As `linears`, for single rows.
     compact: Cache<(Place, bool), CompactLinear>,
     cells: Cache<(Place, Cell), PackedCell>,
 }
@@ -76,6 +78,7 @@ impl Packs {
             conv_transposes: Cache::default(),
             phases: Cache::default(),
             linears: Cache::default(),
+            stacks: Cache::default(),
             compact: Cache::default(),
             cells: Cache::default(),
         }
@@ -172,6 +175,20 @@ impl Packs {
         self.linears.get((weight.place()?, transposed), weight, pack)
     }
 
+    /// The right operands of as many products in f32, `[.., inputs, outputs]`; None if they are not known.
+    pub(super) fn stack(&self, weight: &Known) -> Option<Arc<Vec<PackedLinear>>> {
+        let by = if self.fast { Algorithm::Strassen } else { Algorithm::Direct };
+        let pack = || {
+            let tensor = weight.peek()?;
+            let [lead @ .., inputs, outputs] = tensor.shape() else { return Ok(Vec::new()) };
+            let matrices = view::reshape(&tensor, &[numel(lead), *inputs, *outputs]);
+            let (numbers, strides) = (matrices.strided::<f32>(), matrices.strides());
+            let matrix = |index| Matrix::new(&numbers[index * strides[0]..], *inputs, *outputs, strides[1], strides[2]);
+            Ok((0..numel(lead)).map(|index| PackedLinear::from_matrix(matrix(index), by, self.format)).collect())
+        };
+        self.stacks.get(weight.place()?, weight, pack)
+    }
+
     /// As [`linear`](Self::linear), in the form in which a single row is multiplied faster; None too if it would not be, or if the
     /// weight is in memory as it is for several rows.
     pub(super) fn linear_of_a_row(&self, weight: &Known, transposed: bool) -> Option<Arc<CompactLinear>> {
@@ -197,6 +214,7 @@ impl Packs {
             + self.conv_transposes.bytes(|lines| lines.iter().map(PackedLinear::bytes).sum())
             + self.phases.bytes(PackedConv::bytes)
             + self.linears.bytes(PackedLinear::bytes)
+            + self.stacks.bytes(|stack| stack.iter().map(PackedLinear::bytes).sum())
             + self.compact.bytes(CompactLinear::bytes)
             + self.cells.bytes(PackedCell::bytes)
     }

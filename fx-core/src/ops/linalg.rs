@@ -13,6 +13,7 @@ use super::table::{ops, out};
 use crate::tensor::{DType, Scalar};
 use crate::value::Call;
 
+pub(crate) use einsum::{Part as ContractionPart, parts as contraction_parts};
 pub(crate) use eval::linear as eval_linear;
 pub(crate) use infer::linear as infer_linear;
 pub(crate) use product::affine;

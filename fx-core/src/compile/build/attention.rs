@@ -8,6 +8,7 @@ use super::Builder;
 use crate::compile::kernels::{Added, Addend, Lowered, Wanted, written_out};
 use crate::compile::layout::Layout;
 use crate::compile::plan::Action;
+use crate::graph::NodeId;
 use crate::tensor::{DType, Tensor, numel};
 
 /// The most numbers of masks that are added up when a plan is made.
@@ -16,22 +17,22 @@ const MOST: usize = 1 << 22;
 const SMALL: usize = 1 << 16;
 
 impl Builder<'_> {
-    /// The kernel for a product and for all steps since the product of queries and keys, if it is of a softmax of these. The
+    /// The kernel for a call's product and for all steps since the product of queries and keys, if it is of a softmax of these. The
     /// steps are gone then.
-    pub(super) fn attended(&mut self, product: &Lowered) -> Option<Lowered> {
+    pub(super) fn attended(&mut self, id: NodeId, product: &Lowered) -> Option<Lowered> {
         let [weights, values] = &product.operands[..] else { return None };
         if !product.kernel.is_product() {
             return None;
         }
-        let (mut first, mut register) = (self.steps.len(), weights.register);
+        let views = self.own_views(id);
+        let (mut first, mut register) = (views, weights.register);
         let (mut is_softmax, mut passes) = (false, SmallVec::<[_; 2]>::new());
         // From the last step back; each gives what only the next one reads.
         let (queries, keys) = loop {
             first = first.checked_sub(1)?;
             let (step, is_rows) =
                 (&self.steps[first], |layout: &Option<Layout>| layout.as_ref().is_some_and(Layout::is_row_major));
-            let alone = self.module.graph().get(step.node)?.users().len() == 1;
-            if register != first || !alone || !is_rows(&step.layout) {
+            if register != first || !self.is_read_once(step.node) || !is_rows(&step.layout) {
                 return None;
             }
             match &step.action {
@@ -56,7 +57,8 @@ impl Builder<'_> {
         };
         let scores = &self.steps[first].layout.as_ref()?.shape;
         let [before @ .., heads, rows, columns] = &scores[..] else { return None };
-        if *scores != weights.layout.shape || values.register >= first {
+        let gone = first..views;
+        if *scores != weights.layout.shape || gone.contains(&values.register) || self.are_viewed(&gone) {
             return None;
         }
         let sizes = [numel(before), *heads, *rows, *columns];
@@ -98,7 +100,7 @@ impl Builder<'_> {
         let bytes: usize = lowered.operands.iter().map(|operand| operand.layout.bytes()).sum();
         let flops: u64 = self.steps[first..].iter().map(|step| step.flops).sum();
         self.work = (self.work.0 + flops, bytes + product.output.bytes());
-        self.steps.truncate(first);
+        self.remove(gone, &mut lowered.operands);
         Some(lowered)
     }
 }

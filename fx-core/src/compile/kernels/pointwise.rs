@@ -147,7 +147,8 @@ pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
     }
     // Values of the result's shape say how it lies, those without gaps first.
     let full = (0..count).filter_map(|index| site.value(index)).filter(|(layout, _)| *layout.shape == *site.shape());
-    let main = full.min_by_key(|(layout, _)| layout.order().is_none())?.0.dense();
+    let main = full.min_by_key(|(layout, _)| layout.order().is_none());
+    let main = main.map_or_else(|| Layout::row_major(DType::F32, site.shape()), |(layout, _)| layout.dense());
     lowered(site, count, Chain::new(count, &[step])?, main)
 }
 

@@ -7,7 +7,7 @@ use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, gemm};
 
-use super::{Kernel, Lowered, Operands, Site, Wanted, by, kept, saved};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, by, kept, saved};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::ops::{Attr, functions as ops};
@@ -182,6 +182,16 @@ struct Batched {
     known: [Option<Tensor>; 2],
 }
 
+/// Products of matrices with known ones.
+struct Stacked {
+    /// The rows of each, and their distance.
+    rows: usize,
+    stride: usize,
+    /// Where each begins, and which of the known ones it is multiplied with.
+    starts: Vec<[usize; 2]>,
+    packed: Arc<Vec<PackedLinear>>,
+}
+
 /// An operand of such a product: how it lies, and its register, or its numbers if they are known.
 struct Factor {
     layout: Layout,
@@ -205,8 +215,10 @@ impl Factor {
 }
 
 pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
-    if site.weight(1).is_some_and(|(_, shape)| shape.len() == 2) {
-        return packed(site, 0, 1, false, Follow::new(None), None);
+    match site.weight(1) {
+        Some((_, shape)) if shape.len() == 2 => return packed(site, 0, 1, false, Follow::new(None), None),
+        Some((weight, shape)) if shape.len() > 2 && site.value(0).is_some() => return stacked(site, weight, &shape),
+        _ => {}
     }
     let (left, right) = (Factor::of(site, 0)?, Factor::of(site, 1)?);
     let (a, b) = (&left.layout, &right.layout);
@@ -221,8 +233,7 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
         let (rows, inner) = (numel(&a.shape[..n - 1]), a.shape[n - 1]);
         ([rows, inner, b.shape[1]], [[inner, 1], [b.strides[0], b.strides[1]]], vec![[0; 2]])
     } else {
-        let lead = &site.shape()[..site.shape().len() - 2];
-        let starts = matrices(a, lead)?.into_iter().zip(matrices(b, lead)?).map(|(a, b)| [a, b]).collect();
+        let starts = pairs(site, a, b)?;
         let steps = [a, b].map(|layout| [2, 1].map(|from_end| layout.strides[layout.shape.len() - from_end]));
         ([a.shape[n - 2], a.shape[n - 1], b.shape[m - 1]], steps, starts)
     };
@@ -230,6 +241,31 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
     let kernel = Batched { sizes, steps, starts, known: [left.known, right.known] };
     let output = Layout::row_major(DType::F32, site.shape());
     Some(Lowered::new(kernel, wanted.into_iter().flatten().collect(), output))
+}
+
+/// The products of an argument with known matrices of a shape.
+fn stacked(site: &Site<'_>, weight: &Known, shape: &[usize]) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let n = input.shape.len();
+    let rows = input.shape[n.checked_sub(2)?];
+    // Rows of neighbours, at any distance.
+    let input = match input.strides[n - 1] {
+        1 => input.clone(),
+        _ => Layout::row_major(DType::F32, &input.shape),
+    };
+    let mut each = Layout::row_major(DType::F32, shape);
+    let size = Some(each.strides[shape.len() - 3]).filter(|size| *size > 0)?;
+    each.strides.iter_mut().for_each(|stride| *stride /= size);
+    let (starts, stride) = (pairs(site, &input, &each)?, input.strides[n - 2]);
+    let kernel = Stacked { rows, stride, starts, packed: site.packs.stack(weight)? };
+    let output = Layout::row_major(DType::F32, site.shape());
+    Some(Lowered::new(kernel, [Wanted::new(register, input)].into_iter().collect(), output))
+}
+
+/// Where the matrices of two stacks begin that are multiplied with each other.
+fn pairs(site: &Site<'_>, a: &Layout, b: &Layout) -> Option<Vec<[usize; 2]>> {
+    let lead = &site.shape()[..site.shape().len() - 2];
+    Some(matrices(a, lead)?.into_iter().zip(matrices(b, lead)?).map(|(a, b)| [a, b]).collect())
 }
 
 /// Where the matrices of a stack of some shape begin, along which those that lie so repeat; none if they are very many.
@@ -280,5 +316,27 @@ impl Kernel for Batched {
     fn describe(&self) -> String {
         let [rows, inner, columns] = self.sizes;
         format!("{} products {rows} x {inner} x {columns}", self.starts.len())
+    }
+}
+
+impl Kernel for Stacked {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let Self { rows, stride, starts, packed } = self;
+        let input = operands[0].unwrap_or(&[]);
+        let columns = packed.first().map_or(0, PackedLinear::outputs);
+        for (out, &[start, index]) in out.chunks_exact_mut((rows * columns).max(1)).zip(starts) {
+            packed[index].run(out, columns, &input[start..], *stride, *rows, &Epilogue::default());
+        }
+    }
+
+    fn describe(&self) -> String {
+        let Self { rows, starts, packed, .. } = self;
+        let Some(first) = packed.first() else { return String::new() };
+        let (inner, columns, how) = (first.inputs(), first.outputs(), by(first.algorithm(*rows)));
+        format!("{} products {rows} x {inner} x {columns} with known ones{how}{}", starts.len(), kept(first.format()))
+    }
+
+    fn bytes_saved(&self) -> usize {
+        self.packed.iter().map(|packed| saved(packed.format(), packed.bytes())).sum()
     }
 }

@@ -2,17 +2,20 @@
 //!
 //! An equation is read into lists of labels, one a dimension; the dimensions of an ellipsis get labels of their own,
 //! counted from the right, so that they broadcast. Repeated labels are diagonals. Labels that neither a later operand
-//! nor the output has are summed over as soon as they meet.
+//! nor the output has are summed over as soon as they meet. What it stands for is a list of calls of other ops, which an eager
+//! call makes at once and a plan has kernels for.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
+
+use smallvec::SmallVec;
 
 use super::infer::one_dtype;
-use super::product::{stacked, sum_last};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
-use crate::ops::shape as rules;
+use crate::ops::{Function, functions as ops, shape as rules};
 use crate::sort::sort_by;
-use crate::tensor::{DType, Dims, Tensor, numel, view};
+use crate::tensor::{DType, Dims, Tensor, numel};
 use crate::value::{Dim, Meta, TensorMeta};
 
 /// The name of a dimension.
@@ -160,79 +163,183 @@ pub(super) fn flops(args: &[Arg<Meta>], kwargs: &Kwargs<Meta>, _: &Arg<Meta>) ->
     all * (2 * (operands.len() as i64 - 1)).max(1)
 }
 
-/// A tensor whose dimensions have labels, each once.
-#[derive(Clone)]
+/// One of the calls that an equation stands for. Values are counted: first the operands, then the results of the calls.
+pub(crate) struct Part {
+    pub(crate) function: Function,
+    pub(crate) args: SmallVec<[usize; 2]>,
+    pub(crate) kwargs: Kwargs<Infallible>,
+}
+
+/// The calls that an equation stands for, for operands of these shapes, and which value is the result.
+///
+/// # Errors
+/// If the equation is not for such operands.
+pub(crate) fn parts(equation: &str, shapes: Vec<Dims>, dtype: DType) -> Result<(Vec<Part>, usize)> {
+    let ranks: Vec<usize> = shapes.iter().map(|shape| shape.len()).collect();
+    let Equation { inputs, output } = Equation::parse(equation, &ranks)?;
+    let mut writer = Writer { output: &output, dtype, shapes, parts: Vec::new() };
+    let mut terms = inputs.iter().enumerate();
+    let Some((_, first)) = terms.next() else { return Err(Error::argument("at least one operand is needed")) };
+    let mut result = writer.without_repeats(0, first);
+    for (i, labels) in terms {
+        let term = writer.without_repeats(i, labels);
+        let later = |label| inputs[i + 1..].iter().flatten().any(|other| *other == label);
+        result = writer.times(result, term, |label| output.contains(&label) || later(label));
+    }
+    let result = writer.summed(result, |label| output.contains(&label));
+    let result = writer.ordered(&result, &output);
+    Ok((writer.parts, result))
+}
+
+/// A value whose dimensions have labels, each once.
 struct Labelled {
-    tensor: Tensor,
+    value: usize,
     labels: Vec<Label>,
 }
 
 impl Labelled {
-    /// With diagonals in place of repeated labels.
-    fn new(tensor: &Tensor, labels: &[Label]) -> Self {
-        let (mut tensor, mut labels) = (tensor.clone(), labels.to_vec());
+    /// How many of some of its labels are before the last ones that stand side by side.
+    fn apart(&self, labels: &[Label]) -> usize {
+        let places: Dims = labels.iter().filter_map(|label| self.labels.iter().position(|l| l == label)).collect();
+        (1..places.len()).rev().find(|&i| places[i] != places[i - 1] + 1).unwrap_or(0)
+    }
+}
+
+/// Writes the calls of a contraction, and knows the shapes of all values.
+struct Writer<'a> {
+    output: &'a [Label],
+    dtype: DType,
+    shapes: Vec<Dims>,
+    parts: Vec<Part>,
+}
+
+impl Writer<'_> {
+    fn call(&mut self, function: Function, args: &[usize], kwargs: Kwargs<Infallible>, shape: Dims) -> usize {
+        self.parts.push(Part { function, args: args.into(), kwargs });
+        self.shapes.push(shape);
+        self.shapes.len() - 1
+    }
+
+    /// A call of one value with sizes or dimensions.
+    fn with(&mut self, function: Function, value: usize, name: &'static str, numbers: &[usize], shape: Dims) -> usize {
+        let numbers = Arg::List(numbers.iter().map(|number| Arg::from(*number)).collect());
+        self.call(function, &[value], Kwargs::from_iter([(name, numbers)]), shape)
+    }
+
+    fn reshape(&mut self, value: usize, shape: &[usize]) -> usize {
+        match &self.shapes[value][..] == shape {
+            true => value,
+            false => self.with(ops::reshape, value, "shape", shape, shape.into()),
+        }
+    }
+
+    fn expand(&mut self, value: usize, shape: &[usize]) -> usize {
+        match &self.shapes[value][..] == shape {
+            true => value,
+            false => self.with(ops::expand, value, "size", shape, shape.into()),
+        }
+    }
+
+    /// An operand with diagonals in place of repeated labels.
+    fn without_repeats(&mut self, mut value: usize, labels: &[Label]) -> Labelled {
+        let mut labels = labels.to_vec();
         while let Some((i, j)) = repeated(&labels) {
-            tensor = view::diagonal(&tensor, 0, i, j);
+            let mut shape = self.shapes[value].clone();
+            let size = shape.remove(j).min(shape.remove(i));
+            shape.push(size);
+            let kwargs = Kwargs::from_iter([("offset", Arg::Int(0)), ("dim1", i.into()), ("dim2", j.into())]);
+            value = self.call(ops::diagonal, &[value], kwargs, shape);
             let label = labels[i];
             labels.remove(j);
             labels.remove(i);
             labels.push(label);
         }
-        Self { tensor, labels }
+        Labelled { value, labels }
     }
 
-    fn size(&self, label: Label) -> Option<usize> {
-        self.labels.iter().position(|have| *have == label).map(|dim| self.tensor.shape()[dim])
+    fn size(&self, x: &Labelled, label: Label) -> Option<usize> {
+        x.labels.iter().position(|have| *have == label).map(|dim| self.shapes[x.value][dim])
     }
 
-    /// With the dimensions in the order of these labels; those that it has not get the size 1.
-    fn ordered(&self, labels: &[Label]) -> Tensor {
-        let present: Dims =
-            labels.iter().filter_map(|label| self.labels.iter().position(|have| have == label)).collect();
-        let mut tensor = view::permute(&self.tensor, &present);
-        for (dim, label) in labels.iter().enumerate() {
-            if !self.labels.contains(label) {
-                tensor = view::unsqueeze(&tensor, dim);
-            }
+    /// A value with the dimensions in the order of these labels; those that it has not get the size 1.
+    fn ordered(&mut self, x: &Labelled, labels: &[Label]) -> usize {
+        let dims: Dims = labels.iter().filter_map(|label| x.labels.iter().position(|have| have == label)).collect();
+        let mut value = x.value;
+        if !dims.iter().copied().eq(0..dims.len()) {
+            let shape = dims.iter().map(|&dim| self.shapes[value][dim]).collect();
+            value = self.with(ops::permute, value, "dims", &dims, shape);
         }
-        tensor
+        let shape: Dims = labels.iter().map(|label| self.size(x, *label).unwrap_or(1)).collect();
+        self.reshape(value, &shape)
     }
 
-    /// Summed over the labels that `keep` does not hold.
-    fn summed(self, keep: impl Fn(Label) -> bool) -> Self {
-        let (kept, gone): (Vec<Label>, Vec<Label>) = self.labels.iter().partition(|label| keep(**label));
+    /// A value summed over the labels that `keep` does not hold.
+    fn summed(&mut self, x: Labelled, keep: impl Fn(Label) -> bool) -> Labelled {
+        let (kept, gone): (Vec<Label>, Vec<Label>) = x.labels.iter().partition(|label| keep(**label));
         if gone.is_empty() {
-            return self;
+            return x;
         }
-        let tensor = self.ordered(&[kept.as_slice(), &gone].concat());
-        let mut shape = Dims::from_slice(&tensor.shape()[..kept.len()]);
-        shape.push(numel(&tensor.shape()[kept.len()..]));
-        Self { tensor: sum_last(&view::reshape(&tensor, &shape)), labels: kept }
+        let value = self.ordered(&x, &[kept.as_slice(), &gone].concat());
+        let dims = Arg::List((kept.len()..x.labels.len()).map(Arg::from).collect());
+        let kwargs = Kwargs::from_iter([("dim", dims), ("dtype", self.dtype.into())]);
+        let shape = self.shapes[value][..kept.len()].into();
+        Labelled { value: self.call(ops::sum, &[value], kwargs, shape), labels: kept }
     }
 
-    /// The product with another, summed over the common labels that `keep` does not hold.
-    fn times(self, other: Self, keep: impl Fn(Label) -> bool) -> Self {
-        let left = self.clone().summed(|label| keep(label) || other.labels.contains(&label));
-        let right = other.summed(|label| keep(label) || left.labels.contains(&label));
+    /// The product of two values, summed over the common labels that `keep` does not hold.
+    fn times(&mut self, left: Labelled, right: Labelled, keep: impl Fn(Label) -> bool) -> Labelled {
+        let left = self.summed(left, |label| keep(label) || right.labels.contains(&label));
+        let right = self.summed(right, |label| keep(label) || left.labels.contains(&label));
         let shared = |label: &&Label| left.labels.contains(label) && right.labels.contains(label);
         let (batch, inner): (Vec<Label>, Vec<Label>) =
             left.labels.iter().filter(shared).partition(|label| keep(**label));
-        let rows: Vec<Label> = left.labels.iter().filter(|label| !right.labels.contains(label)).copied().collect();
-        let columns: Vec<Label> = right.labels.iter().filter(|label| !left.labels.contains(label)).copied().collect();
-        let size = |label: &Label| {
-            let (a, b) = (left.size(*label), right.size(*label));
+        let size = |writer: &Self, label: Label| {
+            let (a, b) = (writer.size(&left, label), writer.size(&right, label));
             // One of two different sizes is 1 and repeats.
             if a == Some(1) { b.unwrap_or(1) } else { a.or(b).unwrap_or(1) }
         };
-        let side = |x: &Self, groups: [&[Label]; 3]| {
-            let labels = groups.concat();
-            let spread = view::expand(&x.ordered(&labels), &labels.iter().map(size).collect::<Dims>());
-            view::reshape(&spread, &groups.map(|group| group.iter().map(size).product::<usize>()))
+        let own = |x: &Labelled, other: &Labelled| -> Vec<Label> {
+            x.labels.iter().filter(|label| !other.labels.contains(label)).copied().collect()
         };
-        let product = stacked(&side(&left, [&batch, &rows, &inner]), &side(&right, [&batch, &inner, &columns]));
-        let labels = [batch, rows, columns].concat();
-        let tensor = view::reshape(&product, &labels.iter().map(size).collect::<Dims>());
-        Self { tensor, labels }
+        let place = |label: &Label| self.output.iter().position(|other| other == label).unwrap_or(self.output.len());
+        if inner.is_empty() {
+            let mut labels = [left.labels.clone(), own(&right, &left)].concat();
+            sort_by(&mut labels, |a, b| place(a).cmp(&place(b)));
+            let shape = labels.iter().map(|label| size(self, *label)).collect();
+            let sides = [&left, &right].map(|side| self.ordered(side, &labels));
+            return Labelled { value: self.call(ops::mul, &sides, Kwargs::new(), shape), labels };
+        }
+        // The operand whose labels come first in the output has the rows.
+        let first = |labels: &[Label]| labels.iter().map(place).min().unwrap_or(self.output.len());
+        let (mut rows, mut columns) = (own(&left, &right), own(&right, &left));
+        let (mut left, mut right) = (&left, &right);
+        if first(&columns) < first(&rows) {
+            ((rows, columns), (left, right)) = ((columns, rows), (right, left));
+        }
+        // Dimensions that do not lie beside the others are of the stack: to be one with them they would be copied.
+        let mut stack = batch;
+        stack.extend(rows.drain(..left.apart(&rows)));
+        stack.extend(columns.drain(..right.apart(&columns)));
+        sort_by(&mut stack, |a, b| place(a).cmp(&place(b)));
+        let sizes = |writer: &Self, labels: &[Label]| labels.iter().map(|l| size(writer, *l)).collect::<Dims>();
+        let [m, k, n] = [&rows, &inner, &columns].map(|labels| numel(&sizes(self, labels)));
+        let side = |writer: &mut Self, x: &Labelled, groups: [&[Label]; 2], matrix: [usize; 2]| {
+            let value = writer.ordered(x, &[stack.as_slice(), groups[0], groups[1]].concat());
+            // Dimensions that become one have the sizes of both operands; those of the stack broadcast.
+            let mut shape = Dims::from_slice(&writer.shapes[value][..stack.len()]);
+            shape.extend(sizes(writer, &groups.concat()));
+            let value = writer.expand(value, &shape);
+            shape.truncate(stack.len());
+            shape.extend(matrix);
+            writer.reshape(value, &shape)
+        };
+        let sides = [side(self, left, [&rows, &inner], [m, k]), side(self, right, [&inner, &columns], [k, n])];
+        let mut shape = sizes(self, &stack);
+        shape.extend([m, n]);
+        let labels = [stack.as_slice(), &rows, &columns].concat();
+        let whole = sizes(self, &labels);
+        let product = self.call(ops::matmul, &sides, Kwargs::new(), shape);
+        Labelled { value: self.reshape(product, &whole), labels }
     }
 }
 
@@ -241,15 +348,18 @@ fn repeated(labels: &[Label]) -> Option<(usize, usize)> {
 }
 
 pub(super) fn einsum(operands: Vec<&Tensor>, equation: Cow<'static, str>) -> Result<Tensor> {
-    let ranks: Vec<usize> = operands.iter().map(|operand| operand.ndim()).collect();
-    let Equation { inputs, output } = Equation::parse(&equation, &ranks)?;
-    let mut terms = operands.iter().zip(&inputs).map(|(operand, labels)| Labelled::new(operand, labels));
-    let Some(mut result) = terms.next() else { return Err(Error::argument("at least one operand is needed")) };
-    for (i, term) in terms.enumerate() {
-        let later = &inputs[i + 2..];
-        result = result.times(term, |label| output.contains(&label) || later.iter().flatten().any(|l| *l == label));
+    let dtype = operands.first().map_or(DType::F32, |operand| operand.dtype());
+    let shapes = operands.iter().map(|operand| Dims::from_slice(operand.shape())).collect();
+    let (parts, result) = parts(&equation, shapes, dtype)?;
+    let mut values: Vec<Tensor> = operands.into_iter().cloned().collect();
+    for Part { function, args, kwargs } in parts {
+        let args: Vec<Arg<Tensor>> = args.iter().map(|value| Arg::Value(values[*value].clone())).collect();
+        let Arg::Value(result) = function.eval(&args, &kwargs.map(&mut |never| match *never {}))? else {
+            unreachable!("invariant: each part gives one tensor")
+        };
+        values.push(result);
     }
-    Ok(result.summed(|label| output.contains(&label)).ordered(&output))
+    Ok(values.swap_remove(result))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::ptr::{null, null_mut};
 
 use super::format::Packing;
-use crate::memory::{LINE, prefetch};
+use crate::memory::{LINE, prefetch, prefetch_far};
 use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
 
 /// The most rows of a tile at any level.
@@ -71,6 +71,8 @@ pub(crate) struct Tile {
     pub(crate) out: *mut f32,
     /// The distance of its rows.
     pub(crate) stride: usize,
+    /// Whether that is in memory, so that its lines are asked for before there are sums to write.
+    pub(crate) far_out: bool,
     /// What is done beside the products, which leave time for it.
     pub(crate) aside: Aside,
 }
@@ -139,6 +141,7 @@ impl Tile {
         bounds: None,
         out: null_mut(),
         stride: 0,
+        far_out: false,
         aside: Aside::NONE,
     };
 
@@ -336,8 +339,8 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
             prefetch(panel.wrapping_add(job.each + line * V::LANES));
         }
     } else {
-        prefetch(panel.wrapping_add(job.far));
-        prefetch(panel.wrapping_add(job.farther));
+        prefetch_far(panel.wrapping_add(job.far));
+        prefetch_far(panel.wrapping_add(job.farther));
     }
     for step in 0..UNROLL {
         for line in 0..near {
@@ -399,6 +402,13 @@ unsafe fn tile<
             for i in 0..ROWS {
                 for v in 0..VECTORS {
                     prefetch(job.residual.wrapping_add(i * job.residual_stride + column + v * V::LANES));
+                }
+            }
+        }
+        if job.far_out && ROWS > 1 {
+            for i in 0..ROWS {
+                for line in 0..(VECTORS * V::LANES).div_ceil(LINE) {
+                    prefetch(job.out.wrapping_add(i * job.stride + column + line * LINE));
                 }
             }
         }

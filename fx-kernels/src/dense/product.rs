@@ -38,8 +38,8 @@ const NEAR: usize = 4 * 1024;
 const POINTERS: usize = 16 * 1024;
 /// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.
 const STREAM: usize = 4096;
-/// The numbers of a result that stay in a cache until they are written the next time.
-const CACHED: usize = 1024 * 1024;
+/// The tiles that make it worth while to bring a panel into the first-level cache before the first one.
+const MANY: usize = 4;
 /// The tasks that make a fair share for each of a few threads likely, at least.
 const TASKS: usize = 8;
 
@@ -307,6 +307,7 @@ impl Product<'_> {
             packing,
             far,
             farther,
+            soon: place.of >= MANY || far == 0,
             each: if panels.are_cached() { ahead_in_cache() } else { 0 },
             narrow: panel.width == panels.lanes(),
             accumulate: !first || self.epilogue.accumulate,
@@ -316,7 +317,6 @@ impl Product<'_> {
             bounds: self.epilogue.bounds().filter(|_| last),
             out: to,
             stride,
-            far_out: self.rows * stride > CACHED,
             aside: Aside::NONE,
         };
         // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue

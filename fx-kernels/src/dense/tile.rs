@@ -53,6 +53,9 @@ pub(crate) struct Tile {
     pub(crate) far: usize,
     /// From where the other lines are brought in.
     pub(crate) farther: usize,
+    /// Whether what is brought in is used by so many tiles that the first-level cache is the place for it, which panels of the longest
+    /// vectors do not fit.
+    pub(crate) soon: bool,
     /// From where every line is brought in instead, for a single row, or 0.
     pub(crate) each: usize,
     /// Whether the panel is one vector wide, not two; only panels of numbers and of pairs are.
@@ -71,8 +74,6 @@ pub(crate) struct Tile {
     pub(crate) out: *mut f32,
     /// The distance of its rows.
     pub(crate) stride: usize,
-    /// Whether that is in memory, so that its lines are asked for before there are sums to write.
-    pub(crate) far_out: bool,
     /// What is done beside the products, which leave time for it.
     pub(crate) aside: Aside,
 }
@@ -132,6 +133,7 @@ impl Tile {
         packing: Packing::Single,
         far: 0,
         farther: 0,
+        soon: true,
         each: 0,
         narrow: false,
         accumulate: false,
@@ -141,7 +143,6 @@ impl Tile {
         bounds: None,
         out: null_mut(),
         stride: 0,
-        far_out: false,
         aside: Aside::NONE,
     };
 
@@ -339,8 +340,11 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
             prefetch(panel.wrapping_add(job.each + line * V::LANES));
         }
     } else {
-        prefetch_far(panel.wrapping_add(job.far));
-        prefetch_far(panel.wrapping_add(job.farther));
+        let lines = [job.far, job.farther].map(|line| panel.wrapping_add(line));
+        match V::LANES < LINE && job.soon {
+            true => lines.map(prefetch),
+            false => lines.map(prefetch_far),
+        };
     }
     for step in 0..UNROLL {
         for line in 0..near {
@@ -402,13 +406,6 @@ unsafe fn tile<
             for i in 0..ROWS {
                 for v in 0..VECTORS {
                     prefetch(job.residual.wrapping_add(i * job.residual_stride + column + v * V::LANES));
-                }
-            }
-        }
-        if job.far_out && ROWS > 1 {
-            for i in 0..ROWS {
-                for line in 0..(VECTORS * V::LANES).div_ceil(LINE) {
-                    prefetch(job.out.wrapping_add(i * job.stride + column + line * LINE));
                 }
             }
         }

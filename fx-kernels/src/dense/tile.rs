@@ -53,8 +53,7 @@ pub(crate) struct Tile {
     pub(crate) far: usize,
     /// From where the other lines are brought in.
     pub(crate) farther: usize,
-    /// Whether what is brought in is used by so many tiles that the first-level cache is the place for it, which panels of the longest
-    /// vectors do not fit.
+    /// Whether what is brought in is used by so many tiles that the first-level cache is the place for it.
     pub(crate) soon: bool,
     /// From where every line is brought in instead, for a single row, or 0.
     pub(crate) each: usize,
@@ -317,6 +316,9 @@ pub(crate) const UNROLL: usize = 4;
 /// How far ahead in the panel words are brought into the first-level cache.
 const AHEAD: usize = 512;
 
+/// The rows of a tile of the longest vectors that waits for memory, not for products.
+const FEW: usize = 8;
+
 /// The sums of a tile. A single row has few, each of which would wait for the step before: it has some for each step between two
 /// looks at the loop's end, which are added up in the end.
 type Sums<V, const ROWS: usize, const VECTORS: usize> = [[[V; VECTORS]; ROWS]; UNROLL];
@@ -341,7 +343,8 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
         }
     } else {
         let lines = [job.far, job.farther].map(|line| panel.wrapping_add(line));
-        match V::LANES < LINE && job.soon {
+        // Where vectors are long, without a look at the tile: it would take short inner dimensions a fiftieth longer.
+        match (V::LANES == LINE && ROWS > FEW) || job.soon {
             true => lines.map(prefetch),
             false => lines.map(prefetch_far),
         };

@@ -19,7 +19,7 @@ use super::panels::{Panel, Panels, tile_size};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
-use crate::memory::{LINE, ahead_in_cache, foresees_rows, new_key, scratch, ways};
+use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, ways};
 use crate::simd::Level;
 use crate::threads::{Shared, for_each, shared_out};
 
@@ -307,7 +307,7 @@ impl Product<'_> {
             packing,
             far,
             farther,
-            soon: place.of >= MANY || far == 0,
+            soon: place.of >= MANY || far == 0 || !fills_second(),
             each: if panels.are_cached() { ahead_in_cache() } else { 0 },
             narrow: panel.width == panels.lanes(),
             accumulate: !first || self.epilogue.accumulate,

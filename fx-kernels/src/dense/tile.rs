@@ -53,7 +53,7 @@ pub(crate) struct Tile {
     pub(crate) far: usize,
     /// From where the other lines are brought in.
     pub(crate) farther: usize,
-    /// Whether what is brought in is used by so many tiles that the first-level cache is the place for it.
+    /// Whether what is brought in goes into the first-level cache, which it does for tiles of many rows of the longest vectors anyway.
     pub(crate) soon: bool,
     /// From where every line is brought in instead, for a single row, or 0.
     pub(crate) each: usize,

@@ -5,6 +5,7 @@
 
 mod chain;
 mod op;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod tile;

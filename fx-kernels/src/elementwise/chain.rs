@@ -3,6 +3,7 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
+use super::spread::spread;
 use super::tile::{Area, Operands};
 use super::*;
 use crate::copy::join_rows;
@@ -429,18 +430,13 @@ impl Task<'_> {
                 (scratch, true)
             }
             Operand::Repeat(x, run) => {
-                let (mut place, mut left) = (start / run % x.len(), run - start % run);
+                let (place, left) = (start / run % x.len(), run - start % run);
                 if left >= len {
                     fill(0, CONSTANT, x[place]);
                     return (scratch, false);
                 }
-                let mut done = 0;
-                while done < len {
-                    let count = left.min(len - done);
-                    fill(done, count, x[place]);
-                    place = if place + 1 == x.len() { 0 } else { place + 1 };
-                    (done, left) = (done + count, run);
-                }
+                // SAFETY: the tile holds as many elements.
+                unsafe { spread(self.level, scratch, len, x, (place, left), run) };
                 (scratch, true)
             }
         }

@@ -301,12 +301,7 @@ impl Kernel for Batched {
             };
             gemm(out, columns, false, matrix(0, rows, inner), matrix(1, inner, columns));
         };
-        // Few products are shared out among threads one by one.
-        if self.starts.len() < num_threads() {
-            out.chunks_exact_mut(rows * columns).enumerate().for_each(|(index, out)| product(index, out));
-        } else {
-            for_each_piece(out, rows * columns, 2 * inner * out.len(), product);
-        }
+        each(out, rows * columns, inner, self.starts.len(), product);
     }
 
     fn is_product(&self) -> bool {
@@ -319,14 +314,26 @@ impl Kernel for Batched {
     }
 }
 
+/// Computes some products of `len` numbers each. Few are shared out among threads one by one.
+fn each(out: &mut [f32], len: usize, inner: usize, count: usize, product: impl Fn(usize, &mut [f32]) + Sync) {
+    if count < num_threads() {
+        out.chunks_exact_mut(len.max(1)).enumerate().for_each(|(index, out)| product(index, out));
+    } else {
+        let work = 2 * inner * out.len();
+        for_each_piece(out, len, work, product);
+    }
+}
+
 impl Kernel for Stacked {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let Self { rows, stride, starts, packed } = self;
         let input = operands[0].unwrap_or(&[]);
-        let columns = packed.first().map_or(0, PackedLinear::outputs);
-        for (out, &[start, index]) in out.chunks_exact_mut((rows * columns).max(1)).zip(starts) {
+        let [inner, columns] = packed.first().map_or([0; 2], |packed| [packed.inputs(), packed.outputs()]);
+        let product = |at: usize, out: &mut [f32]| {
+            let [start, index] = starts[at];
             packed[index].run(out, columns, &input[start..], *stride, *rows, &Epilogue::default());
-        }
+        };
+        each(out, rows * columns, inner, starts.len(), product);
     }
 
     fn describe(&self) -> String {

@@ -342,12 +342,15 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
             prefetch(panel.wrapping_add(job.each + line * V::LANES));
         }
     } else {
-        let lines = [job.far, job.farther].map(|line| panel.wrapping_add(line));
+        let (far, farther) = (panel.wrapping_add(job.far), panel.wrapping_add(job.farther));
         // Where vectors are long, without a look at the tile: it would take short inner dimensions a fiftieth longer.
-        match (V::LANES == LINE && ROWS > FEW) || job.soon {
-            true => lines.map(prefetch),
-            false => lines.map(prefetch_far),
-        };
+        if (V::LANES == LINE && ROWS > FEW) || job.soon {
+            prefetch(far);
+            prefetch(farther);
+        } else {
+            prefetch_far(far);
+            prefetch_far(farther);
+        }
     }
     for step in 0..UNROLL {
         for line in 0..near {

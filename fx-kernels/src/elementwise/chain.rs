@@ -3,11 +3,12 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
-use super::spread::spread;
+use super::spread::Spread;
 use super::tile::{Area, Operands};
 use super::*;
 use crate::copy::join_rows;
 use crate::memory::{LINE, Line};
+use crate::simd::dispatch;
 
 /// An op of any number of operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -375,15 +376,15 @@ impl Task<'_> {
         /// The lanes of the longest vector.
         const CONSTANT: usize = 16;
         let scratch = scratch.as_mut_ptr().cast::<f32>();
-        let fill = |from: usize, count: usize, x: f32| {
-            let to = scratch.wrapping_add(from).cast::<MaybeUninit<f32>>();
-            // SAFETY: what is filled lies within a tile.
-            unsafe { std::slice::from_raw_parts_mut(to, count) }.fill(MaybeUninit::new(x));
+        let constant = |x: f32| {
+            // SAFETY: a tile has so many elements.
+            unsafe { std::slice::from_raw_parts_mut(scratch.cast::<MaybeUninit<f32>>(), CONSTANT) }
+                .fill(MaybeUninit::new(x));
         };
         match input {
             Operand::Output => (self.out.wrapping_add(start).cast_const(), true),
             Operand::Number(x) | Operand::Cycle(&[x]) => {
-                fill(0, CONSTANT, x);
+                constant(x);
                 (scratch, false)
             }
             Operand::Cycle(x) => {
@@ -432,11 +433,11 @@ impl Task<'_> {
             Operand::Repeat(x, run) => {
                 let (place, left) = (start / run % x.len(), run - start % run);
                 if left >= len {
-                    fill(0, CONSTANT, x[place]);
+                    constant(x[place]);
                     return (scratch, false);
                 }
-                // SAFETY: the tile holds as many elements.
-                unsafe { spread(self.level, scratch, len, x, (place, left), run) };
+                // A tile holds as many elements.
+                dispatch(self.level, Spread { to: scratch, len, x, place, left, run });
                 (scratch, true)
             }
         }

@@ -1,30 +1,16 @@
 //! Elements that are met several times in a row, written as often.
 
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Vector};
 
-/// Writes `len` numbers: the element at a place as often as is left of it, and each after it `run` times, from the beginning again
-/// after the last one.
-///
-/// # Safety
-/// So many numbers must be writable.
-pub(super) unsafe fn spread(
-    level: Level,
-    to: *mut f32,
-    len: usize,
-    x: &[f32],
-    (place, left): (usize, usize),
-    run: usize,
-) {
-    dispatch(level, Spread { to, len, x, place, left, run });
-}
-
-struct Spread<'a> {
-    to: *mut f32,
-    len: usize,
-    x: &'a [f32],
-    place: usize,
-    left: usize,
-    run: usize,
+/// Writes `len` numbers to `to`, which must be writable for as many: the element at `place` for the `left` times that are left of
+/// it, and each after it `run` times, from the beginning again after the last one.
+pub(super) struct Spread<'a> {
+    pub(super) to: *mut f32,
+    pub(super) len: usize,
+    pub(super) x: &'a [f32],
+    pub(super) place: usize,
+    pub(super) left: usize,
+    pub(super) run: usize,
 }
 
 impl Kernel for Spread<'_> {
@@ -40,7 +26,7 @@ impl Kernel for Spread<'_> {
             let stop = len.min(done + left);
             while done < stop {
                 // What is written too far is written once more.
-                // SAFETY: within the numbers, as the caller promises.
+                // SAFETY: within the numbers, which the struct says may be written.
                 unsafe {
                     match done + V::LANES <= len {
                         true => element.store_at(to.add(done)),

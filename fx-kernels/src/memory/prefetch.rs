@@ -5,25 +5,29 @@ use super::processor::amd_family;
 /// Asks for a line to be brought into the first-level cache.
 #[inline(always)]
 pub(crate) fn prefetch(place: *const f32) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every address may be asked for, and every processor of the architecture has the instruction.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    ask::<false>(place);
 }
 
 /// Asks for a line to be brought into the second-level cache: for what is used so much later that it would take the place of what
 /// the first-level cache is for, and because more such lines can be on their way.
 #[inline(always)]
 pub(crate) fn prefetch_far(place: *const f32) {
+    ask::<true>(place);
+}
+
+/// Asks for a line, in the first-level cache or in the second.
+#[inline(always)]
+fn ask<const SECOND: bool>(place: *const f32) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: as above.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(place.cast()) };
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        // SAFETY: every address may be asked for, and every processor of the architecture has the instruction.
+        unsafe {
+            match SECOND {
+                true => _mm_prefetch::<_MM_HINT_T1>(place.cast()),
+                false => _mm_prefetch::<_MM_HINT_T0>(place.cast()),
+            }
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;

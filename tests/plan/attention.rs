@@ -245,6 +245,9 @@ fn known_stacks() {
     planned!([4, 5, 6], "12 products 5 x 6 x 5", |x| x.matmul(fx::Proxy::constant(&right)));
     planned!([4, 5, 6], "12 products 6 x 5 x 6", |x| fx::Proxy::constant(&right).matmul(x));
     planned!([5, 6], "1 products 28 x 5 x 6", |x| fx::Proxy::constant(&left).matmul(x));
+    // Nothing to sum over gives zeros.
+    let empty = Tensor::randn([4, 0, 3]);
+    check(&fx::trace_fn!(|x| x.matmul(fx::Proxy::constant(&empty))).unwrap(), &Tensor::randn([4, 5, 0]));
     // Attention to what is known.
     planned!([3, 4, 5, 6], "softmax", |x| {
         let keys = fx::Proxy::constant(&right);

@@ -85,6 +85,7 @@ fn equations_of_any_form() {
     for equation in ["abc->bca", "abc->", "abc->ac", "aaa->a", "abc"] {
         plan_of!([3, 3, 3], |x| Proxy::einsum([x], equation));
     }
+    plan_of!([3, 0, 5], |x| Proxy::einsum([&x, &x], "abc,abd->cd"));
     plan_of!([3, 4, 5], |x| Proxy::einsum([&x.narrow(2, 0, 1), &x, &x.narrow(1, 0, 1)], "abc,abc,abd->cd"));
 }
 

@@ -141,11 +141,6 @@ impl Builder<'_> {
     fn call(&mut self, id: NodeId, node: &Node, function: Function) -> Result<Held> {
         let metas = (self.metas(node.args())?, self.kwargs(node, |held| held.meta.clone())?);
         let places = (self.known(node.args())?, self.kwargs(node, |held| held.place.clone())?);
-        if function == ops::einsum
-            && let Some(held) = self.contraction(id, &metas.0, &metas.1, &places.0)?
-        {
-            return Ok(held);
-        }
         self.planned(id, function, metas, places)
     }
 
@@ -169,6 +164,7 @@ impl Builder<'_> {
             .or_else(|| fold(function, &args, &kwargs, &meta))
             .or_else(|| self.view(id, function, &args, &kwargs, &meta))
             .or_else(|| self.embedding(id, function, &args, &meta))
+            .or_else(|| self.contraction(id, function, &metas.0, &args, &kwargs, &meta))
             .or_else(|| self.lowered(id, function, &args, &kwargs, &meta));
         let place = found.unwrap_or_else(|| {
             let checked = !mention_unknown(&metas.0, &metas.1);

@@ -71,7 +71,7 @@ impl Builder<'_> {
         let mut users = graph.get(node).into_iter().flat_map(Node::users);
         let (Some(user), None) = (users.next(), users.next()) else { return false };
         let mut places = 0;
-        graph[user].args().iter().for_each(|arg| arg.for_each(&mut |of| places += usize::from(*of == node)));
+        graph[user].for_each_input(&mut |input| places += usize::from(input == node));
         places == 1
     }
 }

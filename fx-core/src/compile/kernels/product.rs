@@ -178,8 +178,8 @@ struct Batched {
     steps: [[usize; 2]; 2],
     /// Where each pair of matrices begins.
     starts: Vec<[usize; 2]>,
-    /// The operands that are known.
-    known: [Option<Tensor>; 2],
+    /// The left operand, if it is known.
+    known: Option<Tensor>,
 }
 
 /// Products of matrices with known ones.
@@ -192,38 +192,17 @@ struct Stacked {
     packed: Arc<Vec<PackedLinear>>,
 }
 
-/// An operand of such a product: how it lies, and its register, or its numbers if they are known.
-struct Factor {
-    layout: Layout,
-    register: Option<usize>,
-    known: Option<Tensor>,
-}
-
-impl Factor {
-    fn of(site: &Site<'_>, index: usize) -> Option<Self> {
-        if let Some((layout, register)) = site.value(index) {
-            return Some(Self { layout: layout.clone(), register: Some(register), known: None });
-        }
-        let known = site.constant(index)?;
-        Some(Self { layout: Layout::of(&known), register: None, known: Some(known) })
-    }
-
-    /// What it has to be, in some layout.
-    fn wanted(&self, layout: &Layout) -> Option<Wanted> {
-        Some(Wanted::new(self.register?, layout.clone()))
-    }
-}
-
 pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
     match site.weight(1) {
         Some((_, shape)) if shape.len() == 2 => return packed(site, 0, 1, false, Follow::new(None), None),
         Some((weight, shape)) if shape.len() > 2 && site.value(0).is_some() => return stacked(site, weight, &shape),
         _ => {}
     }
-    let (left, right) = (Factor::of(site, 0)?, Factor::of(site, 1)?);
-    let (a, b) = (&left.layout, &right.layout);
+    let (b, right) = site.value(1)?;
+    let known = if site.value(0).is_some() { None } else { Some(site.constant(0)?) };
+    let a = &known.as_ref().map(Layout::of).or_else(|| Some(site.value(0)?.0.clone()))?;
     let (n, m) = (a.shape.len(), b.shape.len());
-    if n < 2 || m < 2 || left.register.or(right.register).is_none() {
+    if n < 2 || m < 2 {
         return None;
     }
     debug_assert!(site.function != ops::mm || n == 2);
@@ -237,15 +216,19 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
         let steps = [a, b].map(|layout| [2, 1].map(|from_end| layout.strides[layout.shape.len() - from_end]));
         ([a.shape[n - 2], a.shape[n - 1], b.shape[m - 1]], steps, starts)
     };
-    let wanted = [left.wanted(all.as_ref().unwrap_or(a)), right.wanted(b)];
-    let kernel = Batched { sizes, steps, starts, known: [left.known, right.known] };
+    let left = site.value(0).map(|(_, register)| Wanted::new(register, all.unwrap_or_else(|| a.clone())));
+    let operands = left.into_iter().chain([Wanted::new(right, b.clone())]).collect();
+    let kernel = Batched { sizes, steps, starts, known };
     let output = Layout::row_major(DType::F32, site.shape());
-    Some(Lowered::new(kernel, wanted.into_iter().flatten().collect(), output))
+    Some(Lowered::new(kernel, operands, output))
 }
 
 /// The products of an argument with known matrices of a shape.
 fn stacked(site: &Site<'_>, weight: &Known, shape: &[usize]) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
+    if shape.contains(&0) {
+        return None;
+    }
     let n = input.shape.len();
     let rows = input.shape[n.checked_sub(2)?];
     // Rows of neighbours, at any distance.
@@ -253,10 +236,9 @@ fn stacked(site: &Site<'_>, weight: &Known, shape: &[usize]) -> Option<Lowered> 
         1 => input.clone(),
         _ => Layout::row_major(DType::F32, &input.shape),
     };
-    let mut each = Layout::row_major(DType::F32, shape);
-    let size = Some(each.strides[shape.len() - 3]).filter(|size| *size > 0)?;
-    each.strides.iter_mut().for_each(|stride| *stride /= size);
-    let (starts, stride) = (pairs(site, &input, &each)?, input.strides[n - 2]);
+    // Known ones are counted, as if each were one number.
+    let counted = Layout::row_major(DType::F32, &[&shape[..shape.len() - 2], &[1, 1]].concat());
+    let (starts, stride) = (pairs(site, &input, &counted)?, input.strides[n - 2]);
     let kernel = Stacked { rows, stride, starts, packed: site.packs.stack(weight)? };
     let output = Layout::row_major(DType::F32, site.shape());
     Some(Lowered::new(kernel, [Wanted::new(register, input)].into_iter().collect(), output))
@@ -289,11 +271,10 @@ fn matrices(layout: &Layout, lead: &[usize]) -> Option<Vec<usize>> {
 impl Kernel for Batched {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let [rows, inner, columns] = self.sizes;
-        let mut values = operands.iter();
-        let sides = self.known.each_ref().map(|known| match known {
-            Some(tensor) => tensor.as_slice().unwrap_or(&[]),
-            None => values.next().copied().flatten().unwrap_or(&[]),
-        });
+        let mut sides = operands.iter().map(|operand| operand.unwrap_or(&[]));
+        let known = self.known.as_ref().map(|left| left.as_slice().unwrap_or(&[]));
+        let left = known.or_else(|| sides.next()).unwrap_or(&[]);
+        let sides = [left, sides.next().unwrap_or(&[])];
         let product = |index: usize, out: &mut [f32]| {
             let matrix = |side: usize, rows: usize, columns: usize| {
                 let [row, column] = self.steps[side];
@@ -305,7 +286,7 @@ impl Kernel for Batched {
     }
 
     fn is_product(&self) -> bool {
-        self.known.iter().all(Option::is_none)
+        self.known.is_none()
     }
 
     fn describe(&self) -> String {

@@ -226,18 +226,16 @@ impl Writer<'_> {
         self.call(function, &[value], Kwargs::from_iter([(name, numbers)]), shape)
     }
 
-    fn reshape(&mut self, value: usize, shape: &[usize]) -> usize {
+    /// A value in another shape, unless it has that.
+    fn shaped(&mut self, function: Function, value: usize, name: &'static str, shape: &[usize]) -> usize {
         match &self.shapes[value][..] == shape {
             true => value,
-            false => self.with(ops::reshape, value, "shape", shape, shape.into()),
+            false => self.with(function, value, name, shape, shape.into()),
         }
     }
 
-    fn expand(&mut self, value: usize, shape: &[usize]) -> usize {
-        match &self.shapes[value][..] == shape {
-            true => value,
-            false => self.with(ops::expand, value, "size", shape, shape.into()),
-        }
+    fn reshape(&mut self, value: usize, shape: &[usize]) -> usize {
+        self.shaped(ops::reshape, value, "shape", shape)
     }
 
     /// An operand with diagonals in place of repeated labels.
@@ -328,7 +326,7 @@ impl Writer<'_> {
             // Dimensions that become one have the sizes of both operands; those of the stack broadcast.
             let mut shape = Dims::from_slice(&writer.shapes[value][..stack.len()]);
             shape.extend(sizes(writer, &groups.concat()));
-            let value = writer.expand(value, &shape);
+            let value = writer.shaped(ops::expand, value, "size", &shape);
             shape.truncate(stack.len());
             shape.extend(matrix);
             writer.reshape(value, &shape)

@@ -18,6 +18,7 @@ mod linear;
 mod panels;
 mod pool;
 mod product;
+mod quantized;
 mod strassen;
 #[cfg(test)]
 mod tests;
@@ -35,4 +36,5 @@ pub use format::Format;
 pub use images::{Images, Layout};
 pub use linear::PackedLinear;
 pub use pool::{Divisor, Pool, PoolShape};
+pub use quantized::{Bytes, QuantizedConv, QuantizedLinear};
 pub use weight::Weight;

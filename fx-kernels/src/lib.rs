@@ -13,6 +13,7 @@ mod math;
 pub mod memory;
 mod pairs;
 mod peak;
+mod quads;
 pub mod recurrent;
 pub mod resize;
 pub mod rows;
@@ -23,4 +24,5 @@ mod tiles;
 
 pub use gemm::{Matrix, gemm};
 pub use peak::{peak_bandwidth, peak_flops};
+pub use quads::Quantization;
 pub use simd::Level;

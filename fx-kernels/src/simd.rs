@@ -259,6 +259,57 @@ pub(crate) fn dispatch_pairs<K: PairKernel>(kernel: K) {
     }
 }
 
+/// A vector whose lanes may also be words of four bytes, or whole numbers of 32 bits.
+pub(crate) trait Quads: Vector<Elem = f32> {
+    /// The numbers of four vectors, whole ones from 0 to 255, in order.
+    fn quads(numbers: [Self; 4]) -> Self;
+    /// The products of the four bytes of each word with those of another, which count from -128 on, added to whole numbers.
+    fn dot_quads(self, other: Self, sum: Self) -> Self;
+    /// Whole numbers as f32.
+    fn whole(self) -> Self;
+}
+
+/// A computation with words of four bytes. Every implementation is `#[inline(always)]`.
+pub(crate) trait QuadKernel {
+    /// The computation.
+    fn run<V: Quads>(self);
+}
+
+/// Whether the processor has fast products of bytes with the vectors of a level.
+pub(crate) fn has_quads(level: Level) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        level == Level::Avx512 && level.is_available() && is_x86_feature_detected!("avx512vnni")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = level;
+        false
+    }
+}
+
+/// Runs a kernel with words of four bytes.
+///
+/// # Panics
+/// If the processor has no instructions for them.
+pub(crate) fn dispatch_quads<K: QuadKernel>(kernel: K) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+        fn run<K: QuadKernel>(kernel: K) {
+            kernel.run::<x86::F32x16>();
+        }
+        assert!(has_quads(Level::Avx512), "the processor has no instructions for products of bytes");
+        // SAFETY: the processor has the instructions (just seen).
+        unsafe { run(kernel) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = kernel;
+        unreachable!("there are no instructions for products of bytes");
+    }
+}
+
 /// A type of number that there are vectors of.
 pub(crate) trait Element:
     Copy + Send + Sync + PartialOrd + Default + Add<Output = Self> + Mul<Output = Self> + 'static

@@ -8,9 +8,34 @@ use super::left::Left;
 use super::tile::MOST_ROWS;
 use crate::memory::kept;
 use crate::pairs::round_to_pairs;
+use crate::quads::{Quantization, round_to_quads};
 
 /// Numbers between copied rows, so that they do not collide.
 const GAP: usize = 16;
+
+/// What rows are rounded to as they are copied.
+#[derive(Clone, Copy)]
+pub(crate) enum Rounding {
+    /// They stay as they are.
+    None,
+    /// bf16, two to a word.
+    Pairs,
+    /// Whole numbers, four to a word.
+    Quads(Quantization),
+    /// What whole numbers stand for.
+    Whole(Quantization),
+}
+
+impl Rounding {
+    /// How many numbers are in a word.
+    fn numbers(self) -> usize {
+        match self {
+            Self::None | Self::Whole(_) => 1,
+            Self::Pairs => 2,
+            Self::Quads(_) => 4,
+        }
+    }
+}
 
 /// Where the runs of some rows of a left operand begin.
 #[derive(Debug, Default)]
@@ -33,9 +58,7 @@ impl Block {
     }
 
     /// Finds where the runs of each tile's rows begin, and lends these places: for each tile, [`MOST_ROWS`] places for
-    /// each run. Rows that collide in the cache are copied: the first `width` numbers of each run.
-    ///
-    /// With `pairs`, these are rounded to bf16, two to a word.
+    /// each run. Rows that are rounded, or that collide in the cache, are copied: the first `width` numbers of each run.
     ///
     /// The left operand must cover the rows (see [`Left::covers`]), and tiles follow each other. What the thread's last call
     /// with the same key did is not done again.
@@ -44,20 +67,21 @@ impl Block {
         left: &Left<'_>,
         tiles: impl ExactSizeIterator<Item = Range<usize>> + Clone,
         width: usize,
-        pairs: bool,
+        rounding: Rounding,
         f: impl FnOnce(&[*const f32]),
     ) {
-        let words = if pairs { width / 2 } else { width };
+        let words = width / rounding.numbers();
         let distance = words + GAP;
         let all = || tiles.clone().reduce(|all, rows| all.start..rows.end).unwrap_or(0..0);
         Self::with(|block| match left {
-            _ if !pairs && !left.collides() => {
+            _ if matches!(rounding, Rounding::None) && !left.collides() => {
                 f(block.places((key, null()), left, tiles.clone(), |rows, table| left.fill(rows, table)));
             }
             Left::Windows(windows) if left.runs() > 1 => {
                 let pixels = windows.pixels(all());
                 let data = &windows.data[pixels.start * windows.pixel..];
-                let write = |copy: &mut [f32]| Rows { data, stride: windows.pixel, width, pairs }.take(copy, distance);
+                let write =
+                    |copy: &mut [f32]| Rows { data, stride: windows.pixel, width, rounding }.take(copy, distance);
                 kept(key, pixels.len() * distance, write, |copy| {
                     let base = copy.as_ptr().wrapping_sub(pixels.start * distance);
                     let fill = |rows: Range<usize>, table: &mut [_]| windows.fill(rows, base, distance, table);
@@ -69,7 +93,7 @@ impl Block {
                 let write = |copy: &mut [f32]| {
                     if let Left::Rows { data, stride } = left {
                         let data = &data[all.start * stride..];
-                        return Rows { data, stride: *stride, width, pairs }.take(copy, distance);
+                        return Rows { data, stride: *stride, width, rounding }.take(copy, distance);
                     }
                     let mut copies = copy.chunks_exact_mut(distance);
                     for rows in tiles.clone() {
@@ -78,7 +102,7 @@ impl Block {
                         for (place, copy) in places[..rows.len()].iter().zip(&mut copies) {
                             // SAFETY: the left operand covers the row.
                             let data = unsafe { std::slice::from_raw_parts(*place, width) };
-                            Rows { data, stride: width, width, pairs }.take(copy, distance);
+                            Rows { data, stride: width, width, rounding }.take(copy, distance);
                         }
                     }
                 };
@@ -139,19 +163,23 @@ struct Rows<'a> {
     data: &'a [f32],
     stride: usize,
     width: usize,
-    /// Whether they are rounded to pairs.
-    pairs: bool,
+    rounding: Rounding,
 }
 
 impl Rows<'_> {
     /// Copies as many rows as there are places for, which are `distance` apart.
     fn take(&self, copy: &mut [f32], distance: usize) {
-        let Self { data, stride, width, pairs } = *self;
-        if pairs {
-            return round_to_pairs(copy, distance, data, stride, width);
+        let Self { data, stride, width, rounding } = *self;
+        match rounding {
+            Rounding::Pairs => return round_to_pairs(copy, distance, data, stride, width),
+            Rounding::Quads(to) => return round_to_quads(to, copy, distance, data, stride, width),
+            Rounding::None | Rounding::Whole(_) => {}
         }
         for (row, to) in copy.chunks_exact_mut(distance).enumerate() {
             to[..width].copy_from_slice(&data[row * stride..][..width]);
+            if let Rounding::Whole(quantization) = rounding {
+                quantization.apply(&mut to[..width]);
+            }
         }
     }
 }

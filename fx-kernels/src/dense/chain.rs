@@ -176,7 +176,7 @@ impl Task<'_> {
             };
             let row = before * self.sizes[index + 1][1];
             let epilogue = if target.is_some() { link.epilogue } else { self.epilogue.at_row(row) };
-            link.conv.run_lines(to, outputs, &images, Held { first, height }, lines.clone(), &epilogue);
+            link.conv.run_lines(to, outputs, &images, (Held { first, height }, lines.clone()), &epilogue, None);
             if let Some(target) = between.get_mut(index) {
                 target.held.end = lines.end;
             }

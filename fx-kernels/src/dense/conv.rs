@@ -11,10 +11,11 @@ use super::format::{Format, Packing};
 use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::panels::{Matrices, Panels};
-use super::product::{Product, SMALL_PANELS};
+use super::product::{Product, Quantized, SMALL_PANELS};
 use super::weight::Weight;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
+use crate::memory::scratch;
 use crate::simd::{Level, has_pairs};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
@@ -152,6 +153,11 @@ impl ConvShape {
         self.kernel == [1; 2] && self.stride == [1; 2] && self.before == [0; 2] && self.after == [0; 2]
     }
 
+    /// Whether it can be computed of whole numbers: channels are not on their own, and there are some.
+    pub fn takes_bytes(&self) -> bool {
+        !self.is_depthwise() && !self.has_short_pixels()
+    }
+
     /// Whether each channel is on its own.
     fn is_depthwise(&self) -> bool {
         self.groups == self.inputs && self.groups == self.outputs && self.groups > 1
@@ -266,6 +272,21 @@ impl PackedConv {
     /// # Panics
     /// If an operand is too short.
     pub fn run(&self, out: &mut [f32], stride: usize, images: &Images<'_>, epilogue: &Epilogue<'_>) {
+        self.compute(out, stride, images, epilogue, None);
+    }
+
+    /// As [`run`](Self::run), with operands that are whole numbers, if the shape [takes](ConvShape::takes_bytes) them.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub(crate) fn compute(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        images: &Images<'_>,
+        epilogue: &Epilogue<'_>,
+        quantized: Option<Quantized<'_>>,
+    ) {
         let [height, width] = self.shape.output(images.size);
         let whole = Held { first: 0, height: images.size[0] };
         let pixels = images.batch * height * width;
@@ -273,7 +294,7 @@ impl PackedConv {
             images.with_pixels(self.shape.inputs, 0..images.size[0], |images| {
                 let Layout::Pixels { distance: stride_in } = images.layout else { return };
                 let left = Left::Rows { data: images.data, stride: stride_in };
-                Product { left, rows: pixels, panels, epilogue }.run_by(self.algorithm, out, stride);
+                Product { left, rows: pixels, panels, epilogue, quantized }.run_by(self.algorithm, out, stride);
             });
         } else if self.by_taps().is_some() {
             // One by one, so that what is copied stays in the cache.
@@ -281,10 +302,10 @@ impl PackedConv {
                 let row = image * height * width;
                 let start = (row * stride).min(out.len());
                 let out = &mut out[start..];
-                self.run_lines(out, stride, &images.one(image), whole, 0..height, &epilogue.at_row(row));
+                self.run_lines(out, stride, &images.one(image), (whole, 0..height), &epilogue.at_row(row), None);
             }
         } else {
-            self.run_lines(out, stride, images, whole, 0..height, epilogue);
+            self.run_lines(out, stride, images, (whole, 0..height), epilogue, quantized);
         }
     }
 
@@ -305,9 +326,9 @@ impl PackedConv {
         out: &mut [f32],
         stride: usize,
         images: &Images<'_>,
-        held: Held,
-        lines: Range<usize>,
+        (held, lines): (Held, Range<usize>),
         epilogue: &Epilogue<'_>,
+        quantized: Option<Quantized<'_>>,
     ) {
         let ConvShape { inputs, kernel, stride: step, dilation, before, after, .. } = self.shape;
         let width = self.shape.output([held.height, images.size[1]])[1];
@@ -340,7 +361,7 @@ impl PackedConv {
                     zeros: &[],
                 };
                 let left = Left::Taps { windows, taps: &taps };
-                Product { left, rows: output[0] * output[1], panels, epilogue }.run(out, stride);
+                Product { left, rows: output[0] * output[1], panels, epilogue, quantized: None }.run(out, stride);
             });
         }
         images.with_pixels(inputs, read, |images| {
@@ -348,12 +369,29 @@ impl PackedConv {
             let (data, input, before) = (images.data, images.size, [above, before[1]]);
             let windows =
                 Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros: &self.zeros };
-            self.run_windows(out, stride, images.batch, windows, epilogue);
+            match quantized {
+                // Of what stands for 0 there are words, as there are of pixels of windows.
+                Some(Quantized { left, .. }) if self.format() == Format::Int8 && kernel != [1; 2] => {
+                    scratch(inputs, |zeros| {
+                        zeros.fill(left.zeros());
+                        self.run_windows(out, stride, images.batch, Windows { zeros, ..windows }, epilogue, quantized);
+                    })
+                }
+                _ => self.run_windows(out, stride, images.batch, windows, epilogue, quantized),
+            }
         });
     }
 
     /// Computes the outputs of windows of so many images.
-    fn run_windows(&self, out: &mut [f32], stride: usize, batch: usize, windows: Windows<'_>, epilogue: &Epilogue<'_>) {
+    fn run_windows(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        batch: usize,
+        windows: Windows<'_>,
+        epilogue: &Epilogue<'_>,
+        quantized: Option<Quantized<'_>>,
+    ) {
         let rows = batch * windows.output[0] * windows.output[1];
         let left = match self.shape.is_pointwise() {
             true => Left::Rows { data: windows.data, stride: windows.pixel },
@@ -361,7 +399,7 @@ impl PackedConv {
         };
         match &self.weights {
             Weights::Groups(panels) => {
-                Product { left, rows, panels, epilogue }.run(out, stride);
+                Product { left, rows, panels, epilogue, quantized }.run(out, stride);
             }
             Weights::Depthwise(weights) if Depthwise::fits(&windows) => {
                 let channels = self.shape.inputs;

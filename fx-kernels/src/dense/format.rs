@@ -1,8 +1,8 @@
-//! How packed weights are kept: as they are, or rounded to half floats, which take half the memory. Sums are in f32.
+//! How packed weights are kept: as they are, rounded to half floats, which take half the memory, or as bytes, which take a quarter.
 
 use half::{bf16, f16};
 
-use crate::simd::{Kernel, Level, Vector, dispatch, has_pairs};
+use crate::simd::{Kernel, Level, Vector, dispatch, has_pairs, has_quads};
 
 /// The type in which packed weights are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,6 +15,8 @@ pub enum Format {
     Bf16,
     /// Rounded to f16. Weights that are too large for it are kept as they are.
     F16,
+    /// Whole numbers from -128 to 127, as bytes where the processor has fast products of them (AVX-512 VNNI).
+    Int8,
 }
 
 /// What the words of a panel are, each as long as an f32.
@@ -24,10 +26,17 @@ pub(crate) enum Packing {
     Single,
     /// Numbers of two rows of the matrix each, multiplied with two numbers of the left operand that are rounded to bf16.
     Pairs,
+    /// Whole numbers of four rows of the matrix each, multiplied with four bytes of the left operand.
+    Quads,
     /// Two vectors of bf16 in the place of one: a row of the matrix and the next one. They are widened and then multiplied.
     Bf16,
     /// As `Bf16`, for f16.
     F16,
+}
+
+/// Whether whole numbers are kept as bytes, in runs of such a length.
+pub(crate) fn keeps_bytes(level: Level, run: usize) -> bool {
+    run.is_multiple_of(4) && has_quads(level)
 }
 
 impl Packing {
@@ -36,12 +45,13 @@ impl Packing {
     /// `fits` says whether all numbers of the weight are such.
     pub(crate) fn of(format: Format, level: Level, run: usize, fits: impl FnOnce(fn(f32) -> bool) -> bool) -> Self {
         match format {
-            // Rows come in twos.
+            // Rows come in twos, or in fours.
             _ if !run.is_multiple_of(2) => Self::Single,
+            Format::Int8 if keeps_bytes(level, run) => Self::Quads,
             Format::Bf16 if has_pairs(level) => Self::Pairs,
             Format::Bf16 => Self::Bf16,
             Format::F16 if fits(|x| f16::from_f32(x).is_finite() || !x.is_finite()) => Self::F16,
-            Format::F16 | Format::F32 => Self::Single,
+            Format::F16 | Format::F32 | Format::Int8 => Self::Single,
         }
     }
 
@@ -51,12 +61,17 @@ impl Packing {
             Self::Single => Format::F32,
             Self::Pairs | Self::Bf16 => Format::Bf16,
             Self::F16 => Format::F16,
+            Self::Quads => Format::Int8,
         }
     }
 
     /// The rows of the matrix in a row of words.
     pub(crate) fn rows(self) -> usize {
-        if self == Self::Single { 1 } else { 2 }
+        match self {
+            Self::Single => 1,
+            Self::Pairs | Self::Bf16 | Self::F16 => 2,
+            Self::Quads => 4,
+        }
     }
 
     /// The words that the left operand takes for these rows.
@@ -74,8 +89,17 @@ impl Packing {
         dispatch(level, Widen { f16: self == Self::F16, words, numbers, width });
     }
 
-    /// Writes words for rows of numbers, `width` each: two rows of numbers for each row of words.
+    /// Writes words for rows of numbers, `width` each: two or four rows of numbers for each row of words.
     pub(crate) fn pack(self, numbers: &[f32], words: &mut [f32], width: usize, lanes: usize) {
+        if self == Self::Quads {
+            for (numbers, words) in numbers.chunks_exact(4 * width).zip(words.chunks_exact_mut(width)) {
+                for (place, to) in words.iter_mut().enumerate() {
+                    let byte = |row: usize| (numbers[row * width + place] as i8) as u8;
+                    *to = f32::from_bits(u32::from_ne_bytes([byte(0), byte(1), byte(2), byte(3)]));
+                }
+            }
+            return;
+        }
         let rounded = |x: f32| match self {
             Self::F16 => f16::from_f32(x).to_bits(),
             _ => bf16::from_f32(x).to_bits(),

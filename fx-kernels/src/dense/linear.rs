@@ -5,7 +5,7 @@ use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::left::Left;
 use super::panels::{Matrices, Panels};
-use super::product::Product;
+use super::product::{Product, Quantized};
 use super::weight::Weight;
 use crate::gemm::Matrix;
 use crate::memory::Lines;
@@ -175,7 +175,23 @@ impl PackedLinear {
         rows: usize,
         epilogue: &Epilogue<'_>,
     ) {
+        self.compute(out, stride, (input, input_stride), rows, epilogue, None);
+    }
+
+    /// As [`run`](Self::run), with operands that are whole numbers.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub(crate) fn compute(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        (input, input_stride): (&[f32], usize),
+        rows: usize,
+        epilogue: &Epilogue<'_>,
+        quantized: Option<Quantized<'_>>,
+    ) {
         let left = Left::Rows { data: input, stride: input_stride };
-        Product { left, rows, panels: &self.panels, epilogue }.run_by(self.algorithm, out, stride);
+        Product { left, rows, panels: &self.panels, epilogue, quantized }.run_by(self.algorithm, out, stride);
     }
 }

@@ -190,7 +190,7 @@ impl Panels {
     }
 
     fn width(&self, index: usize) -> usize {
-        let may_be = matches!(self.packing, Packing::Single | Packing::Pairs);
+        let may_be = !self.packing.is_halves();
         let narrow = may_be && self.columns - index * 2 * self.lanes <= self.lanes;
         if narrow { self.lanes } else { 2 * self.lanes }
     }

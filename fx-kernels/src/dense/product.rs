@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::Epilogue;
 use super::algorithm::Algorithm;
-use super::block::Block;
+use super::block::{Block, Rounding};
 use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panel, Panels, tile_size};
@@ -20,6 +20,7 @@ use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
 use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, ways};
+use crate::quads::Quantization;
 use crate::simd::Level;
 use crate::threads::{Shared, for_each, shared_out};
 
@@ -53,6 +54,18 @@ pub(crate) struct Product<'a> {
     pub(crate) panels: &'a Panels,
     /// What is done with the sums.
     pub(crate) epilogue: &'a Epilogue<'a>,
+    /// How its operands are written, if they are whole numbers.
+    pub(crate) quantized: Option<Quantized<'a>>,
+}
+
+/// How the operands of a product are written as whole numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Quantized<'a> {
+    /// The numbers of the left one.
+    pub(crate) left: Quantization,
+    /// What the products of whole numbers are multiplied by, for each column. Not used where weights are kept as the numbers
+    /// that they stand for.
+    pub(crate) scales: &'a [f32],
 }
 
 /// How a product is split.
@@ -109,6 +122,8 @@ impl Product<'_> {
         assert!(self.left.covers(self.rows, self.width(run)), "the left operand is too short");
         assert!(stride >= width && (self.rows - 1) * stride + width <= out.len(), "the result does not fit");
         self.epilogue.check(self.rows, width);
+        let scales = self.quantized.map_or(0, |quantized| quantized.scales.len());
+        assert!(panels.packing() != Packing::Quads || scales >= width, "{scales} scales for {width} columns");
         let out = Shared(out.as_mut_ptr());
         match self.left {
             Left::Rows { data, stride: distance } if algorithm.of_rows(self.rows, panels) == Algorithm::Strassen => {
@@ -178,6 +193,16 @@ impl Product<'_> {
         self.panels.groups() * run * self.panels.packing().rows()
     }
 
+    /// What numbers of the left operand are rounded to.
+    fn rounding(&self) -> Rounding {
+        match (self.panels.packing(), self.quantized) {
+            (Packing::Pairs, _) => Rounding::Pairs,
+            (Packing::Quads, Some(quantized)) => Rounding::Quads(quantized.left),
+            (_, Some(quantized)) => Rounding::Whole(quantized.left),
+            (_, None) => Rounding::None,
+        }
+    }
+
     /// A block of rows times a set of panels.
     fn task(&self, split: &Split, group: usize, block: usize, set: usize, out: &Shared<f32>, stride: usize) {
         let part = |index: usize, count: usize, parts: usize| index * count / parts;
@@ -191,8 +216,7 @@ impl Product<'_> {
         let start = |tile: usize| tile * least + tile.min(more);
         let rows = |tile: usize| start(tile)..start(tile + 1);
         let (key, width) = ((split.id, block), self.width(split.run));
-        let pairs = panels.packing() == Packing::Pairs;
-        Block::prepare(key, &self.left, tiles.clone().map(rows), width, pairs, |table| {
+        Block::prepare(key, &self.left, tiles.clone().map(rows), width, self.rounding(), |table| {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
             // Half floats are widened once for all tiles, if there are several.
             let widened = panels.packing().is_halves() && tiles.len() > 1;
@@ -273,7 +297,11 @@ impl Product<'_> {
     /// padding. There is more than one only where rows have a single run.
     fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
-        let inside = self.left.inside(table, place.rows.len());
+        // What stands for 0 counts: it is taken off all sums in the end.
+        let inside = match packing {
+            Packing::Quads => 0..self.left.runs(),
+            _ => self.left.inside(table, place.rows.len()),
+        };
         let runs = runs.start.max(inside.start)..runs.end.min(inside.end);
         if runs.is_empty() {
             return;
@@ -285,6 +313,7 @@ impl Product<'_> {
         let (rows, stride) = (place.rows.clone(), place.stride);
         let to = out.at(rows.start * stride + column);
         let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| bias[column..].as_ptr());
+        let scales = self.quantized.filter(|_| packing == Packing::Quads);
         let residual = self.epilogue.residual.filter(|_| last);
         let (far, farther) = match rows.len() {
             1 if panels.level() <= Level::Avx2 && foresees_rows() => (0, 0),
@@ -312,6 +341,7 @@ impl Product<'_> {
             narrow: panel.width == panels.lanes(),
             accumulate: !first || self.epilogue.accumulate,
             bias,
+            scales: scales.map_or(null(), |quantized| quantized.scales[column..].as_ptr()),
             residual: residual.map_or(null(), |x| x.data[rows.start * x.stride + column..].as_ptr()),
             residual_stride: residual.map_or(0, |x| x.stride),
             bounds: self.epilogue.bounds().filter(|_| last),

@@ -115,7 +115,8 @@ impl Strassen<'_> {
         }
         let left = Left::Rows { data: &self.data[rows.start * self.stride..], stride: self.stride };
         let out = Shared(target.out.at(rows.start * target.stride));
-        let product = Product { left, rows: rows.len(), panels, epilogue: &epilogue.at_row(rows.start) };
+        let product =
+            Product { left, rows: rows.len(), panels, epilogue: &epilogue.at_row(rows.start), quantized: None };
         // SAFETY: the caller's promise.
         unsafe { product.compute(range, &out, target.stride) };
     }

@@ -3,6 +3,7 @@
 mod compact;
 mod depthwise;
 mod panels;
+mod quantized;
 
 use std::ops::Range;
 
@@ -413,6 +414,7 @@ fn rounded(x: &[f32], format: Format) -> Vec<f32> {
         Format::F32 => *x,
         Format::Bf16 => half::bf16::from_f32(*x).to_f32(),
         Format::F16 => half::f16::from_f32(*x).to_f32(),
+        Format::Int8 => x.round(),
     };
     x.iter().map(to).collect()
 }

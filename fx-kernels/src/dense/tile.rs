@@ -11,7 +11,9 @@ use std::ptr::{null, null_mut};
 
 use super::format::Packing;
 use crate::memory::{LINE, prefetch, prefetch_far};
-use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
+use crate::simd::{
+    Kernel, Level, PairKernel, Pairs, QuadKernel, Quads, Vector, dispatch, dispatch_pairs, dispatch_quads,
+};
 
 /// The most rows of a tile at any level.
 pub(crate) const MOST_ROWS: usize = 12;
@@ -57,12 +59,14 @@ pub(crate) struct Tile {
     pub(crate) soon: bool,
     /// From where every line is brought in instead, for a single row, or 0.
     pub(crate) each: usize,
-    /// Whether the panel is one vector wide, not two; only panels of numbers and of pairs are.
+    /// Whether the panel is one vector wide, not two; panels of half floats never are.
     pub(crate) narrow: bool,
     /// Whether the product is added to what is at `out`.
     pub(crate) accumulate: bool,
-    /// What the sums of each row start from, or null for 0.
+    /// What is added to the sums of each row, or null for 0.
     pub(crate) bias: *const f32,
+    /// What sums of whole numbers are multiplied by, one number for each column; null for others.
+    pub(crate) scales: *const f32,
     /// What is added to the tile, or null.
     pub(crate) residual: *const f32,
     /// The distance of its rows.
@@ -137,6 +141,7 @@ impl Tile {
         narrow: false,
         accumulate: false,
         bias: null(),
+        scales: null(),
         residual: null(),
         residual_stride: 0,
         bounds: None,
@@ -157,6 +162,7 @@ impl Tile {
             Packing::Bf16 => dispatch(level, Run::<Widened<false>>(self, PhantomData)),
             Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
             Packing::Pairs => dispatch_pairs(Run::<Dots>(self, PhantomData)),
+            Packing::Quads => dispatch_quads(Run::<Bytes>(self, PhantomData)),
         }
     }
 
@@ -189,7 +195,7 @@ impl Tile {
     unsafe fn run_one_aside(mut self, level: Level, columns: usize, width: usize) {
         // Zeros only where something is read that nobody writes.
         let [mut out, mut residual] = [[MaybeUninit::<f32>::uninit(); LARGEST]; 2];
-        let mut bias = [0.0; MOST_COLUMNS];
+        let [mut bias, mut scales] = [[0.0; MOST_COLUMNS]; 2];
         // SAFETY: the caller's promise, for the first `columns`; the places of our own are large enough.
         unsafe {
             if self.accumulate {
@@ -204,6 +210,10 @@ impl Tile {
             if !self.bias.is_null() {
                 copy(self.bias, 0, bias.as_mut_ptr(), 0, 1, columns);
                 self.bias = bias.as_ptr();
+            }
+            if !self.scales.is_null() {
+                copy(self.scales, 0, scales.as_mut_ptr(), 0, 1, columns);
+                self.scales = scales.as_ptr();
             }
             let (to, stride) = (self.out, self.stride);
             (self.out, self.stride) = (out.as_mut_ptr().cast(), width);
@@ -292,6 +302,16 @@ impl PairKernel for Run<'_, Dots> {
     }
 }
 
+impl QuadKernel for Run<'_, Bytes> {
+    #[inline(always)]
+    fn run<V: Quads>(self) {
+        with_rows!(self.0, V, |ROWS| match self.0.narrow {
+            true => tiles::<V, Bytes, ROWS, 1, false>(self.0),
+            false => tiles::<V, Bytes, ROWS, 2, true>(self.0),
+        });
+    }
+}
+
 /// The computation of a tile of numbers, and of what is done aside.
 struct WithAside<'a>(&'a Tile);
 
@@ -309,7 +329,7 @@ impl Kernel for WithAside<'_> {
 mod stack;
 pub(crate) use self::stack::Stack;
 mod step;
-use self::step::{Dots, Singles, Step, Taps, Widened};
+use self::step::{Bytes, Dots, Singles, Step, Taps, Widened};
 
 /// The steps of the inner dimension between two looks at the loop's end.
 pub(crate) const UNROLL: usize = 4;
@@ -399,7 +419,7 @@ unsafe fn tile<
         let mut panel = job.panel.wrapping_add(index * job.distance);
         let column = index * VECTORS * V::LANES;
         let mut parts: Sums<V, ROWS, VECTORS> = [[[V::zero(); VECTORS]; ROWS]; UNROLL];
-        if !job.bias.is_null() {
+        if !S::WHOLE && !job.bias.is_null() {
             for v in 0..VECTORS {
                 // SAFETY: there is a number for each column.
                 let bias = unsafe { V::load_at(job.bias.add(column + v * V::LANES)) };
@@ -461,9 +481,31 @@ unsafe fn tile<
             aside += V::LANES;
         }
         let mut sums = parts[0];
+        if S::WHOLE {
+            for i in 0..ROWS {
+                for v in 0..VECTORS {
+                    sums[i][v] = S::numbers(sums[i][v]);
+                }
+            }
+        }
         if ROWS == 1 {
             for v in 0..VECTORS {
-                sums[0][v] = (sums[0][v] + parts[1][0][v]) + (parts[2][0][v] + parts[3][0][v]);
+                let [b, c, d] = [S::numbers(parts[1][0][v]), S::numbers(parts[2][0][v]), S::numbers(parts[3][0][v])];
+                sums[0][v] = (sums[0][v] + b) + (c + d);
+            }
+        }
+        if S::WHOLE {
+            for v in 0..VECTORS {
+                // SAFETY: there is a number for each column.
+                let scale = unsafe { V::load_at(job.scales.add(column + v * V::LANES)) };
+                let bias = match job.bias.is_null() {
+                    true => V::zero(),
+                    // SAFETY: as above.
+                    false => unsafe { V::load_at(job.bias.add(column + v * V::LANES)) },
+                };
+                for i in 0..ROWS {
+                    sums[i][v] = sums[i][v].mul_add(scale, bias);
+                }
             }
         }
         // Added last, so that the sums of the next steps are no part of the same long chain.

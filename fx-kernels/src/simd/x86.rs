@@ -299,6 +299,33 @@ mod single16 {
             }
         }
     }
+
+    impl crate::simd::Quads for F32x16 {
+        #[inline(always)]
+        fn quads([a, b, c, d]: [Self; 4]) -> Self {
+            // SAFETY: who has a vector has the instructions.
+            unsafe {
+                let mut bytes = x86::_mm512_castsi128_si512(x86::_mm512_cvtepi32_epi8(x86::_mm512_cvtps_epi32(a.0)));
+                bytes = x86::_mm512_inserti32x4::<1>(bytes, x86::_mm512_cvtepi32_epi8(x86::_mm512_cvtps_epi32(b.0)));
+                bytes = x86::_mm512_inserti32x4::<2>(bytes, x86::_mm512_cvtepi32_epi8(x86::_mm512_cvtps_epi32(c.0)));
+                bytes = x86::_mm512_inserti32x4::<3>(bytes, x86::_mm512_cvtepi32_epi8(x86::_mm512_cvtps_epi32(d.0)));
+                Self(x86::_mm512_castsi512_ps(bytes))
+            }
+        }
+        #[inline(always)]
+        fn dot_quads(self, other: Self, sum: Self) -> Self {
+            // SAFETY: `dispatch_quads` has seen that the processor has the instruction.
+            unsafe {
+                let (x, y) = (x86::_mm512_castps_si512(self.0), x86::_mm512_castps_si512(other.0));
+                Self(x86::_mm512_castsi512_ps(x86::_mm512_dpbusd_epi32(x86::_mm512_castps_si512(sum.0), x, y)))
+            }
+        }
+        #[inline(always)]
+        fn whole(self) -> Self {
+            // SAFETY: who has a vector has the instructions.
+            Self(unsafe { x86::_mm512_cvtepi32_ps(x86::_mm512_castps_si512(self.0)) })
+        }
+    }
 }
 
 mod double8 {

@@ -45,7 +45,13 @@ fn products() {
             let (panels, epilogue) = (packed(level, &w, [n, k]), following(case, &bias, &residual, n + 1));
             let left = Left::Rows { data: &x, stride: k + gap };
             let mut out = vec![0.25; m * (n + 2)];
-            run(&mut out, n + 2, &x, k + gap, &Product { left, rows: m, panels: &panels, epilogue: &epilogue });
+            run(
+                &mut out,
+                n + 2,
+                &x,
+                k + gap,
+                &Product { left, rows: m, panels: &panels, epilogue: &epilogue, quantized: None },
+            );
             for (i, sum) in sums.iter().enumerate() {
                 let (row, column) = (i / n, i % n);
                 let want = followed(*sum, case, bias[column], residual[row * (n + 1) + column]);
@@ -67,7 +73,13 @@ fn memory_of_before() {
         let [with_zeros, with_nan] = [0.0, f32::NAN].map(|before| {
             scratch(1 << 16, |memory| memory.fill(before));
             let (left, mut out) = (Left::Rows { data: &x, stride: k }, vec![0.25; m * n]);
-            run(&mut out, n, &x, k, &Product { left, rows: m, panels: &panels, epilogue: &Epilogue::default() });
+            run(
+                &mut out,
+                n,
+                &x,
+                k,
+                &Product { left, rows: m, panels: &panels, epilogue: &Epilogue::default(), quantized: None },
+            );
             out
         });
         assert!(with_zeros == with_nan, "{level:?}");
@@ -89,7 +101,13 @@ fn rows_of_any_size() {
     for level in Level::available() {
         let panels = packed(level, &w, [n, k]);
         let (left, mut out) = (Left::Rows { data: &x, stride: k }, vec![0.25; m * n]);
-        run(&mut out, n, &x, k, &Product { left, rows: m, panels: &panels, epilogue: &Epilogue::default() });
+        run(
+            &mut out,
+            n,
+            &x,
+            k,
+            &Product { left, rows: m, panels: &panels, epilogue: &Epilogue::default(), quantized: None },
+        );
         for (i, got) in out.iter().enumerate() {
             let (row, want) = (i / n, dot(&x[i / n * k..][..k], &w[i % n * k..][..k]));
             let most = x[row * k..][..k].iter().fold(0.0, |most: f32, x| most.max(x.abs()));
@@ -113,7 +131,7 @@ fn functions_are_applied_once() {
         let product = |activation| {
             let epilogue = Epilogue { bias: Some(&bias), activation, ..Epilogue::default() };
             let (left, mut out) = (Left::Rows { data: &x, stride: k }, vec![0.25; m * n]);
-            run(&mut out, n, &x, k, &Product { left, rows: m, panels: &panels, epilogue: &epilogue });
+            run(&mut out, n, &x, k, &Product { left, rows: m, panels: &panels, epilogue: &epilogue, quantized: None });
             out
         };
         for function in [Unary::Gelu, Unary::GeluTanh, Unary::Silu, Unary::Sigmoid] {
@@ -138,8 +156,13 @@ fn what_is_not_finite() {
         x[17 * k..18 * k].fill(3e38);
         let (bias, residual) = (numbers(n, 3), numbers(m * n, 4));
         let (panels, epilogue) = (packed(level, &w, [n, k]), following(case, &bias, &residual, n));
-        let product =
-            Product { left: Left::Rows { data: &x, stride: k }, rows: m, panels: &panels, epilogue: &epilogue };
+        let product = Product {
+            left: Left::Rows { data: &x, stride: k },
+            rows: m,
+            panels: &panels,
+            epilogue: &epilogue,
+            quantized: None,
+        };
         let [mut out, mut want] = [vec![0.25; m * n], vec![0.25; m * n]];
         run(&mut out, n, &x, k, &product);
         product.run(&mut want, n);

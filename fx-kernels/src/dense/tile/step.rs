@@ -1,12 +1,20 @@
 //! What a step of the inner dimension is: a row of a panel times a number of each row of the left operand.
 
 use super::Tile;
-use crate::simd::{Pairs, Vector};
+use crate::simd::{Pairs, Quads, Vector};
 
 /// How a row of a panel is multiplied with the left operand, in vectors of a type.
 pub(super) trait Step<V: Vector<Elem = f32>> {
     /// The words of a run of the left operand that meet a row of the panel.
     const LEFT: usize;
+    /// Whether sums are whole numbers, each column's to be multiplied by a number.
+    const WHOLE: bool = false;
+
+    /// Sums as numbers.
+    #[inline(always)]
+    fn numbers(sums: V) -> V {
+        sums
+    }
 
     /// Where in a run the words of the `k`-th step are, in such words.
     ///
@@ -119,6 +127,32 @@ impl<V: Pairs> Step<V> for Dots {
         let right = unsafe { load::<V, VECTORS>(panel) };
         // SAFETY: the caller's promise.
         unsafe { add_products(sums, rows, k, |left, sum, v| left.dot(right[v], sum)) };
+    }
+}
+
+/// Bytes with bytes, four at a time.
+pub(super) struct Bytes;
+
+impl<V: Quads> Step<V> for Bytes {
+    const LEFT: usize = 1;
+    const WHOLE: bool = true;
+
+    #[inline(always)]
+    fn numbers(sums: V) -> V {
+        sums.whole()
+    }
+
+    #[inline(always)]
+    unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        sums: &mut [[V; VECTORS]; ROWS],
+        rows: &[*const f32; ROWS],
+        k: usize,
+        panel: *const f32,
+    ) {
+        // SAFETY: the caller's promise.
+        let right = unsafe { load::<V, VECTORS>(panel) };
+        // SAFETY: the caller's promise.
+        unsafe { add_products(sums, rows, k, |left, sum, v| left.dot_quads(right[v], sum)) };
     }
 }
 

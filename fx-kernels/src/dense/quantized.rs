@@ -1,0 +1,230 @@
+//! Linear layers and convolutions of whole numbers of eight bits.
+//!
+//! Weights are whole numbers from -128 to 127, each output's with a scale. What they are multiplied with is rounded as it is made
+//! ready for the tiles. Where the processor has no fast products of bytes, or the numbers of a window do not come in fours, weights
+//! are kept as the numbers that they stand for, and the input is rounded to such: the sums are the same, but for their roundings.
+
+use std::ops::Range;
+
+use super::algorithm::Algorithm;
+use super::conv::{ConvShape, PackedConv};
+use super::epilogue::Epilogue;
+use super::format::{Format, keeps_bytes};
+use super::images::Images;
+use super::linear::PackedLinear;
+use super::product::Quantized;
+use super::weight::Weight;
+use crate::memory::scratch;
+use crate::quads::Quantization;
+use crate::simd::Level;
+
+/// Weights of whole numbers, in PyTorch's layout: a row for each output.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes<'a> {
+    /// The numbers.
+    pub weight: &'a [i8],
+    /// What each output's are multiplied by.
+    pub scales: &'a [f32],
+}
+
+/// A linear layer of whole numbers: `y = x W^T`, where `x` is rounded.
+///
+/// ```
+/// use fx_kernels::Quantization;
+/// use fx_kernels::dense::{Bytes, Epilogue, QuantizedLinear};
+///
+/// let layer = QuantizedLinear::new(Bytes { weight: &[1, 2, 3, 4, 5, 6], scales: &[1.0, 0.5, 0.25] }, 2);
+/// let input = Quantization { scale: 0.5, zero_point: 0, min: 0, max: 255 };
+/// let mut y = [0.0; 3];
+/// layer.run(&mut y, 3, &[1.2, 10.0], 2, 1, input, &Epilogue::default());
+/// assert_eq!(y, [21.0, 21.5, 16.25]);
+/// ```
+#[derive(Debug)]
+pub struct QuantizedLinear {
+    packed: PackedLinear,
+    columns: Columns,
+}
+
+impl QuantizedLinear {
+    /// Packs a weight, whose rows are as long as an input.
+    ///
+    /// # Panics
+    /// If there is no row of so many numbers for each scale.
+    pub fn new(weight: Bytes<'_>, inputs: usize) -> Self {
+        Self::at(Level::detect(), weight, inputs)
+    }
+
+    /// As [`new`](Self::new), for instructions of the given level.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new), and if the processor does not have the level.
+    pub fn at(level: Level, weight: Bytes<'_>, inputs: usize) -> Self {
+        let outputs = weight.scales.len();
+        let (packed, columns) = weight.pack(inputs, keeps_bytes(level, inputs), |weight, format| {
+            PackedLinear::at(level, weight, [outputs, inputs], Algorithm::Direct, format)
+        });
+        Self { packed, columns }
+    }
+
+    /// The numbers in a row of the input.
+    pub fn inputs(&self) -> usize {
+        self.packed.inputs()
+    }
+
+    /// The numbers in a row of the output.
+    pub fn outputs(&self) -> usize {
+        self.packed.outputs()
+    }
+
+    /// The type in which the weights are kept: bytes, or f32.
+    pub fn format(&self) -> Format {
+        self.packed.format()
+    }
+
+    /// The bytes of the packed weights.
+    pub fn bytes(&self) -> usize {
+        self.packed.bytes() + self.columns.bytes()
+    }
+
+    /// As [`PackedLinear::run`], of an input that is rounded so.
+    ///
+    /// # Panics
+    /// If an operand is too short, or the range has more than 256 numbers.
+    #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
+    pub fn run(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        input: &[f32],
+        input_stride: usize,
+        rows: usize,
+        quantization: Quantization,
+        epilogue: &Epilogue<'_>,
+    ) {
+        self.columns.with(quantization, epilogue, |quantized, epilogue| {
+            self.packed.compute(out, stride, (input, input_stride), rows, epilogue, Some(quantized));
+        });
+    }
+}
+
+/// A convolution of whole numbers.
+#[derive(Debug)]
+pub struct QuantizedConv {
+    packed: PackedConv,
+    columns: Columns,
+}
+
+impl QuantizedConv {
+    /// Packs a weight, `[outputs, inputs of a group, height, width]`.
+    ///
+    /// # Panics
+    /// If the weight has another length, there is no scale for each output, or the shape does not [take](ConvShape::takes_bytes)
+    /// whole numbers.
+    pub fn new(weight: Bytes<'_>, shape: ConvShape) -> Self {
+        Self::at(Level::detect(), weight, shape)
+    }
+
+    /// As [`new`](Self::new), for instructions of the given level.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new), and if the processor does not have the level.
+    pub fn at(level: Level, weight: Bytes<'_>, shape: ConvShape) -> Self {
+        assert!(shape.takes_bytes(), "channels on their own, and windows of a few, are not for whole numbers");
+        assert_eq!(weight.scales.len(), shape.outputs, "there is a scale for each of {} outputs", shape.outputs);
+        let channels = shape.inputs / shape.groups.max(1);
+        let row = channels * shape.kernel[0] * shape.kernel[1];
+        let (packed, columns) = weight.pack(row, keeps_bytes(level, channels), |weight, format| {
+            PackedConv::at(level, weight, shape, Algorithm::Direct, format)
+        });
+        Self { packed, columns }
+    }
+
+    /// The sizes.
+    pub fn shape(&self) -> &ConvShape {
+        self.packed.shape()
+    }
+
+    /// The type in which the weights are kept: bytes, or f32.
+    pub fn format(&self) -> Format {
+        self.packed.format()
+    }
+
+    /// The bytes of the packed weights.
+    pub fn bytes(&self) -> usize {
+        self.packed.bytes() + self.columns.bytes()
+    }
+
+    /// As [`PackedConv::run`], of images that are rounded so. Padding is 0.
+    ///
+    /// # Panics
+    /// If an operand is too short, or the range has more than 256 numbers.
+    pub fn run(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        images: &Images<'_>,
+        quantization: Quantization,
+        epilogue: &Epilogue<'_>,
+    ) {
+        self.columns.with(quantization, epilogue, |quantized, epilogue| {
+            self.packed.compute(out, stride, images, epilogue, Some(quantized));
+        });
+    }
+}
+
+/// What is known of each output's weights, if they are kept as bytes.
+#[derive(Debug, Default)]
+struct Columns {
+    /// What whole numbers are multiplied by.
+    scales: Vec<f32>,
+    /// What all of them add up to, as the numbers that they stand for.
+    sums: Vec<f32>,
+}
+
+impl Bytes<'_> {
+    /// Packs rows of so many whole numbers, as bytes or as the numbers that they stand for.
+    fn pack<P>(&self, len: usize, as_bytes: bool, pack: impl FnOnce(Weight<'_>, Format) -> P) -> (P, Columns) {
+        let Self { weight, scales } = *self;
+        assert_eq!(weight.len(), scales.len() * len, "the weight has {} rows of {len} numbers", scales.len());
+        let read = |rows: Range<usize>, numbers: &mut [f32]| {
+            for (row, to) in rows.zip(numbers.chunks_exact_mut(len.max(1))) {
+                let scale = if as_bytes { 1.0 } else { scales[row] };
+                to.iter_mut().zip(&weight[row * len..]).for_each(|(to, x)| *to = f32::from(*x) * scale);
+            }
+        };
+        if !as_bytes {
+            return (pack(Weight::Rows(&read), Format::F32), Columns::default());
+        }
+        let sum = |row: usize| {
+            let sum: i64 = weight[row * len..(row + 1) * len].iter().map(|x| i64::from(*x)).sum();
+            sum as f32 * scales[row]
+        };
+        let sums = (0..scales.len()).map(sum).collect();
+        (pack(Weight::Rows(&read), Format::Int8), Columns { scales: scales.to_vec(), sums })
+    }
+}
+
+impl Columns {
+    fn bytes(&self) -> usize {
+        size_of_val(self.scales.as_slice()) + size_of_val(self.sums.as_slice())
+    }
+
+    /// Calls a function with how the operands of a product are written, and what follows it: what stands for 0 is taken off
+    /// with the bias.
+    fn with(&self, input: Quantization, epilogue: &Epilogue<'_>, f: impl FnOnce(Quantized<'_>, &Epilogue<'_>)) {
+        assert!((0..256).contains(&(input.max - input.min)), "{} to {} are not 8 bits", input.min, input.max);
+        if self.scales.is_empty() {
+            return f(Quantized { left: input, scales: &[] }, epilogue);
+        }
+        let left = input.unsigned();
+        scratch(2 * self.scales.len(), |numbers| {
+            let (scales, bias) = numbers.split_at_mut(self.scales.len());
+            scales.iter_mut().zip(&self.scales).for_each(|(to, scale)| *to = scale * left.scale);
+            let zero = left.zero_point as f32 * left.scale;
+            for (index, (to, sum)) in bias.iter_mut().zip(&self.sums).enumerate() {
+                *to = epilogue.bias.map_or(0.0, |bias| bias[index]) - zero * sum;
+            }
+            f(Quantized { left, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
+        });
+    }
+}

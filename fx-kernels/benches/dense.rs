@@ -9,12 +9,13 @@ use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
 use fx_kernels::dense::{
-    Algorithm, CompactLinear, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear, Weight, run_chain,
+    Algorithm, Bytes, CompactLinear, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear,
+    QuantizedConv, QuantizedLinear, Weight, run_chain,
 };
 use fx_kernels::elementwise::Unary;
 use fx_kernels::memory;
 use fx_kernels::threads::{num_threads, set_num_threads};
-use fx_kernels::{Matrix, peak_flops};
+use fx_kernels::{Matrix, Quantization, peak_flops};
 
 fn main() {
     let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
@@ -32,6 +33,7 @@ fn main() {
     );
     let mut layers = convolutions();
     layers.extend(linear());
+    layers.extend(quantized());
     layers.extend(chains());
     let mut totals = [0.0; 2];
     for layer in layers.iter_mut().filter(|layer| layer.name.contains(&filter)) {
@@ -280,29 +282,33 @@ fn chains() -> Vec<Layer> {
     layers
 }
 
+/// Name, rows, inputs, outputs.
+type Linear = (&'static str, usize, usize, usize);
+
+const LINEAR: [Linear; 17] = [
+    ("resnet50 fc", 1, 2048, 1000),
+    ("bert", 128, 768, 768),
+    ("bert qkv", 128, 768, 2304),
+    ("bert", 128, 768, 3072),
+    ("bert", 128, 3072, 768),
+    ("mlp", 1, 17768, 512),
+    ("mlp", 1, 512, 512),
+    ("mlp", 1, 512, 1024),
+    ("mlp", 1, 512, 17768),
+    ("mlp", 4, 17768, 512),
+    ("mlp", 4, 512, 17768),
+    ("mlp", 16, 17768, 512),
+    ("mlp", 16, 512, 17768),
+    ("mlp", 64, 17768, 512),
+    ("mlp", 64, 512, 17768),
+    ("gpt2", 128, 768, 50257),
+    ("gpt2", 1, 768, 50257),
+];
+
 fn linear() -> Vec<Layer> {
-    let shapes = [
-        ("resnet50 fc", 1, 2048, 1000),
-        ("bert", 128, 768, 768),
-        ("bert qkv", 128, 768, 2304),
-        ("bert", 128, 768, 3072),
-        ("bert", 128, 3072, 768),
-        ("mlp", 1, 17768, 512),
-        ("mlp", 1, 512, 512),
-        ("mlp", 1, 512, 1024),
-        ("mlp", 1, 512, 17768),
-        ("mlp", 4, 17768, 512),
-        ("mlp", 4, 512, 17768),
-        ("mlp", 16, 17768, 512),
-        ("mlp", 16, 512, 17768),
-        ("mlp", 64, 17768, 512),
-        ("mlp", 64, 512, 17768),
-        ("gpt2", 128, 768, 50257),
-        ("gpt2", 1, 768, 50257),
-    ];
     let formats = [(Format::F32, "linear"), (Format::Bf16, "bf16 linear"), (Format::F16, "f16 linear")];
-    let all = formats.into_iter().flat_map(|format| shapes.map(|shape| (format, shape)));
-    let compact = shapes.into_iter().filter(|(_, rows, _, _)| *rows == 1).map(|(name, rows, inputs, outputs)| {
+    let all = formats.into_iter().flat_map(|format| LINEAR.map(|shape| (format, shape)));
+    let compact = LINEAR.into_iter().filter(|(_, rows, _, _)| *rows == 1).map(|(name, rows, inputs, outputs)| {
         let weight = numbers(inputs * outputs);
         let layer = CompactLinear::new(Weight::Numbers(&weight), outputs, inputs).expect("finite weights");
         let (x, bias) = (numbers(inputs), numbers(outputs));
@@ -337,4 +343,49 @@ fn linear() -> Vec<Layer> {
         }
     });
     layers.chain(compact).collect()
+}
+
+/// Layers of whole numbers, from f32 to f32: the linear ones, and convolutions of ResNet-50.
+fn quantized() -> Vec<Layer> {
+    let range = Quantization { scale: 0.004, zero_point: 117, min: 0, max: 255 };
+    let bytes = |len: usize| numbers(len).iter().map(|x| (x * 255.0) as i8).collect::<Vec<_>>();
+    let scales = |len: usize| vec![0.01; len];
+    let linear = LINEAR.into_iter().map(|(name, rows, inputs, outputs)| {
+        let layer = QuantizedLinear::new(Bytes { weight: &bytes(inputs * outputs), scales: &scales(outputs) }, inputs);
+        let (x, bias, mut out) = (numbers(rows * inputs), numbers(outputs), zeros(rows * outputs));
+        Layer {
+            name: format!("int8 linear {name} {rows}x{inputs}->{outputs}"),
+            count: 0.0,
+            flops: 2.0 * (rows * inputs * outputs) as f64,
+            run: Box::new(move || {
+                let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
+                layer.run(&mut out, outputs, &x, inputs, rows, range, &epilogue);
+                black_box(&out);
+            }),
+        }
+    });
+    let convs =
+        [(56, 64, 3), (28, 128, 3), (14, 256, 3), (7, 512, 3), (56, 64, 1), (28, 128, 1), (14, 256, 1), (7, 512, 1)];
+    let conv = convs.into_iter().flat_map(|(size, channels, k)| match k {
+        1 => vec![(size, channels, 4 * channels, k), (size, 4 * channels, channels, k)],
+        _ => vec![(size, channels, channels, k)],
+    });
+    let conv = conv.map(|(size, inputs, outputs, k)| {
+        let pad = [k / 2; 2];
+        let shape = ConvShape { kernel: [k; 2], before: pad, after: pad, ..ConvShape::pointwise(inputs, outputs) };
+        let layer =
+            QuantizedConv::new(Bytes { weight: &bytes(outputs * inputs * k * k), scales: &scales(outputs) }, shape);
+        let (x, bias, mut out) = (numbers(size * size * inputs), numbers(outputs), zeros(size * size * outputs));
+        Layer {
+            name: format!("int8 resnet50 1x{size}x{size}x{inputs}->{outputs} {k}x{k}/1"),
+            count: 0.0,
+            flops: 2.0 * (out.len() * inputs * k * k) as f64,
+            run: Box::new(move || {
+                let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
+                layer.run(&mut out, outputs, &Images::pixels(&x, 1, [size; 2], inputs), range, &epilogue);
+                black_box(&out);
+            }),
+        }
+    });
+    linear.chain(conv).collect()
 }

@@ -70,6 +70,7 @@ families! {
     loss: Loss,
     norm: Normalization,
     pool: Pooling,
+    quantize: Quantization,
     reduction: Reduction,
     rnn: Recurrent,
     structure: Structure,

@@ -5,12 +5,14 @@ from pathlib import Path
 import torch
 
 from families import (
-    activation, conv, creation, elementwise, fusion, index, linalg, loss, norm, pool, reduction, rnn, structure,
+    activation, conv, creation, elementwise, fusion, index, linalg, loss, norm, pool, quantize, reduction, rnn,
+    structure,
 )
 from golden import SEED, Table
 
 FAMILIES = [
-    activation, conv, creation, elementwise, fusion, index, linalg, loss, norm, pool, reduction, rnn, structure,
+    activation, conv, creation, elementwise, fusion, index, linalg, loss, norm, pool, quantize, reduction, rnn,
+    structure,
 ]
 
 

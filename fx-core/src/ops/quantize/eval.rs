@@ -1,0 +1,190 @@
+//! Quantized values on tensors: loops over f32, in parallel; other types are converted before and after.
+
+use fx_kernels::threads::for_each_piece;
+
+use crate::error::{Error, Result};
+use crate::ops::kind::Num;
+use crate::ops::shape;
+use crate::tensor::{DType, Scalar, Tensor, numel};
+
+type Number<'a> = Num<'a, Tensor>;
+
+/// How many elements a thread takes at a time where all have the same scale.
+const PIECE: usize = 1 << 12;
+
+/// The integers from a least to a greatest one, as floats.
+#[derive(Clone, Copy)]
+struct Range {
+    min: f32,
+    max: f32,
+}
+
+/// How floats become integers.
+#[derive(Clone, Copy)]
+struct Affine {
+    scale: f32,
+    inverse: f32,
+    zero_point: f32,
+}
+
+impl Range {
+    /// The integers from `min` to `max`.
+    fn new(min: i64, max: i64) -> Self {
+        Self { min: min as f32, max: max as f32 }
+    }
+}
+
+impl Affine {
+    /// The inverse is that of the scale before it is rounded to f32, as in PyTorch.
+    fn new(scale: f64, zero_point: f64) -> Self {
+        Self { scale: scale as f32, inverse: (1.0 / scale) as f32, zero_point: zero_point as f32 }
+    }
+
+    fn of(scale: &Number<'_>, zero_point: &Number<'_>) -> Result<Self> {
+        let scale = number(scale)?.to_f64();
+        if scale == 0.0 {
+            return Err(Error::argument("`scale` must not be 0").help("`choose_qparams` gives at least `eps`"));
+        }
+        Ok(Self::new(scale, number(zero_point)?.to_f64()))
+    }
+
+    /// One for each channel.
+    fn channels(scales: &Tensor, zero_points: Option<&Tensor>) -> Vec<Self> {
+        let scales = scales.to_vec_as::<f64>();
+        let zero_points = zero_points.map_or_else(|| vec![0.0; scales.len()], Tensor::to_vec_as::<f64>);
+        scales.into_iter().zip(zero_points).map(|(scale, zero_point)| Self::new(scale, zero_point)).collect()
+    }
+
+    fn quantize(self, row: &mut [f32], range: Range) {
+        // NaN stays, and becomes 0 with the element type.
+        row.iter_mut().for_each(|x| {
+            *x = ((*x * self.inverse).round_ties_even() + self.zero_point).clamp(range.min, range.max);
+        });
+    }
+
+    fn dequantize(self, row: &mut [f32]) {
+        row.iter_mut().for_each(|q| *q = (*q - self.zero_point) * self.scale);
+    }
+}
+
+/// A number, or the element of a tensor that has one.
+fn number(x: &Number<'_>) -> Result<Scalar> {
+    match x {
+        Num::Tensor(x) => x.try_item(),
+        Num::Scalar(x) => Ok(*x),
+        Num::Size(x) => Ok(Scalar::Int(*x)),
+    }
+}
+
+/// The elements in f32 after `f` changed each row of so many.
+fn rows(x: &Tensor, len: usize, f: impl Fn(usize, &mut [f32]) + Sync) -> Tensor {
+    x.to_dtype(DType::F32).changed(|x| {
+        let work = 4 * x.len();
+        for_each_piece(x, len, work, f);
+    })
+}
+
+/// As [`rows`], for the rows that have one index of a dimension each.
+fn channels(x: &Tensor, axis: i64, affine: &[Affine], f: impl Fn(Affine, &mut [f32]) + Sync) -> Result<Tensor> {
+    let axis = shape::dim(axis, x.ndim())?;
+    let len = numel(&x.shape()[axis + 1..]);
+    Ok(rows(x, len, |row, x| f(affine[row % affine.len()], x)))
+}
+
+pub(super) fn quantize_per_tensor(
+    x: &Tensor,
+    scale: Number<'_>,
+    zero_point: Number<'_>,
+    min: i64,
+    max: i64,
+    dtype: DType,
+) -> Result<Tensor> {
+    let (affine, range) = (Affine::of(&scale, &zero_point)?, Range::new(min, max));
+    Ok(rows(x, PIECE, |_, row| affine.quantize(row, range)).to_dtype(dtype))
+}
+
+pub(super) fn dequantize_per_tensor(x: &Tensor, scale: Number<'_>, zero_point: Number<'_>) -> Result<Tensor> {
+    let affine = Affine::of(&scale, &zero_point)?;
+    Ok(rows(x, PIECE, |_, row| affine.dequantize(row)))
+}
+
+pub(super) fn quantize_per_channel(
+    x: &Tensor,
+    scales: &Tensor,
+    zero_points: Option<&Tensor>,
+    axis: i64,
+    min: i64,
+    max: i64,
+    dtype: DType,
+) -> Result<Tensor> {
+    let range = Range::new(min, max);
+    let affine = Affine::channels(scales, zero_points);
+    Ok(channels(x, axis, &affine, |affine, row| affine.quantize(row, range))?.to_dtype(dtype))
+}
+
+pub(super) fn dequantize_per_channel(
+    x: &Tensor,
+    scales: &Tensor,
+    zero_points: Option<&Tensor>,
+    axis: i64,
+) -> Result<Tensor> {
+    channels(x, axis, &Affine::channels(scales, zero_points), Affine::dequantize)
+}
+
+pub(super) fn fake_quantize(
+    x: &Tensor,
+    scale: Number<'_>,
+    zero_point: Number<'_>,
+    min: i64,
+    max: i64,
+) -> Result<Tensor> {
+    let (affine, range) = (Affine::of(&scale, &zero_point)?, Range::new(min, max));
+    // Here the scale is rounded before it is inverted, as in PyTorch.
+    let affine = Affine { inverse: 1.0 / affine.scale, ..affine };
+    Ok(rows(x, PIECE, |_, row| {
+        // NaN is no integer: the smallest one stands for it, as in PyTorch.
+        row.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = f32::NEG_INFINITY);
+        affine.quantize(row, range);
+        affine.dequantize(row);
+    }))
+}
+
+pub(super) fn choose_qparams(x: &Tensor, min: i64, max: i64, eps: f64) -> Result<(Tensor, Tensor)> {
+    let x = x.to_dtype(DType::F32).contiguous();
+    let elements = x.as_slice::<f32>().unwrap_or_default();
+    let (least, most) = extremes(elements);
+    let (scale, zero_point) = affine_qparams(least, most, Range::new(min, max), eps as f32);
+    Ok((Tensor::from_vec([1], vec![scale]), Tensor::from_vec([1], vec![zero_point])))
+}
+
+/// The smallest and the largest element, with 0 among them; NaN if one is.
+fn extremes(elements: &[f32]) -> (f32, f32) {
+    // Several at a time, so that none waits for the one before.
+    let mut parts = [(0.0_f32, 0.0_f32, 0.0_f32); 16];
+    for chunk in elements.chunks(16) {
+        for ((least, most, nan), &x) in parts.iter_mut().zip(chunk) {
+            *least = if x < *least { x } else { *least };
+            *most = if x > *most { x } else { *most };
+            *nan += if x.is_nan() { x } else { 0.0 };
+        }
+    }
+    let nan: f32 = parts.iter().map(|part| part.2).sum();
+    let (least, most) = parts.iter().fold((0.0_f32, 0.0_f32), |(low, high), part| (low.min(part.0), high.max(part.1)));
+    (least + nan, most + nan)
+}
+
+/// The scale and the zero point that spread a range of integers over floats from `least` to `most` and 0: PyTorch's
+/// `determine_qparams`.
+fn affine_qparams(least: f32, most: f32, range: Range, eps: f32) -> (f32, i64) {
+    let (least, most) = if least > 0.0 {
+        (0.0, most)
+    } else if most < 0.0 {
+        (least, 0.0)
+    } else {
+        (least, most)
+    };
+    let scale = (most - least) / (range.max - range.min);
+    let scale = if scale < eps { eps } else { scale };
+    let zero_point = range.min - (least / scale).round_ties_even();
+    (scale, zero_point.clamp(range.min, range.max) as i64)
+}

@@ -25,28 +25,28 @@ pub struct Quantization {
 }
 
 impl Quantization {
-    /// Rounds numbers to those that can be written. NaN becomes the least.
+    /// Rounds numbers to those that can be written. NaN is written as 0, or what is nearest to it.
     pub fn apply(&self, x: &mut [f32]) {
         dispatch(Level::detect(), Apply(*self, x));
     }
 
-    /// The same from 0 on, as bytes without a sign are.
-    pub(crate) fn unsigned(self) -> Self {
-        let Self { scale, zero_point, min, max } = self;
-        Self { scale, zero_point: zero_point - min, min: 0, max: max - min }
+    /// What stands for 0, counted from the least.
+    pub(crate) fn zero(&self) -> i32 {
+        self.zero_point - self.min
     }
 
-    /// Four bytes that stand for 0 each, if it has bytes without a sign.
+    /// Four bytes that stand for 0 each.
     pub(crate) fn zeros(&self) -> f32 {
-        f32::from_bits(u32::from_ne_bytes([self.zero_point as u8; 4]))
+        f32::from_bits(u32::from_ne_bytes([self.zero() as u8; 4]))
     }
 
-    /// Whole numbers of the range.
+    /// Whole numbers of the range, counted from the least.
     #[inline(always)]
     fn round<V: Vector<Elem = f32>>(&self, x: V) -> V {
+        let least = V::splat(self.min as f32);
         let whole = (x * V::splat(1.0 / self.scale)).round() + V::splat(self.zero_point as f32);
-        // What is no number is less than none.
-        whole.max(V::splat(self.min as f32)).min(V::splat(self.max as f32))
+        let whole = V::select(whole.eq(whole), whole, V::zero());
+        whole.max(least).min(V::splat(self.max as f32)) - least
     }
 }
 
@@ -61,7 +61,7 @@ impl Kernel for Apply<'_> {
     fn run<V: Vector<Elem = f32>>(self) {
         for x in self.1.chunks_mut(V::LANES) {
             let whole = self.0.round(V::load_part(x));
-            ((whole - V::splat(self.0.zero_point as f32)) * V::splat(self.0.scale)).store_part(x);
+            ((whole - V::splat(self.0.zero() as f32)) * V::splat(self.0.scale)).store_part(x);
         }
     }
 }

@@ -12,6 +12,7 @@ mod pad;
 mod pointwise;
 mod pool;
 mod product;
+mod quantized;
 mod recurrent;
 mod resize;
 
@@ -159,6 +160,10 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         conv_transpose::conv_transpose(site)
     } else if is(&[ops::linear, ops::linear_pointwise]) {
         product::linear(site)
+    } else if function == ops::qlinear_pointwise {
+        quantized::linear(site)
+    } else if function == ops::qconv2d_pointwise {
+        quantized::conv(site)
     } else if function == ops::addmm {
         product::addmm(site)
     } else if is(&[ops::matmul, ops::bmm, ops::mm]) {
@@ -252,6 +257,7 @@ fn kept(format: Format) -> &'static str {
         Format::F32 => "",
         Format::Bf16 => " in bf16",
         Format::F16 => " in f16",
+        Format::Int8 => " in int8",
     }
 }
 

@@ -4,7 +4,10 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fx_kernels::Matrix;
-use fx_kernels::dense::{Algorithm, CompactLinear, ConvShape, Format, PackedConv, PackedLinear, Weight};
+use fx_kernels::dense::{
+    Algorithm, Bytes, CompactLinear, ConvShape, Format, PackedConv, PackedLinear, QuantizedConv, QuantizedLinear,
+    Weight,
+};
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
 
@@ -32,6 +35,11 @@ pub(super) struct Packs {
     /// As `linears`, for single rows.
     compact: Cache<(Place, bool), CompactLinear>,
     cells: Cache<(Place, Cell), PackedCell>,
+    /// With the scales.
+    quantized_linears: Cache<[Place; 2], QuantizedLinear>,
+    quantized_convs: Cache<([Place; 2], ConvShape), QuantizedConv>,
+    /// Of what integers stand for.
+    dequantized_convs: Cache<([Place; 2], ConvShape, Algorithm), PackedConv>,
 }
 
 /// What was packed, with what a key names, so that nothing else gets its name.
@@ -81,6 +89,9 @@ impl Packs {
             stacks: Cache::default(),
             compact: Cache::default(),
             cells: Cache::default(),
+            quantized_linears: Cache::default(),
+            quantized_convs: Cache::default(),
+            dequantized_convs: Cache::default(),
         }
     }
 
@@ -97,8 +108,7 @@ impl Packs {
         batch: usize,
         size: [usize; 2],
     ) -> Option<Arc<PackedConv>> {
-        let fastest = || shape.algorithm(batch, shape.output(size), self.format);
-        let by = if self.fast { fastest() } else { Algorithm::Direct };
+        let by = self.algorithm(shape, batch, size);
         let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
         self.convs.get((weight.place()?, shape, by), weight, pack)
     }
@@ -136,7 +146,7 @@ impl Packs {
         batch: usize,
         size: [usize; 2],
     ) -> Option<Arc<PackedConv>> {
-        let by = if self.fast { shape.algorithm(batch, shape.output(size), self.format) } else { Algorithm::Direct };
+        let by = self.algorithm(shape, batch, size);
         let pack = || {
             let tensor = weight.peek()?.contiguous();
             let ([inputs, outputs], window) = ([tensor.shape()[0], tensor.shape()[1]], plane(&tensor.shape()[2..]));
@@ -208,6 +218,49 @@ impl Packs {
         self.cells.get((weight.place()?, cell), weight, pack)
     }
 
+    /// The weight of a linear layer in i8, `[outputs, inputs]`, with a scale for each output; None if they are not known.
+    pub(super) fn quantized_linear(&self, [weight, scales]: [&Known; 2]) -> Option<Arc<QuantizedLinear>> {
+        let pack = || {
+            let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
+            Ok(QuantizedLinear::new(bytes(&weight, &scales), weight.shape()[1]))
+        };
+        self.quantized_linears.get([weight.place()?, scales.place()?], weight, pack)
+    }
+
+    /// As [`quantized_linear`](Self::quantized_linear), of a convolution that takes integers.
+    pub(super) fn quantized_conv(&self, [weight, scales]: [&Known; 2], shape: ConvShape) -> Option<Arc<QuantizedConv>> {
+        let pack = || {
+            let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
+            Ok(QuantizedConv::new(bytes(&weight, &scales), shape))
+        };
+        self.quantized_convs.get(([weight.place()?, scales.place()?], shape), weight, pack)
+    }
+
+    /// As [`conv`](Self::conv), of a weight in i8 with a scale for each output.
+    pub(super) fn dequantized_conv(
+        &self,
+        [weight, scales]: [&Known; 2],
+        shape: ConvShape,
+        batch: usize,
+        size: [usize; 2],
+    ) -> Option<Arc<PackedConv>> {
+        let by = self.algorithm(shape, batch, size);
+        let pack = || {
+            let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
+            let Bytes { weight, scales } = bytes(&weight, &scales);
+            let row = (weight.len() / scales.len().max(1)).max(1);
+            let scaled = |(row, scale): (&[i8], f32)| row.iter().map(|x| f32::from(*x) * scale).collect::<Vec<_>>();
+            let numbers: Vec<f32> = weight.chunks(row).zip(scales.iter().copied()).flat_map(scaled).collect();
+            Ok(PackedConv::with(Weight::Numbers(&numbers), shape, by, self.format))
+        };
+        self.dequantized_convs.get(([weight.place()?, scales.place()?], shape, by), weight, pack)
+    }
+
+    /// How a convolution is computed.
+    fn algorithm(&self, shape: ConvShape, batch: usize, size: [usize; 2]) -> Algorithm {
+        if self.fast { shape.algorithm(batch, shape.output(size), self.format) } else { Algorithm::Direct }
+    }
+
     /// The bytes of all packed weights.
     pub(super) fn bytes(&self) -> usize {
         self.convs.bytes(PackedConv::bytes)
@@ -217,7 +270,15 @@ impl Packs {
             + self.stacks.bytes(|stack| stack.iter().map(PackedLinear::bytes).sum())
             + self.compact.bytes(CompactLinear::bytes)
             + self.cells.bytes(PackedCell::bytes)
+            + self.quantized_linears.bytes(QuantizedLinear::bytes)
+            + self.quantized_convs.bytes(QuantizedConv::bytes)
+            + self.dequantized_convs.bytes(PackedConv::bytes)
     }
+}
+
+/// Weights in i8 with a scale for each row.
+fn bytes<'a>(weight: &'a Tensor, scales: &'a Tensor) -> Bytes<'a> {
+    Bytes { weight: weight.as_slice().unwrap_or_default(), scales: scales.as_slice().unwrap_or_default() }
 }
 
 /// What is packed of the right operand of a product, `[inputs, outputs]`, or the other way round if it is transposed: of rows as

@@ -27,4 +27,17 @@ ops! {
     method linear_pointwise [linear_pointwise_with: LinearPointwiseOptions]
         (input: one, weight: one, bias: opt, other: opt;; attr: string = "none".into()) -> one
         = eval::linear, infer::linear, cost::matmul, tolerance Tolerance::SUMMATION;
+    /// `conv2d_pointwise` of quantized values: the input is quantized per tensor and dequantized, the weight are integers in i8,
+    /// each output's with a scale. Without `scale` both it and the zero point are those that `choose_qparams` gives.
+    method qconv2d_pointwise [qconv2d_pointwise_with: Qconv2dPointwiseOptions]
+        (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;
+        scale: opt_float = None, zero_point: int = 0, stride: pair = [1; 2],
+        padding: margin2 = Padding::Explicit([0; 2]), dilation: pair = [1; 2], groups: int = 1,
+        attr: string = "none".into()) -> one
+        = eval::qconv2d, infer::qconv2d, cost::conv, tolerance Tolerance::SUMMATION;
+    /// `linear_pointwise` of quantized values; see `qconv2d_pointwise`.
+    method qlinear_pointwise [qlinear_pointwise_with: QlinearPointwiseOptions]
+        (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;
+        scale: opt_float = None, zero_point: int = 0, attr: string = "none".into()) -> one
+        = eval::qlinear, infer::qlinear, cost::matmul, tolerance Tolerance::SUMMATION;
 }

@@ -13,6 +13,10 @@ use super::kind::{self, Encode};
 use super::table::{ops, out};
 use crate::value::Call;
 
+pub(super) use eval::operands;
+pub(crate) use eval::{EPS, chosen};
+pub(super) use infer::require_operands;
+
 ops! {
     /// Integers for floats, by a scale and a zero point.
     pub trait Quantization;
@@ -39,6 +43,6 @@ ops! {
     /// The scale, an f32 tensor of one element (PyTorch's is in f64), and the zero point, one of i64, that spread the
     /// integers over all elements of the input and 0; `eps` is the least scale. If there is a NaN, the scale is NaN.
     method choose_qparams [choose_qparams_with: ChooseQparamsOptions]
-        (input: one; quant_min: int, quant_max: int; eps: float = 1.1920928955078125e-7) -> pair
+        (input: one; quant_min: int, quant_max: int; eps: float = EPS) -> pair
         = eval::choose_qparams, infer::choose_qparams, cost::reduction;
 }

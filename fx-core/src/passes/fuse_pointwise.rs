@@ -10,9 +10,13 @@ use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::ops::{self, Attr, Function};
 
-/// What a call of a product does on its own, and what does the same with more.
-const PRODUCTS: [(Function, Function); 2] =
-    [(ops::conv2d, ops::conv2d_pointwise), (ops::linear, ops::linear_pointwise)];
+/// What a call of a product does on its own, what does the same with more, and which operand of that is added.
+const PRODUCTS: [(Function, Function, usize); 4] = [
+    (ops::conv2d, ops::conv2d_pointwise, 3),
+    (ops::linear, ops::linear_pointwise, 3),
+    (ops::qconv2d_pointwise, ops::qconv2d_pointwise, 4),
+    (ops::qlinear_pointwise, ops::qlinear_pointwise, 4),
+];
 
 /// Fuses every product with the sum and the activation that alone use it. Gives how many products there were.
 ///
@@ -24,11 +28,11 @@ pub fn fuse_pointwise(module: &mut GraphModule) -> Result<usize> {
         for id in graph.node_ids() {
             // The calls after a product are gone when their turn comes.
             let function = graph.get(id).and_then(Node::function);
-            let product = PRODUCTS.iter().find(|(product, _)| Some(*product) == function);
-            if let Some((fused, chain)) = product.map(|(_, fused)| (*fused, follow(graph, id)))
-                && chain.nodes.len() > 1
-            {
-                replace(graph, fused, chain)?;
+            let product = PRODUCTS.iter().find(|(product, ..)| Some(*product) == function);
+            let Some((_, fused, other)) = product.filter(|(.., other)| is_bare(&graph[id], *other)) else { continue };
+            let chain = follow(graph, id);
+            if chain.nodes.len() > 1 {
+                replace(graph, (*fused, *other), chain)?;
                 count += 1;
             }
         }
@@ -41,6 +45,11 @@ struct Chain {
     nodes: Vec<NodeId>,
     other: Option<NodeArg>,
     attr: Option<Attr>,
+}
+
+/// Whether nothing follows a product in its own call yet.
+fn is_bare(node: &Node, other: usize) -> bool {
+    node.args().len() <= other && node.kwargs().get("attr").is_none()
 }
 
 fn follow(graph: &Graph, product: NodeId) -> Chain {
@@ -60,10 +69,10 @@ fn follow(graph: &Graph, product: NodeId) -> Chain {
     chain
 }
 
-fn replace(graph: &mut Graph, fused: Function, chain: Chain) -> Result<()> {
+fn replace(graph: &mut Graph, (fused, other): (Function, usize), chain: Chain) -> Result<()> {
     let product = chain.nodes[0];
     let mut args = graph[product].args().to_vec();
-    args.resize(3, Arg::None);
+    args.resize(other, Arg::None);
     args.extend(chain.other);
     let mut kwargs: Kwargs<NodeId> = graph[product].kwargs().clone();
     if let Some(attr) = chain.attr {

@@ -2,7 +2,8 @@
 
 use super::{
     as_one, decompose_modules_if, eliminate_common_subexpressions, eliminate_dead_code, fold_constants_within,
-    fold_scale_bias, fuse_bn_conv, fuse_conv_bn, fuse_linear_bn, fuse_pointwise, matmul_to_linear, remove_identities,
+    fold_scale_bias, fuse_bn_conv, fuse_conv_bn, fuse_linear_bn, fuse_pointwise, fuse_quantized, matmul_to_linear,
+    remove_identities,
 };
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -11,8 +12,8 @@ use crate::graph_module::GraphModule;
 const CONSTANTS: usize = 1 << 20;
 
 /// Makes a module fast to run: modules become functions, products with parameters linear layers, what is constant or
-/// computed twice is computed once, batch norms, scales and shifts go into the layers beside them, sums and activations
-/// into the products before them, and what does nothing goes. Gives the number of changes.
+/// computed twice is computed once, layers of quantized values are products of integers, batch norms, scales and shifts go
+/// into the layers beside them, sums and activations into the products before them, and what does nothing goes. Gives the number of changes.
 ///
 /// Modules that are training stay as they are. The result is what [`GraphModule::forward`] runs.
 ///
@@ -21,8 +22,9 @@ const CONSTANTS: usize = 1 << 20;
 pub fn optimize(module: &mut GraphModule) -> Result<usize> {
     as_one(module, |module| {
         let decomposed = decompose_modules_if(module, |_, _, leaf| !leaf.is_training())?;
-        let passes: [fn(&mut GraphModule) -> Result<usize>; 10] = [
+        let passes: [fn(&mut GraphModule) -> Result<usize>; 11] = [
             remove_identities,
+            fuse_quantized,
             eliminate_dead_code,
             eliminate_common_subexpressions,
             matmul_to_linear,

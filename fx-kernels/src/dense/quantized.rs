@@ -216,15 +216,14 @@ impl Columns {
         if self.scales.is_empty() {
             return f(Quantized { left: input, scales: &[] }, epilogue);
         }
-        let left = input.unsigned();
         scratch(2 * self.scales.len(), |numbers| {
             let (scales, bias) = numbers.split_at_mut(self.scales.len());
-            scales.iter_mut().zip(&self.scales).for_each(|(to, scale)| *to = scale * left.scale);
-            let zero = left.zero_point as f32 * left.scale;
+            scales.iter_mut().zip(&self.scales).for_each(|(to, scale)| *to = scale * input.scale);
+            let zero = input.zero() as f32 * input.scale;
             for (index, (to, sum)) in bias.iter_mut().zip(&self.sums).enumerate() {
                 *to = epilogue.bias.map_or(0.0, |bias| bias[index]) - zero * sum;
             }
-            f(Quantized { left, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
+            f(Quantized { left: input, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
         });
     }
 }

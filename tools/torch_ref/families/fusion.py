@@ -3,7 +3,10 @@
 import torch
 import torch.nn.functional as F
 
-F16, F64 = torch.float16, torch.float64
+from . import quantize
+
+F16, F64, I8 = torch.float16, torch.float64, torch.int8
+U8_RANGE, I8_RANGE = {"quant_min": 0, "quant_max": 255}, {"quant_min": -128, "quant_max": 127}
 
 ATTRS = {
     "none": lambda x: x,
@@ -34,7 +37,42 @@ def linear_pointwise(input, weight, bias=None, other=None, *, attr="none"):
     return finish(F.linear(input, weight, bias), other, attr)
 
 
+def rounded(input, scale, zero_point, quant_min, quant_max):
+    """What quantizing and dequantizing makes of a tensor, with a scale that is given or chosen."""
+    bounds = {"quant_min": quant_min, "quant_max": quant_max}
+    if scale is None:
+        scale, zero_point = quantize.choose_qparams(input, **bounds)
+    dtype = I8 if quant_min < 0 else torch.uint8
+    integers = quantize.quantize_per_tensor(input, scale, zero_point, **bounds, dtype=dtype)
+    return quantize.dequantize_per_tensor(integers, scale, zero_point)
+
+
+def dequantized(weight, scale):
+    if weight.dtype != I8:
+        raise ValueError("the weight must be in i8")
+    return quantize.dequantize_per_channel(weight, scale, axis=0)
+
+
+def qconv2d_pointwise(
+    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none", **options
+):
+    x = rounded(input, scale, zero_point, quant_min, quant_max)
+    return conv2d_pointwise(x, dequantized(weight, weight_scale), bias, other, attr=attr, **options)
+
+
+def qlinear_pointwise(
+    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none"
+):
+    x = rounded(input, scale, zero_point, quant_min, quant_max)
+    return linear_pointwise(x, dequantized(weight, weight_scale), bias, other, attr=attr)
+
+
 def rows(table):
+    floats(table)
+    integers(table)
+
+
+def floats(table):
     op = table.op("conv2d_pointwise", conv2d_pointwise)
     d = op.draw
     x, weight, bias = d.f(2, 3, 5, 5), d.f(4, 3, 3, 3), d.f(4)
@@ -63,3 +101,43 @@ def rows(table):
     op("double", d.f(2, 5, dtype=F64), d.f(4, 5, dtype=F64), None, attr="tanh")
     op.error("shapes", x, weight, bias, d.f(2, 2, 4))
     op.error("features", d.f(2, 4), weight, bias)
+
+
+def integers(table):
+    op = table.op("qconv2d_pointwise", qconv2d_pointwise)
+    d = op.draw
+    weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
+    u8 = {**U8_RANGE, "scale": 0.017, "zero_point": 113}
+    i8 = {**I8_RANGE, "scale": 0.021, "zero_point": -9}
+    # Channels in fours for products of integers, and not.
+    x, weight, scales, bias = d.f(1, 20, 4, 5), weights(3, 20, 3, 3), d.positive(3) / 500, d.f(3)
+    op("unsigned", x, weight, scales, bias, **u8)
+    op("signed", x, weight, scales, bias, None, **i8, padding=[1, 1], attr="relu")
+    op("chosen", x, weight, scales, bias, **U8_RANGE, stride=[2, 2], padding=[1, 0], attr="silu")
+    op("seven bits", x, weight, scales, None, quant_min=0, quant_max=127, scale=0.04, zero_point=50)
+    op("sum", x, weight, scales, bias, d.f(1, 3, 4, 5), **u8, padding=[1, 1], attr="relu")
+    op("dilation", x, weight, scales, bias, d.f(3, 1, 1), **u8, padding=[2, 1], dilation=[2, 1])
+    op("groups", d.f(1, 40, 3, 4), weights(4, 20, 3, 3), d.positive(4) / 500, d.f(4), **u8, groups=2, padding=[1, 1])
+    op("depthwise", d.f(1, 6, 5, 5), weights(6, 1, 3, 3), d.positive(6) / 500, None, **i8, groups=6, attr="relu6")
+    op("few channels", d.f(1, 3, 9, 8), weights(4, 3, 3, 3), d.positive(4) / 500, d.f(4), **u8, stride=[2, 2])
+    op("single pixels", d.f(2, 32, 2, 3), weights(9, 32, 1, 1), d.positive(9) / 500, d.f(9), **u8, attr="hardswish")
+    op("not in fours", d.f(1, 18, 3, 4), weights(2, 18, 3, 3), d.positive(2) / 500, None, **u8)
+    op("half", d.f(1, 3, 5, 5, dtype=F16), weights(2, 3, 3, 3), d.positive(2) / 500, None, **u8)
+    op.error("floats", x, d.f(3, 20, 3, 3), scales, bias, **u8)
+    op.error("scales", x, weight, d.positive(2), bias, **u8)
+    op.error("channels", d.f(1, 19, 4, 5), weight, scales, bias, **u8)
+    op = table.op("qlinear_pointwise", qlinear_pointwise)
+    d = op.draw
+    weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
+    x, weight, scales, bias = d.f(2, 3, 24), weights(10, 24), d.positive(10) / 500, d.f(10)
+    op("unsigned", x, weight, scales, bias, **u8)
+    op("signed", x, weight, scales, bias, None, **i8, attr="gelu")
+    op("chosen", x, weight, scales, None, **I8_RANGE)
+    op("four bits", x, weight, scales, bias, quant_min=0, quant_max=15, scale=0.3, zero_point=7, attr="tanh")
+    op("sum", x, weight, scales, bias, d.f(2, 3, 10), **u8, attr="relu")
+    op("row", d.f(24), weight, scales, bias, **u8)
+    op("many rows", d.f(20, 24), weight, scales, bias, d.f(20, 10), **u8, attr="gelu_tanh")
+    op("not in fours", d.f(2, 6), weights(4, 6), d.positive(4) / 500, None, **u8)
+    op("out of range", d.f(3, 24, low=-9.0, high=9.0), weight, scales, None, **u8)
+    op.error("features", d.f(2, 3, 23), weight, scales, bias, **u8)
+    op.error("other", x, weight, scales, bias, d.f(2, 2, 10), **u8)

@@ -41,12 +41,29 @@ impl Convs {
 pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let (weight, weight_shape) = site.weight(1)?;
+    let (shape, batch, [height, width]) = sizes(site, input, &weight_shape)?;
+    let inputs = shape.inputs;
+    let output = Layout::channels_last(DType::F32, site.shape());
+    let other = other(site, 3, &output)?;
+    // A first layer reads images as they come.
+    let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
+    let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
+    let wanted = Wanted::new(register, wanted);
+    let packed = site.packs.conv(weight, shape, batch, [height, width])?;
+    let conv = Conv { packed, follow: Follow::of(site, 2)?, residual: other.is_some() };
+    let kernel = Convs { convs: smallvec![conv], planes, batch, input: [height, width] };
+    let operands = [wanted].into_iter().chain(other).collect();
+    Some(Lowered::new(kernel, operands, output))
+}
+
+/// The sizes of a convolution with a weight of some shape, of how many images, and how large these are.
+pub(super) fn sizes(site: &Site<'_>, input: &Layout, weight: &[usize]) -> Option<(ConvShape, usize, [usize; 2])> {
     let [batch, inputs, ref size @ ..] = *input.shape else { return None };
-    let [outputs, _, ref kernel @ ..] = *weight_shape else { return None };
+    let [outputs, _, ref kernel @ ..] = *weight else { return None };
     if size.len() != kernel.len() {
         return None;
     }
-    let ([height, width], kernel) = (plane(size)?, plane(kernel)?);
+    let (input, kernel) = (plane(size)?, plane(kernel)?);
     let [stride, dilation, around] = match size {
         [_] => window::<1>(site, kernel)?,
         _ => window::<2>(site, kernel)?,
@@ -54,18 +71,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let groups = usize::try_from(site.attribute::<kind::int>("groups", 1)?).ok()?;
     let before = around.map(|amount| amount / 2);
     let after = [around[0] - before[0], around[1] - before[1]];
-    let shape = ConvShape { inputs, outputs, kernel, stride, dilation, before, after, groups };
-    let output = Layout::channels_last(DType::F32, site.shape());
-    let other = other(site, &output)?;
-    // A first layer reads images as they come.
-    let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
-    let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
-    let wanted = Wanted::new(register, wanted);
-    let packed = site.packs.conv(weight, shape, batch, [height, width])?;
-    let conv = Conv { packed, follow: Follow::of(site)?, residual: other.is_some() };
-    let kernel = Convs { convs: smallvec![conv], planes, batch, input: [height, width] };
-    let operands = [wanted].into_iter().chain(other).collect();
-    Some(Lowered::new(kernel, operands, output))
+    Some((ConvShape { inputs, outputs, kernel, stride, dilation, before, after, groups }, batch, input))
 }
 
 /// Sizes of a plane, or of a line as one.
@@ -96,18 +102,23 @@ fn window<const N: usize>(site: &Site<'_>, kernel: [usize; 2]) -> Option<[[usize
     Some([stride, dilation, around])
 }
 
+/// What a convolution's windows are, for a description.
+pub(super) fn window_of(shape: &ConvShape) -> String {
+    let ConvShape { kernel: [h, w], stride, groups, .. } = *shape;
+    let stride = match stride {
+        [1, 1] => String::new(),
+        [down, across] if down == across => format!("/{down}"),
+        [down, across] => format!("/{down}x{across}"),
+    };
+    let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
+    format!("conv {h}x{w}{stride}{groups}")
+}
+
 impl Conv {
     /// What it is, for so many pixels of the output.
     fn describe(&self, pixels: usize) -> String {
-        let ConvShape { kernel: [h, w], stride, groups, .. } = *self.packed.shape();
-        let stride = match stride {
-            [1, 1] => String::new(),
-            [down, across] if down == across => format!("/{down}"),
-            [down, across] => format!("/{down}x{across}"),
-        };
-        let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
         let (by, kept) = (by(self.packed.algorithm(pixels)), kept(self.packed.format()));
-        format!("conv {h}x{w}{stride}{groups}{by}{kept}{}", self.follow.describe(self.residual))
+        format!("{}{by}{kept}{}", window_of(self.packed.shape()), self.follow.describe(self.residual))
     }
 
     /// Whether it may be part of a chain: the tiles of Winograd's algorithm depend on where a band begins. Single pixels are

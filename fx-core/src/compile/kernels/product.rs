@@ -26,12 +26,11 @@ impl Follow {
         Self { bias, activation: None }
     }
 
-    /// Of a call whose operands are `input, weight, bias` and, if it is fused, `other`, which must have the result's
-    /// shape.
-    pub(super) fn of(site: &Site<'_>) -> Option<Self> {
+    /// Of a call with such an operand as bias.
+    pub(super) fn of(site: &Site<'_>, bias: usize) -> Option<Self> {
         let text = site.attribute::<kind::string>("attr", "none".into())?;
         let activation = if text == "none" { None } else { Some(text.parse::<Attr>().ok()?.0) };
-        Some(Self { bias: site.optional(2)?, activation })
+        Some(Self { bias: site.optional(bias)?, activation })
     }
 
     /// The same with a function after it, if there is none.
@@ -55,11 +54,11 @@ impl Follow {
 }
 
 /// The operand `other` of a fused call: None if the kernel cannot add it, else its register if there is one.
-pub(super) fn other(site: &Site<'_>, layout: &Layout) -> Option<Option<Wanted>> {
-    if site.arg(3).is_none() {
+pub(super) fn other(site: &Site<'_>, index: usize, layout: &Layout) -> Option<Option<Wanted>> {
+    if site.arg(index).is_none() {
         return Some(None);
     }
-    let (other, register) = site.value(3)?;
+    let (other, register) = site.value(index)?;
     (other.shape == layout.shape).then(|| Some(Wanted::new(register, layout.clone())))
 }
 
@@ -90,8 +89,8 @@ impl Product {
 
 pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
     let output = Layout::row_major(DType::F32, site.shape());
-    let other = other(site, &output)?;
-    packed(site, 0, 1, true, Follow::of(site)?, other)
+    let other = other(site, 3, &output)?;
+    packed(site, 0, 1, true, Follow::of(site, 2)?, other)
 }
 
 /// `bias + input @ weight` with a known weight, as GPT-2 writes its linear layers.

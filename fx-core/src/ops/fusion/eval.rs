@@ -7,7 +7,7 @@ use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
 use crate::ops::functions as ops;
 use crate::ops::kind::Padding;
-use crate::ops::{Function, conv, linalg};
+use crate::ops::{Function, conv, linalg, quantize};
 use crate::tensor::Tensor;
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
@@ -33,6 +33,44 @@ pub(super) fn linear(
     attr: Cow<'static, str>,
 ) -> Result<Arg<Tensor>> {
     finish(linalg::eval_linear(x, weight, bias)?, other, &attr)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn qconv2d(
+    x: &Tensor,
+    weight: &Tensor,
+    weight_scale: &Tensor,
+    bias: Option<&Tensor>,
+    other: Option<&Tensor>,
+    min: i64,
+    max: i64,
+    scale: Option<f64>,
+    zero_point: i64,
+    stride: [usize; 2],
+    padding: Padding<2>,
+    dilation: [usize; 2],
+    groups: i64,
+    attr: Cow<'static, str>,
+) -> Result<Arg<Tensor>> {
+    let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
+    conv2d(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn qlinear(
+    x: &Tensor,
+    weight: &Tensor,
+    weight_scale: &Tensor,
+    bias: Option<&Tensor>,
+    other: Option<&Tensor>,
+    min: i64,
+    max: i64,
+    scale: Option<f64>,
+    zero_point: i64,
+    attr: Cow<'static, str>,
+) -> Result<Arg<Tensor>> {
+    let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
+    linear(&x, &weight, bias, other, attr)
 }
 
 fn finish(product: Tensor, other: Option<&Tensor>, text: &str) -> Result<Arg<Tensor>> {

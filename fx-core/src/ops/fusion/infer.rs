@@ -6,7 +6,7 @@ use super::attr;
 use crate::error::Result;
 use crate::ops::kind::Padding;
 use crate::ops::shape::{self, Side};
-use crate::ops::{conv, linalg};
+use crate::ops::{conv, linalg, quantize};
 use crate::value::TensorMeta;
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
@@ -32,6 +32,44 @@ pub(super) fn linear(
     attr: Cow<'static, str>,
 ) -> Result<TensorMeta> {
     finish(linalg::infer_linear(x, weight, bias)?, other, &attr)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn qconv2d(
+    x: &TensorMeta,
+    weight: &TensorMeta,
+    weight_scale: &TensorMeta,
+    bias: Option<&TensorMeta>,
+    other: Option<&TensorMeta>,
+    min: i64,
+    max: i64,
+    scale: Option<f64>,
+    zero_point: i64,
+    stride: [usize; 2],
+    padding: Padding<2>,
+    dilation: [usize; 2],
+    groups: i64,
+    attr: Cow<'static, str>,
+) -> Result<TensorMeta> {
+    let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
+    conv2d(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn qlinear(
+    x: &TensorMeta,
+    weight: &TensorMeta,
+    weight_scale: &TensorMeta,
+    bias: Option<&TensorMeta>,
+    other: Option<&TensorMeta>,
+    min: i64,
+    max: i64,
+    scale: Option<f64>,
+    zero_point: i64,
+    attr: Cow<'static, str>,
+) -> Result<TensorMeta> {
+    let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
+    linear(&x, &weight, bias, other, attr)
 }
 
 fn finish(product: TensorMeta, other: Option<&TensorMeta>, attr: &str) -> Result<TensorMeta> {

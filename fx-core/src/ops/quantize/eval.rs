@@ -9,6 +9,9 @@ use crate::tensor::{DType, Scalar, Tensor, numel};
 
 type Number<'a> = Num<'a, Tensor>;
 
+/// The least scale that is chosen, if nothing else is said.
+pub(crate) const EPS: f64 = 1.1920928955078125e-7;
+
 /// How many elements a thread takes at a time where all have the same scale.
 const PIECE: usize = 1 << 12;
 
@@ -151,10 +154,40 @@ pub(super) fn fake_quantize(
 
 pub(super) fn choose_qparams(x: &Tensor, min: i64, max: i64, eps: f64) -> Result<(Tensor, Tensor)> {
     let x = x.to_dtype(DType::F32).contiguous();
-    let elements = x.as_slice::<f32>().unwrap_or_default();
-    let (least, most) = extremes(elements);
-    let (scale, zero_point) = affine_qparams(least, most, Range::new(min, max), eps as f32);
+    let (scale, zero_point) = chosen(x.as_slice().unwrap_or_default(), [min, max], eps);
     Ok((Tensor::from_vec([1], vec![scale]), Tensor::from_vec([1], vec![zero_point])))
+}
+
+/// The scale and the zero point that spread the integers between two over numbers and 0.
+pub(crate) fn chosen(x: &[f32], [min, max]: [i64; 2], eps: f64) -> (f32, i64) {
+    let (least, most) = extremes(x);
+    affine_qparams(least, most, Range::new(min, max), eps as f32)
+}
+
+/// The operands of a product of quantized values, as the floats that they stand for; see `qconv2d_pointwise`.
+pub(crate) fn operands(
+    x: &Tensor,
+    (scale, zero_point): (Option<f64>, i64),
+    [min, max]: [i64; 2],
+    weight: &Tensor,
+    weight_scale: &Tensor,
+) -> Result<(Tensor, Tensor)> {
+    let (scale, zero_point) = match scale {
+        Some(scale) => (scale, zero_point),
+        None => {
+            let x = x.to_dtype(DType::F32).contiguous();
+            let (scale, zero_point) = chosen(x.as_slice().unwrap_or_default(), [min, max], EPS);
+            (f64::from(scale), zero_point)
+        }
+    };
+    let (affine, range) = (Affine::new(scale, zero_point as f64), Range::new(min, max));
+    let x = rows(x, PIECE, |_, row| {
+        affine.quantize(row, range);
+        // As it is when it becomes an integer.
+        row.iter_mut().filter(|q| q.is_nan()).for_each(|q| *q = 0.0_f32.clamp(range.min, range.max));
+        affine.dequantize(row);
+    });
+    Ok((x, dequantize_per_channel(weight, weight_scale, None, 0)?))
 }
 
 /// The smallest and the largest element, with 0 among them; NaN if one is.

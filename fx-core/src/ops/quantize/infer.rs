@@ -167,3 +167,33 @@ pub(super) fn choose_qparams(x: &TensorMeta, min: i64, max: i64, _: f64) -> Resu
     }
     Ok((TensorMeta::new([1], DType::F32), TensorMeta::new([1], DType::I64)))
 }
+
+/// Checks the operands of a product of quantized values, and gives input and weight as what they stand for; see
+/// `qconv2d_pointwise`.
+pub(in crate::ops) fn require_operands(
+    x: &TensorMeta,
+    (scale, zero_point): (Option<f64>, i64),
+    [min, max]: [i64; 2],
+    weight: &TensorMeta,
+    weight_scale: &TensorMeta,
+) -> Result<(TensorMeta, TensorMeta)> {
+    require_single(x)?;
+    if weight.dtype != DType::I8 {
+        return Err(Error::dtype(format!("the weight must be in i8, found {}", weight.dtype))
+            .help("the weight is what `quantize_per_channel` gave"));
+    }
+    require_range(min, max)?;
+    if max - min > 255 {
+        return Err(Error::argument(format!("{min} to {max} are not 8 bits"))
+            .help("the range is that of u8 or i8, or a part of one"));
+    }
+    if scale.is_some_and(|scale| scale.is_nan() || scale <= 0.0)
+        || !(min..=max).contains(&zero_point) && scale.is_some()
+    {
+        return Err(Error::argument(format!(
+            "`scale` must be more than 0 and `zero_point` from {min} to {max}, found {} and {zero_point}",
+            scale.unwrap_or_default()
+        )));
+    }
+    Ok((x.with_dtype(DType::F32), dequantize_per_channel(weight, weight_scale, None, 0)?))
+}

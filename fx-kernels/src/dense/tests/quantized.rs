@@ -83,17 +83,23 @@ fn convolutions_of_bytes() {
     }
 }
 
-/// No number is the least, and what is too large the largest.
+/// What is no number is written as 0, and what is too large as the largest.
 #[test]
 fn what_is_not_in_the_range() {
-    let (range, x) = (RANGES[0], [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30]);
+    for range in RANGES {
+        not_in_the_range(range);
+    }
+}
+
+fn not_in_the_range(range: Quantization) {
+    let x = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30];
     let one = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
     for level in Level::available() {
         let layer = QuantizedLinear::at(level, Bytes { weight: &one, scales: &[1.0; 4] }, 4);
         let mut out = [0.0; 4];
         layer.run(&mut out, 4, &x, 4, 1, range, &Epilogue::default());
-        let [low, high] = [range.min, range.max].map(|whole| (whole - range.zero_point) as f32 * range.scale);
-        for (got, want) in out.into_iter().zip([low, high, low, high]) {
+        let want = [0, range.max, range.min, range.max].map(|whole| (whole - range.zero_point) as f32 * range.scale);
+        for (got, want) in out.into_iter().zip(want) {
             assert!((got - want).abs() < 1e-5, "{level:?}: {got}, not {want}");
         }
     }

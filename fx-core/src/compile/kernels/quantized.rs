@@ -1,0 +1,205 @@
+//! Linear layers and convolutions of quantized values, with what follows them. Values are f32 between steps: a kernel rounds its
+//! input as it reads it.
+
+use std::sync::Arc;
+
+use fx_kernels::Quantization;
+use fx_kernels::dense::{Images, PackedConv, QuantizedConv, QuantizedLinear};
+use fx_kernels::elementwise::Unary;
+use fx_kernels::memory::scratch;
+use fx_kernels::threads::for_each_piece;
+
+use super::conv::{sizes, window_of};
+use super::product::{Follow, other};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept};
+use crate::compile::layout::Layout;
+use crate::ops::{QPARAMS_EPS, chosen_qparams, kind};
+use crate::tensor::{DType, numel};
+
+/// A product of an input that is rounded.
+#[derive(Clone)]
+struct Quantized {
+    product: Product,
+    range: Range,
+    follow: Follow,
+    residual: bool,
+}
+
+#[derive(Clone)]
+enum Product {
+    /// Of so many rows.
+    Linear(Arc<QuantizedLinear>, usize),
+    Conv(Arc<QuantizedConv>, Pixels),
+    /// A convolution for which there is no kernel of integers: its input is rounded first.
+    Rounded(Arc<PackedConv>, Pixels),
+}
+
+/// Images.
+#[derive(Clone, Copy)]
+struct Pixels {
+    batch: usize,
+    size: [usize; 2],
+    /// Whether channels are first.
+    planes: bool,
+}
+
+/// The integers that an input is rounded to.
+#[derive(Clone, Copy)]
+struct Range {
+    min: i64,
+    max: i64,
+    /// The scale and the zero point, if they are known.
+    qparams: Option<(f32, i64)>,
+}
+
+pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let output = Layout::row_major(DType::F32, site.shape());
+    let residual = other(site, 4, &output)?;
+    let packed = site.packs.quantized_linear(known(site)?)?;
+    let rows = output.numel().checked_div(packed.outputs())?;
+    let wanted = Wanted::new(register, Layout::row_major(DType::F32, &input.shape));
+    lowered(site, Product::Linear(packed, rows), wanted, residual, output)
+}
+
+pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let [weight, scales] = known(site)?;
+    let (shape, batch, size) = sizes(site, input, weight.constant()?.shape())?;
+    let output = Layout::channels_last(DType::F32, site.shape());
+    let residual = other(site, 4, &output)?;
+    let planes = !shape.takes_bytes() && input.is_row_major() && !input.is_channels_last() && shape.inputs < 16;
+    let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
+    let pixels = Pixels { batch, size, planes };
+    let product = match shape.takes_bytes() {
+        true => Product::Conv(site.packs.quantized_conv([weight, scales], shape)?, pixels),
+        false => Product::Rounded(site.packs.dequantized_conv([weight, scales], shape, batch, size)?, pixels),
+    };
+    lowered(site, product, Wanted::new(register, wanted), residual, output)
+}
+
+/// The weight and its scales, if they are known.
+fn known<'a>(site: &Site<'a>) -> Option<[&'a Known; 2]> {
+    let [weight, scales] = [site.arg(1).as_value()?, site.arg(2).as_value()?];
+    (weight.is_known() && scales.is_known()).then_some([weight, scales])
+}
+
+fn lowered(
+    site: &Site<'_>,
+    product: Product,
+    input: Wanted,
+    residual: Option<Wanted>,
+    output: Layout,
+) -> Option<Lowered> {
+    let scale = site.attribute::<kind::opt_float>("scale", None)?;
+    let zero_point = site.attribute::<kind::int>("zero_point", 0)?;
+    let [min, max] = ["quant_min", "quant_max"].map(|name| site.attribute::<kind::int>(name, 0));
+    let range = Range { min: min?, max: max?, qparams: scale.map(|scale| (scale as f32, zero_point)) };
+    let kernel = Quantized { product, range, follow: Follow::of(site, 3)?, residual: residual.is_some() };
+    Some(Lowered::new(kernel, [input].into_iter().chain(residual).collect(), output))
+}
+
+impl Range {
+    fn of(self, input: &[f32]) -> Quantization {
+        let (scale, zero_point) =
+            self.qparams.unwrap_or_else(|| chosen_qparams(input, [self.min, self.max], QPARAMS_EPS));
+        let [zero_point, min, max] = [zero_point, self.min, self.max].map(|whole| whole as i32);
+        Quantization { scale, zero_point, min, max }
+    }
+}
+
+impl Pixels {
+    /// The numbers of all images of so many channels.
+    fn len(&self, channels: usize) -> usize {
+        self.batch * channels * numel(&self.size)
+    }
+
+    fn images<'a>(&self, data: &'a [f32], channels: usize) -> Images<'a> {
+        match self.planes {
+            true => Images::planes(data, self.batch, self.size),
+            false => Images::pixels(data, self.batch, self.size, channels),
+        }
+    }
+}
+
+impl Kernel for Quantized {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let (input, residual) = (operands[0].unwrap_or(&[]), operands.get(1).copied());
+        let epilogue = |outputs: usize| self.follow.epilogue(residual, outputs);
+        match &self.product {
+            Product::Linear(packed, rows) => {
+                let [inputs, outputs] = [packed.inputs(), packed.outputs()];
+                let range = self.range.of(&input[..rows * inputs]);
+                packed.run(out, outputs, input, inputs, *rows, range, &epilogue(outputs));
+            }
+            Product::Conv(packed, pixels) => {
+                let shape = packed.shape();
+                let input = &input[..pixels.len(shape.inputs)];
+                let images = pixels.images(input, shape.inputs);
+                packed.run(out, shape.outputs, &images, self.range.of(input), &epilogue(shape.outputs));
+            }
+            Product::Rounded(packed, pixels) => {
+                let shape = packed.shape();
+                let input = &input[..pixels.len(shape.inputs)];
+                let range = self.range.of(input);
+                rounded(input, range, |input| {
+                    let images = pixels.images(input, shape.inputs);
+                    packed.run(out, shape.outputs, &images, &epilogue(shape.outputs));
+                });
+            }
+        }
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let part = |pixels: &Pixels| {
+            let is_even = pixels.batch.is_multiple_of(count) && self.range.qparams.is_some();
+            is_even.then(|| Pixels { batch: pixels.batch / count, ..*pixels })
+        };
+        let product = match &self.product {
+            Product::Linear(..) => return None,
+            Product::Conv(packed, pixels) => Product::Conv(Arc::clone(packed), part(pixels)?),
+            Product::Rounded(packed, pixels) => Product::Rounded(Arc::clone(packed), part(pixels)?),
+        };
+        Some(Arc::new(Self { product, ..self.clone() }))
+    }
+
+    fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
+    }
+
+    fn overwrites(&self, operand: usize) -> bool {
+        operand == 1
+    }
+
+    fn describe(&self) -> String {
+        let what = match &self.product {
+            Product::Linear(packed, _) => {
+                format!("linear {} to {}{}", packed.inputs(), packed.outputs(), kept(packed.format()))
+            }
+            Product::Conv(packed, _) => format!("{}{}", window_of(packed.shape()), kept(packed.format())),
+            Product::Rounded(packed, _) => window_of(packed.shape()),
+        };
+        format!("{what} of rounded{}", self.follow.describe(self.residual))
+    }
+
+    fn weights(&self) -> usize {
+        match &self.product {
+            Product::Linear(packed, _) => packed.bytes(),
+            Product::Conv(packed, _) => packed.bytes(),
+            Product::Rounded(packed, _) => packed.bytes(),
+        }
+    }
+}
+
+/// Calls a function with numbers rounded to what integers stand for.
+fn rounded(input: &[f32], range: Quantization, f: impl FnOnce(&[f32])) {
+    /// How many numbers a thread takes at a time.
+    const PIECE: usize = 1 << 14;
+    scratch(input.len(), |numbers| {
+        for_each_piece(numbers, PIECE, input.len(), |piece, numbers| {
+            numbers.copy_from_slice(&input[piece * PIECE..][..numbers.len()]);
+            range.apply(numbers);
+        });
+        f(numbers);
+    });
+}

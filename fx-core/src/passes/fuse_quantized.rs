@@ -1,0 +1,93 @@
+//! A layer between quantized values becomes one call, for which plans have kernels of integers.
+//!
+//! `linear(dequantize_per_tensor(quantize_per_tensor(x, s, z), s, z), dequantize_per_channel(w, ws), b)` becomes
+//! `qlinear_pointwise(x, w, ws, b)` with `s` and `z` as attributes, or without them where `choose_qparams` gives them.
+
+use super::as_one;
+use super::dead_code::eliminate_dead_code;
+use super::fusion::replace_chain;
+use crate::arg::{Arg, Kwargs};
+use crate::error::Result;
+use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
+use crate::graph_module::GraphModule;
+use crate::ops::{self, Function};
+
+/// What a layer is called, and what it is of quantized values.
+const LAYERS: [(Function, Function); 2] =
+    [(ops::conv2d, ops::qconv2d_pointwise), (ops::linear, ops::qlinear_pointwise)];
+
+/// Makes one call of each `conv2d` and `linear` of a quantized input and a weight in i8, and removes what only they read. Gives
+/// the number of changes.
+///
+/// # Errors
+/// None that a graph in order can give.
+pub fn fuse_quantized(module: &mut GraphModule) -> Result<usize> {
+    let fuse = |graph: &mut Graph| {
+        let mut count = 0;
+        for (layer, fused) in LAYERS {
+            for id in graph.find_calls(layer) {
+                let Some((args, kwargs)) = operands(graph, id) else { continue };
+                replace_chain(graph, &[id], |graph| graph.call(Opcode::CallFunction, fused, args, kwargs))?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    };
+    as_one(module, |module| {
+        let count = module.edit(fuse)?;
+        Ok(if count > 0 { count + eliminate_dead_code(module)? } else { 0 })
+    })
+}
+
+/// The arguments of a layer of quantized values, if it is one.
+fn operands(graph: &Graph, id: NodeId) -> Option<(Vec<NodeArg>, Kwargs<NodeId>)> {
+    let [input, weight, bias @ ..] = graph[id].args() else { return None };
+    let weight = called(graph, weight, ops::dequantize_per_channel)?;
+    let [numbers, scales] = weight.args() else { return None };
+    let dequantize = called(graph, input, ops::dequantize_per_tensor)?;
+    let [rounded, scale, zero_point] = dequantize.args() else { return None };
+    let quantize = called(graph, rounded, ops::quantize_per_tensor)?;
+    let [input, rest @ ..] = quantize.args() else { return None };
+    if rest != [scale.clone(), zero_point.clone()] || weight.kwargs().get("axis") != Some(&Arg::Int(0)) {
+        return None;
+    }
+    let mut kwargs: Kwargs<NodeId> = graph[id].kwargs().clone();
+    let bound = |name: &str| match quantize.kwargs().get(name) {
+        Some(Arg::Int(bound)) => Some(*bound),
+        _ => None,
+    };
+    let range = bound("quant_min")?..=bound("quant_max")?;
+    match (scale, zero_point) {
+        (Arg::Float(_), Arg::Int(zero)) if range.contains(zero) && range.end() - range.start() < 256 => {
+            kwargs.insert("scale", scale.clone());
+            kwargs.insert("zero_point", zero_point.clone());
+        }
+        (Arg::Value(_), Arg::Value(_)) if are_chosen(graph, quantize) => {}
+        _ => return None,
+    }
+    kwargs.insert("quant_min", Arg::Int(*range.start()));
+    kwargs.insert("quant_max", Arg::Int(*range.end()));
+    let mut args = vec![input.clone(), numbers.clone(), scales.clone()];
+    args.extend(bias.iter().cloned());
+    Some((args, kwargs))
+}
+
+/// The node that an argument is, if it calls a function.
+fn called<'a>(graph: &'a Graph, arg: &NodeArg, function: Function) -> Option<&'a Node> {
+    let node = &graph[*arg.as_value()?];
+    (node.function() == Some(function)).then_some(node)
+}
+
+/// Whether a value is quantized as is chosen for it, over the same integers.
+fn are_chosen(graph: &Graph, quantize: &Node) -> bool {
+    let part = |arg: &NodeArg, index: i64| {
+        let [Arg::Value(of), at] = called(graph, arg, ops::getitem)?.args() else { return None };
+        (*at == Arg::Int(index)).then_some(*of)
+    };
+    let [input, scale, zero_point] = quantize.args() else { return false };
+    let (Some(choose), Some(other)) = (part(scale, 0), part(zero_point, 1)) else { return false };
+    let node = &graph[choose];
+    let same = |name: &str| node.kwargs().get(name) == quantize.kwargs().get(name);
+    let is_plain = node.function() == Some(ops::choose_qparams) && node.kwargs().len() == 2;
+    is_plain && choose == other && node.args() == [input.clone()] && same("quant_min") && same("quant_max")
+}

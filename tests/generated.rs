@@ -17,6 +17,7 @@ use std::path::Path;
 use fx::codegen::FolderOptions;
 use fx::graph_module::State;
 use fx::nn::models::{Bert, MobileNetV2, MobileNetV2Config, resnet50};
+use fx::passes::{QConfig, QConfigMapping, prepare_fx};
 use fx::prelude::*;
 use fx::value::Tree;
 use fx::{Arg, Graph, GraphModule, Kwargs, NodeId, ops};
@@ -262,7 +263,20 @@ fn models() -> Vec<Sample> {
         model("bert", &Bert::new(&config), vec![tokens, ones, zeros], "&inputs[0], &inputs[1], &inputs[2]"),
         model("resnet50", &resnet50(1000), image.clone(), "&inputs[0]"),
         model("mobilenet", &MobileNetV2::new(&MobileNetV2Config::default()), image, "&inputs[0]"),
+        quantized(),
     ]
+}
+
+/// Weights in integers, beside a scale for each output, and inputs quantized by constants and by what each run has.
+fn quantized() -> Sample {
+    let layers =
+        fx::nn::Sequential::new((fx::nn::Conv1d::new(2, 3, 3), fx::nn::ReLU::new(), fx::nn::Linear::new(6, 4)));
+    let Sample { module, inputs, .. } = model("quantized", &layers, vec![numbers(&[2, 2, 8])], "&inputs[0]");
+    let mapping = QConfigMapping::new().set_object_type(ops::linear, QConfig::dynamic());
+    let mut prepared = prepare_fx(&module, &mapping).expect("the model can be quantized");
+    prepared.forward(&inputs[0]).expect("the model runs");
+    let module = prepared.convert_fx().expect("the model is quantized");
+    Sample { name: "quantized", module, inputs, call: "&inputs[0]", same_graph: false }
 }
 
 /// All tensors of a result, in order.

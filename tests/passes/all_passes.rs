@@ -54,7 +54,7 @@ fn check_pass((name, pass): Pass, module: &mut GraphModule) -> usize {
 pub(super) struct Sample {
     pub(super) name: &'static str,
     pub(super) module: GraphModule,
-    inputs: Vec<Tensor>,
+    pub(super) inputs: Vec<Tensor>,
 }
 
 fn sample<M: Traceable<Static = ()>>(name: &'static str, model: &M, inputs: Vec<Tensor>) -> Sample {

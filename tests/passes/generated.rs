@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use fx::passes::quantize_dynamic;
 use indexmap::IndexMap;
 
 use super::all_passes::{PASSES, convolutional, perceptrons, transformers};
@@ -17,6 +18,11 @@ fn what_every_pass_gives_compiles() {
             pass(&mut module).expect("the pass succeeds");
             sources.entry(module.code()).or_insert_with(|| format!("{name} of {}", sample.name));
         }
+    }
+    for sample in perceptrons() {
+        let mut module = sample.module;
+        quantize_dynamic(&mut module).expect("the model can be quantized");
+        sources.insert(module.code(), format!("quantize of {}", sample.name));
     }
     let workspace = crates::workspace("generated_passes");
     let folder = crates::member(&workspace, "passes", "");

@@ -27,6 +27,7 @@ mod matmul_to_linear;
 mod module_api;
 mod patch;
 mod pattern;
+mod quantize;
 
 use fx::graph_module::State;
 use fx::prelude::*;

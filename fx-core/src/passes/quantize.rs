@@ -1,0 +1,232 @@
+//! Quantization after training: layers whose inputs and weights are integers of 8 bits, as PyTorch's
+//! `torch.ao.quantization.quantize_fx` makes them.
+//!
+//! [`prepare_fx`] finds the layers, [`Prepared::forward`] looks at what they read, and [`Prepared::convert_fx`] writes a
+//! graph that says what is kept as integers, in PyTorch's reference form: a layer of f32 whose operands are quantized and
+//! dequantized. The graph holds no observers: they are beside it.
+
+mod config;
+mod convert;
+mod histogram;
+mod observer;
+
+use rustc_hash::FxHashMap;
+
+pub use config::{ActivationConfig, Observer, QConfig, QConfigMapping, WeightConfig};
+
+use self::observer::Observed;
+use super::{as_one, decompose_modules, fuse_conv_bn, fuse_linear_bn, matmul_to_linear, remove_identities};
+use crate::arg::Arg;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{Graph, Node, NodeArg, NodeId};
+use crate::graph_module::{GraphModule, Inputs, State};
+use crate::interpreter::{Hooks, Interpreter, Run};
+use crate::ops::{self, Function};
+use crate::prelude::*;
+use crate::value::Tree;
+
+/// What can be quantized.
+const LAYERS: [Function; 3] = [ops::linear, ops::conv1d, ops::conv2d];
+
+/// Makes a model ready to be quantized: modules become functions, batch norms go into the layers before them, and each
+/// layer that `mapping` names gets an observer for its input. Layers are `linear`, `conv1d` and `conv2d` with a weight in f32
+/// that is state of the model; layers that read the same value in the same way share an observer.
+///
+/// ```
+/// use fx_core::passes::{QConfigMapping, prepare_fx};
+/// # use fx_core::{GraphModule, Result, Tensor};
+/// # fn quantized(traced: &GraphModule, data: &[Tensor]) -> Result<GraphModule> {
+/// let mut prepared = prepare_fx(traced, &QConfigMapping::new())?;
+/// for x in data {
+///     prepared.forward(x)?;
+/// }
+/// prepared.convert_fx()
+/// # }
+/// ```
+///
+/// # Errors
+/// If a module is training, the `forward` of a module cannot be captured, or a configuration has a range that there is
+/// not.
+pub fn prepare_fx(module: &GraphModule, mapping: &QConfigMapping) -> Result<Prepared> {
+    require_evaluation(module)?;
+    let mut module = module.clone();
+    as_one(&mut module, |module| {
+        let passes: [fn(&mut GraphModule) -> Result<usize>; 5] =
+            [decompose_modules, remove_identities, matmul_to_linear, fuse_conv_bn, fuse_linear_bn];
+        passes.iter().try_fold(0, |count, pass| Ok(count + pass(module)?))
+    })?;
+    let (mut layers, mut places) = (Vec::new(), Places::default());
+    for (id, node) in module.graph().nodes() {
+        let Some((weight, config)) = wanted(&module, node, mapping) else { continue };
+        let Some(&input) = node.args()[0].as_value() else { continue };
+        config.activation.check().map_err(|error| error.at_node(|| module.graph().format_node(id)))?;
+        layers.push(Layer { node: id, weight, config: config.weight, place: places.of(input, config.activation) });
+    }
+    Ok(Prepared { module, layers, places })
+}
+
+/// Quantizes all layers, with ranges of inputs that are found in each run: PyTorch's `quantize_dynamic`, of convolutions too.
+/// Gives how many layers there were.
+///
+/// # Errors
+/// As [`prepare_fx`] and [`Prepared::convert_fx`].
+pub fn quantize_dynamic(module: &mut GraphModule) -> Result<usize> {
+    let prepared = prepare_fx(module, &QConfigMapping::new().set_global(QConfig::dynamic()))?;
+    if !prepared.layers.is_empty() {
+        *module = prepared.convert_fx()?;
+    }
+    Ok(prepared.layers.len())
+}
+
+/// A model that is ready to be quantized, with what was seen of the values that its layers read.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    module: GraphModule,
+    layers: Vec<Layer>,
+    places: Places,
+}
+
+/// A layer to be quantized.
+#[derive(Clone, Debug)]
+struct Layer {
+    node: NodeId,
+    weight: Weight,
+    config: WeightConfig,
+    place: usize,
+}
+
+/// The weight of a layer: state, or its transposed view.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Weight {
+    path: String,
+    is_transposed: bool,
+}
+
+/// A value that layers read in the same way.
+#[derive(Clone, Debug)]
+struct Place {
+    value: NodeId,
+    config: ActivationConfig,
+    observed: Observed,
+}
+
+/// All values that are observed.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    all: Vec<Place>,
+    of_value: FxHashMap<NodeId, Vec<usize>>,
+}
+
+impl Places {
+    /// The place of a value with a configuration.
+    fn of(&mut self, value: NodeId, config: ActivationConfig) -> usize {
+        let known = self.of_value.entry(value).or_default();
+        if let Some(place) = known.iter().find(|place| self.all[**place].config == config) {
+            return *place;
+        }
+        known.push(self.all.len());
+        self.all.push(Place { value, config, observed: Observed::new(config.observer, config.dtype) });
+        self.all.len() - 1
+    }
+}
+
+impl Prepared {
+    /// The model whose layers are observed: it computes in f32.
+    pub fn module(&self) -> &GraphModule {
+        &self.module
+    }
+
+    /// How many layers [`Prepared::convert_fx`] will quantize.
+    pub fn layer_count(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// Runs the model in f32, and looks at the inputs of its layers: calibration.
+    ///
+    /// # Errors
+    /// As [`GraphModule::forward`].
+    pub fn forward(&mut self, inputs: impl Inputs) -> Result<Tensor> {
+        let output = self.run(inputs.into_args())?;
+        Tensor::from_arg(output).map_err(|error| error.help("`Prepared::run` gives results of other forms"))
+    }
+
+    /// As [`Prepared::forward`], on arguments of any form.
+    ///
+    /// # Errors
+    /// As [`GraphModule::run`].
+    pub fn run(&mut self, args: Vec<Arg<Tensor>>) -> Result<Arg<Tensor>> {
+        Interpreter::with_hooks(&self.module, Observe(&mut self.places)).run(args)
+    }
+
+    /// The quantized model. Before each layer stand `quantize_per_tensor` and `dequantize_per_tensor` of its input, and the
+    /// weight is read as `dequantize_per_channel` of the buffers `conv.weight_int8` and `conv.weight_scale`, for a
+    /// parameter `conv.weight`. A parameter that nothing reads any more goes. Other data may be observed afterwards.
+    ///
+    /// # Errors
+    /// If an observer has seen no data, or a value or a weight is not finite; the error names the layer.
+    pub fn convert_fx(&self) -> Result<GraphModule> {
+        let mut converted = self.module.clone();
+        as_one(&mut converted, |module| module.edit_with_state(|graph, state| convert::convert(self, graph, state)))?;
+        Ok(converted)
+    }
+}
+
+/// Shows observers what a run computes.
+struct Observe<'a>(&'a mut Places);
+
+impl Hooks<Tensor> for Observe<'_> {
+    fn run_node(&mut self, run: &mut Run<'_, Tensor>, id: NodeId) -> Result<Arg<Tensor>> {
+        let value = run.dispatch(self, id)?;
+        let places = self.0.of_value.get(&id).map_or(&[][..], Vec::as_slice);
+        if let Some(tensor) = value.as_value() {
+            places.iter().for_each(|place| self.0.all[*place].observed.observe(tensor));
+        }
+        Ok(value)
+    }
+}
+
+/// Checks that no module is training: its batch norms could not go into other layers.
+fn require_evaluation(module: &GraphModule) -> Result<()> {
+    for (id, node) in module.graph().nodes() {
+        if let Some(callee) = module.state().callee(node).filter(|callee| callee.is_training()) {
+            let message = format!("the module `{}` ({}) is training", node.target(), callee.type_name());
+            return Err(Error::new(ErrorKind::State, message)
+                .at_node(|| module.graph().format_node(id))
+                .help("call `eval()` on the model, or `train(false)` on the captured one, before it is quantized"));
+        }
+    }
+    Ok(())
+}
+
+/// The weight and the configuration of a call, if it is a layer that is to be quantized.
+fn wanted(module: &GraphModule, node: &Node, mapping: &QConfigMapping) -> Option<(Weight, QConfig)> {
+    let function = node.function().filter(|function| LAYERS.contains(function))?;
+    let weight = Weight::of(module.graph(), module.state(), node.args().get(1)?)?;
+    // The module that made the call; without one, the module that has the weight.
+    let frame = node.meta().module_stack().last().map_or("", |frame| frame.path.as_str());
+    let owner = weight.path.rsplit_once('.').map_or("", |(owner, _)| owner);
+    let config = mapping.of(function, if frame.is_empty() { owner } else { frame })?;
+    Some((weight, config))
+}
+
+impl Weight {
+    /// What an argument reads, if it is a weight in f32 that is state.
+    fn of(graph: &Graph, state: &State, arg: &NodeArg) -> Option<Self> {
+        let node = graph.get(*arg.as_value()?)?;
+        let is_transposed = node.function() == Some(ops::transpose);
+        let read = if is_transposed { graph.get(*node.args().first()?.as_value()?)? } else { node };
+        let weight = Self { path: read.target().name().to_owned(), is_transposed };
+        let parameter = state.parameter_of(graph, if is_transposed { &node.args()[0] } else { arg })?;
+        let (shape, dtype) = (parameter.shape(), parameter.dtype());
+        let dim = |key| Some(node.kwargs().get(key)?.as_int()?.rem_euclid(2));
+        let swaps = |shape: &[usize]| shape.len() == 2 && dim("dim0") != dim("dim1");
+        let is_weight = shape.len() > 1 && !shape.contains(&0) && (!is_transposed || swaps(&shape));
+        (is_weight && dtype == DType::F32).then_some(weight)
+    }
+
+    /// The weight itself.
+    fn tensor(&self, state: &State) -> Option<Tensor> {
+        let tensor = state.tensor(&self.path)?;
+        Some(if self.is_transposed { tensor.transpose(0, 1).contiguous() } else { tensor })
+    }
+}

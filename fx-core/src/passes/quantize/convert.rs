@@ -1,0 +1,155 @@
+//! The graph in PyTorch's reference form: layers of f32 whose operands are quantized and dequantized.
+
+use rustc_hash::FxHashMap;
+
+use super::{Layer, Observer, Place, Prepared, Weight, WeightConfig};
+use crate::arg::{Arg, Key, Kwargs};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{Graph, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation};
+use crate::graph_module::State;
+use crate::ops::{self, AmaxOptions, Function};
+use crate::prelude::*;
+
+/// Writes the operands of all layers as quantized; gives how many layers there are.
+pub(super) fn convert(prepared: &Prepared, graph: &mut Graph, state: &mut State) -> Result<usize> {
+    let mut conversion =
+        Conversion { graph, state, inputs: vec![None; prepared.places.all.len()], weights: FxHashMap::default() };
+    for layer in &prepared.layers {
+        let node = conversion.graph.format_node(layer.node);
+        conversion.layer(&prepared.places.all[layer.place], layer).map_err(|error| error.at_node(|| node))?;
+    }
+    conversion.state.retain_used(conversion.graph);
+    Ok(prepared.layers.len())
+}
+
+/// A graph being written, and what layers share.
+struct Conversion<'a> {
+    graph: &'a mut Graph,
+    state: &'a mut State,
+    /// The dequantized value of each place that had its turn.
+    inputs: Vec<Option<NodeId>>,
+    weights: FxHashMap<(Weight, WeightConfig), NodeId>,
+}
+
+impl Conversion<'_> {
+    fn layer(&mut self, place: &Place, layer: &Layer) -> Result<()> {
+        let input = match self.inputs[layer.place] {
+            Some(input) => input,
+            None => self.input(place, layer.node)?,
+        };
+        self.inputs[layer.place] = Some(input);
+        let key = (layer.weight.clone(), layer.config);
+        let weight = match self.weights.get(&key) {
+            Some(weight) => *weight,
+            None => self.weight(layer)?,
+        };
+        self.weights.insert(key, weight);
+        let before = self.graph[layer.node].args()[1].as_value().copied();
+        self.graph.update_arg(layer.node, 0, input);
+        self.graph.update_arg(layer.node, 1, weight);
+        // A transposed view, and then what it was of.
+        let view = before.map(|before| (before, self.graph[before].inputs()));
+        let old = view.into_iter().flat_map(|(before, read)| read.into_iter().chain([before])).collect::<Vec<_>>();
+        self.graph.erase_unused(old);
+        Ok(())
+    }
+
+    /// The dequantized input of a layer.
+    fn input(&mut self, place: &Place, layer: NodeId) -> Result<NodeId> {
+        let config = &place.config;
+        let [scale, zero_point]: [NodeArg; 2] = match config.observer {
+            Observer::Dynamic => {
+                let pair = self.call(layer, ops::choose_qparams, vec![place.value.into()], config.range());
+                let part = |index| vec![pair.into(), Arg::Int(index)];
+                [part(0), part(1)].map(|args| self.call(layer, ops::getitem, args, Kwargs::new()).into())
+            }
+            _ => self.qparams(place)?,
+        };
+        let args = vec![place.value.into(), scale.clone(), zero_point.clone()];
+        let quantized = self.call(layer, ops::quantize_per_tensor, args, config.attributes());
+        let args = vec![quantized.into(), scale, zero_point];
+        Ok(self.call(layer, ops::dequantize_per_tensor, args, Kwargs::new()))
+    }
+
+    /// The scale and the zero point for what was observed.
+    fn qparams(&self, place: &Place) -> Result<[NodeArg; 2]> {
+        let value = self.graph[place.value].name();
+        let Some((least, most)) = place.observed.range() else {
+            return Err(Error::new(ErrorKind::State, format!("no data was observed of %{value}"))
+                .help("run `Prepared::forward` on inputs before `convert_fx`, or use `QConfig::dynamic()`"));
+        };
+        if !least.is_finite() || !most.is_finite() {
+            return Err(Error::new(ErrorKind::State, format!("%{value} was not finite: from {least} to {most}")).help(
+                "look for the input that gives this, or use `Observer::Histogram`, which leaves infinities out",
+            ));
+        }
+        // As the op does it for each run.
+        let (scale, zero_point) =
+            Tensor::from([least, most]).choose_qparams(place.config.quant_min, place.config.quant_max);
+        Ok([Arg::Float(scale.item().to_f64()), Arg::Int(zero_point.item().to_i64())])
+    }
+
+    /// The dequantized weight of a layer.
+    fn weight(&mut self, layer: &Layer) -> Result<NodeId> {
+        let Layer { node, weight, config, .. } = layer;
+        let (path, stem) = (&weight.path, stem(&weight.path));
+        let Some(tensor) = weight.tensor(self.state) else {
+            return Err(Error::not_found(format!("there is no parameter or buffer at `{path}`")));
+        };
+        let scale = symmetric_scale(&tensor, *config);
+        if !scale.sum().item().to_f64().is_finite() {
+            return Err(Error::new(ErrorKind::State, format!("`{path}` has elements that are not finite"))
+                .help("leave the layer in f32: `QConfigMapping::set_module_name(path, None)`"));
+        }
+        if *config == WeightConfig::PerTensor {
+            let scale = scale.item().to_f64();
+            let int8 = tensor.quantize_per_tensor(scale, 0, -128, 127, DType::I8);
+            let args = vec![self.buffer(*node, &format!("{stem}_int8"), int8), Arg::Float(scale), Arg::Int(0)];
+            return Ok(self.call(*node, ops::dequantize_per_tensor, args, Kwargs::new()));
+        }
+        let int8 = tensor.quantize_per_channel(&scale, None::<&Tensor>, 0, -128, 127, DType::I8);
+        let args = vec![
+            self.buffer(*node, &format!("{stem}_int8"), int8),
+            self.buffer(*node, &format!("{stem}_scale"), scale),
+        ];
+        let axis = [(Key::from("axis"), Arg::Int(0))].into_iter().collect();
+        Ok(self.call(*node, ops::dequantize_per_channel, args, axis))
+    }
+
+    /// A read of a new buffer, before a layer.
+    fn buffer(&mut self, layer: NodeId, path: &str, tensor: Tensor) -> NodeArg {
+        let path = self.state.free_path(path);
+        self.state.buffers.insert(path.clone(), Buffer::new(tensor));
+        let read = self.graph.inserting_before(layer, |graph| graph.get_attr(&path));
+        read.into()
+    }
+
+    /// A call before a layer, from the layer's place in the user's source.
+    fn call(&mut self, layer: NodeId, function: Function, args: Vec<NodeArg>, kwargs: Kwargs<NodeId>) -> NodeId {
+        let (location, stack) = {
+            let meta = self.graph[layer].meta();
+            (meta.get::<SourceLocation>().cloned(), meta.get::<ModuleStack>().cloned())
+        };
+        let id = self.graph.inserting_before(layer, |graph| graph.call(Opcode::CallFunction, function, args, kwargs));
+        if let Some(meta) = self.graph.meta_mut(id) {
+            location.into_iter().for_each(|location| meta.insert(location));
+            stack.into_iter().for_each(|stack| meta.insert(stack));
+        }
+        id
+    }
+}
+
+/// The scale, or one for each output, with which i8 from -128 to 127 hold a weight; 0 is 0.
+fn symmetric_scale(weight: &Tensor, config: WeightConfig) -> Tensor {
+    let outputs = if config == WeightConfig::PerTensor { 1 } else { weight.shape()[0] as i64 };
+    // PyTorch's range is half a step wider than the largest integer.
+    let scale = weight.reshape([outputs, -1]).abs().amax_with(AmaxOptions::new().dim(1)) / 127.5;
+    scale.maximum(f64::from(f32::EPSILON))
+}
+
+/// What the paths of a weight's integers and scales begin with. An element of a list has no name of its own that a field
+/// could have.
+fn stem(path: &str) -> String {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    if name.starts_with(|c: char| c.is_ascii_digit()) { path.replace('.', "_") } else { path.to_owned() }
+}

@@ -1,0 +1,113 @@
+"""Writes tests/golden/quantize.json: what PyTorch's observers and quantize_fx find.
+
+    python tools/torch_ref/quantize.py
+
+Weights and inputs follow fill.py, so the file holds results only. A batch is `(x * scale + offset) ** 3` of `x` by its
+name: far from uniform, with outliers.
+"""
+
+import json
+import warnings
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.ao.quantization import QConfigMapping, get_default_qconfig
+from torch.ao.quantization.observer import (
+    HistogramObserver, MinMaxObserver, MovingAverageMinMaxObserver, PerChannelMinMaxObserver,
+)
+from torch.ao.quantization.quantize_fx import _convert_to_reference_decomposed_fx, prepare_fx
+
+from fill import fill, floats
+
+TARGET = Path(__file__).resolve().parents[2] / "tests/golden/quantize.json"
+Q = torch.ops.quantized_decomposed
+OBSERVERS = {
+    "min_max": MinMaxObserver,
+    "moving_average": MovingAverageMinMaxObserver,
+    "histogram": HistogramObserver,
+}
+BATCHES = {
+    "one batch": [["a", [4, 250], 1.0, 0.0]],
+    "positive": [["b", [4, 250], 0.5, 0.6]],
+    "negative": [["c", [30], 0.2, -1.5]],
+    "the same range": [["a", [4, 250], 1.0, 0.0], ["a", [4, 250], 1.0, 0.0]],
+    "growing": [["a", [4, 250], 0.7, 0.1], ["b", [2, 250], 1.0, 0.0], ["c", [3, 250], 1.3, -0.2]],
+    "within": [["a", [4, 250], 1.3, 0.0], ["b", [4, 250], 0.4, 0.1], ["c", [4, 250], 0.5, -0.1]],
+    "constant, then others": [["a", [5], 0.0, 0.5], ["b", [4, 250], 1.0, 0.0]],
+    "constant": [["a", [5], 0.0, -0.5]],
+    "zeros": [["a", [5], 0.0, 0.0]],
+    "an outlier": [["a", [4000], 0.3, 0.0], ["b", [1], 0.0, 4.0]],
+}
+
+
+def batch(name, shape, scale, offset):
+    x = floats(name, shape) * scale + offset
+    return x * x * x
+
+
+def observers():
+    cases = []
+    for kind, observer in OBSERVERS.items():
+        for name, batches in BATCHES.items():
+            for dtype, least, most in [(torch.quint8, 0, 255), (torch.qint8, -128, 127), (torch.quint8, 0, 127)]:
+                seen = observer(dtype=dtype, quant_min=least, quant_max=most)
+                for one in batches:
+                    seen(batch(*one))
+                scale, zero_point = seen.calculate_qparams()
+                cases.append({
+                    "observer": kind, "name": name, "batches": batches, "quant_min": least, "quant_max": most,
+                    "scale": scale.item(), "zero_point": zero_point.item(),
+                })
+    return cases
+
+
+def model():
+    layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)).eval()
+    fill(layers)
+    data = [floats(f"x{i}", [2, 3, 8, 8]) * (1 + i) for i in range(3)]
+    mapping = QConfigMapping().set_global(get_default_qconfig("onednn"))
+    prepared = prepare_fx(layers, mapping, (data[0],))
+    for x in data:
+        prepared(x)
+    converted = _convert_to_reference_decomposed_fx(prepared)
+    inputs = [node.args[0].args for node in converted.graph.nodes if node.op == "call_module" and node.target in ("0", "3")]
+    inputs = [[scale, zero_point] for _, scale, zero_point, *_ in inputs]
+    weights = []
+    for layer in (layers[0], layers[3]):
+        observer = PerChannelMinMaxObserver(dtype=torch.qint8, qscheme=torch.per_channel_symmetric)
+        observer(layer.weight.detach())
+        weights.append(observer.calculate_qparams()[0])
+
+    def fake(x, place):
+        scale, zero_point = inputs[place]
+        q = Q.quantize_per_tensor(x, scale, zero_point, 0, 255, torch.uint8)
+        return Q.dequantize_per_tensor(q, scale, zero_point, 0, 255, torch.uint8)
+
+    def weight(layer, place):
+        scales = weights[place].float()
+        zeros = torch.zeros(scales.shape, dtype=torch.int64)
+        q = Q.quantize_per_channel(layer.weight.detach(), scales, zeros, 0, -128, 127, torch.int8)
+        return Q.dequantize_per_channel(q, scales, None, 0, -128, 127, torch.int8)
+
+    x = fake(data[0], 0)
+    x = F.relu(F.conv2d(x, weight(layers[0], 0), layers[0].bias)).flatten(1)
+    output = F.linear(fake(x, 1), weight(layers[3], 1), layers[3].bias)
+    return {
+        "inputs": inputs,
+        "weights": [scales.tolist() for scales in weights],
+        "output": output.flatten().tolist(),
+    }
+
+
+def main():
+    warnings.simplefilter("ignore")
+    head = {"generator": "tools/torch_ref/quantize.py", "torch": torch.__version__.split("+")[0]}
+    lines = ",\n".join("  " + json.dumps(case) for case in observers())
+    text = json.dumps(head)[:-1] + ', "observers": [\n' + lines + '\n], "model":\n' + json.dumps(model()) + "}\n"
+    TARGET.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -17,8 +17,13 @@ def status(field):
 
 
 def precision():
-    """The type to multiply in: f32, bf16 or f16."""
+    """The type to multiply in: f32, bf16, f16 or int8."""
     return os.environ.get("PRECISION", "f32")
+
+
+def onnx(folder, batch):
+    """The file of a model."""
+    return folder / (f"{batch}.int8.onnx" if precision() == "int8" else f"{batch}.onnx")
 
 
 def pytorch(folder, name, batch, threads):
@@ -29,6 +34,8 @@ def pytorch(folder, name, batch, threads):
 
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
+    if precision() == "int8":
+        raise ValueError("its quantized models are not made here")
     half = {"f32": None, "bf16": torch.bfloat16, "f16": torch.float16}[precision()]
     x = safetensors.torch.load_file(folder / f"{batch}.input.safetensors")["x"]
 
@@ -47,13 +54,13 @@ def pytorch(folder, name, batch, threads):
 def onnxruntime(folder, name, batch, threads):
     import onnxruntime
 
-    if precision() != "f32":
-        raise ValueError("computes as its file says, in f32")
+    if precision() not in ("f32", "int8"):
+        raise ValueError("computes as its file says")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     feeds = {"x": read_input(folder, batch)}
-    path = str(folder / f"{batch}.onnx")
+    path = str(onnx(folder, batch))
 
     def load():
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -64,12 +71,14 @@ def onnxruntime(folder, name, batch, threads):
 def openvino(folder, name, batch, threads):
     from openvino import Core
 
-    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": precision()}
+    # Integers are as the file says, and all else in f32.
+    hint = "f32" if precision() == "int8" else precision()
+    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": hint}
     x = read_input(folder, batch)
 
     def load():
         core = Core()
-        return core.compile_model(core.read_model(folder / f"{batch}.onnx"), "CPU", config).create_infer_request()
+        return core.compile_model(core.read_model(onnx(folder, batch)), "CPU", config).create_infer_request()
 
     return load, lambda request: request.infer([x], share_inputs=True, share_outputs=True), lambda outputs: outputs[0]
 

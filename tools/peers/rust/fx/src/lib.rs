@@ -3,6 +3,7 @@
 
 use std::marker::PhantomData;
 
+use fx::passes::{self, QConfigMapping};
 use fx::prelude::*;
 use protocol::{Elements, Engine, Input};
 pub use protocol::{Result, Work};
@@ -40,8 +41,7 @@ macro_rules! ready {
             let forward: $crate::Forward = Box::new(move |x| Ok(model.forward(x)));
             forward
         } else {
-            let mut traced = fx::trace(&model)?;
-            traced.set_inference_precision($crate::precision($work)?)?;
+            let traced = $crate::at_precision(fx::trace(&model)?, $work, $input)?;
             let plan = traced.plan($input)?;
             if std::env::var_os("FX_PROFILE").is_some() {
                 eprintln!("{plan}\n{}", traced.profile($input, 20)?);
@@ -51,21 +51,29 @@ macro_rules! ready {
     }};
 }
 
-/// The type that plans keep weights in.
+/// A captured model whose plans compute products as is asked for: in f32, with half floats, or of integers of 8 bits, for which
+/// it is calibrated with its input.
 ///
 /// # Errors
-/// If there is no such type.
-pub fn precision(work: &Work) -> Result<DType> {
-    match &*work.precision {
-        "f32" => Ok(DType::F32),
-        "bf16" => Ok(DType::BF16),
-        "f16" => Ok(DType::F16),
-        other => Err(format!("no precision `{other}`").into()),
-    }
+/// If there is no such precision, or the model cannot be quantized.
+pub fn at_precision(mut traced: fx::GraphModule, work: &Work, input: &Tensor) -> Result<fx::GraphModule> {
+    let half = match &*work.precision {
+        "f32" => return Ok(traced),
+        "bf16" => DType::BF16,
+        "f16" => DType::F16,
+        "int8" => {
+            let mut prepared = passes::prepare_fx(&traced, &QConfigMapping::new())?;
+            prepared.forward(input)?;
+            return Ok(prepared.convert_fx()?);
+        }
+        other => return Err(format!("no precision `{other}`").into()),
+    };
+    traced.set_inference_precision(half)?;
+    Ok(traced)
 }
 
 impl<M: Models> Engine for Fx<M> {
-    const PRECISIONS: &[&str] = &["f32", "bf16", "f16"];
+    const PRECISIONS: &[&str] = &["f32", "bf16", "f16", "int8"];
 
     type Output = Tensor;
 

@@ -40,13 +40,17 @@ impl Quantization {
         f32::from_bits(u32::from_ne_bytes([self.zero() as u8; 4]))
     }
 
-    /// Whole numbers of the range, counted from the least.
+    /// Quotients of numbers by the scale within the range, as far as they are from what stands for 0: not rounded yet.
     #[inline(always)]
-    fn round<V: Vector<Elem = f32>>(&self, x: V) -> V {
-        let least = V::splat(self.min as f32);
-        let whole = (x * V::splat(1.0 / self.scale)).round() + V::splat(self.zero_point as f32);
-        let whole = V::select(whole.eq(whole), whole, V::zero());
-        whole.max(least).min(V::splat(self.max as f32)) - least
+    fn scaled<V: Vector<Elem = f32>>(&self, x: V) -> V {
+        let bound = |whole: i32| V::splat((whole - self.zero_point) as f32);
+        let scaled = x * V::splat(1.0 / self.scale);
+        // No number is the least here, which is 0 of bytes without a sign; of others it is not.
+        let scaled = match self.min {
+            0 => scaled,
+            _ => V::select(scaled.eq(scaled), scaled, bound(0)),
+        };
+        scaled.max(bound(self.min)).min(bound(self.max))
     }
 }
 
@@ -60,8 +64,8 @@ impl Kernel for Apply<'_> {
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
         for x in self.1.chunks_mut(V::LANES) {
-            let whole = self.0.round(V::load_part(x));
-            ((whole - V::splat(self.0.zero() as f32)) * V::splat(self.0.scale)).store_part(x);
+            let whole = self.0.scaled(V::load_part(x)).round();
+            (whole * V::splat(self.0.scale)).store_part(x);
         }
     }
 }
@@ -95,16 +99,25 @@ impl QuadKernel for Round<'_> {
     #[inline(always)]
     fn run<V: Quads>(self) {
         let (lanes, width) = (V::LANES, self.width);
-        let round = |x: V| self.quantization.round(x);
+        let (whole_lines, zero) = (width / (4 * lanes), self.quantization.zero());
         for (row, to) in self.words.chunks_exact_mut(self.distance).enumerate() {
             let from = &self.numbers[row * self.stride..][..width];
-            for (to, from) in to[..width.div_ceil(4)].chunks_mut(lanes).zip(from.chunks(4 * lanes)) {
-                let mut whole = [V::zero(); 4];
-                for (place, whole) in whole.iter_mut().enumerate() {
-                    let first = (place * lanes).min(from.len());
-                    *whole = round(V::load_part(&from[first..]));
+            let (to, last) = to[..width.div_ceil(4)].split_at_mut(whole_lines * lanes);
+            let (from, rest) = from.split_at(4 * whole_lines * lanes);
+            for (to, from) in to.chunks_exact_mut(lanes).zip(from.chunks_exact(4 * lanes)) {
+                let mut parts = [V::zero(); 4];
+                for (place, part) in parts.iter_mut().enumerate() {
+                    *part = self.quantization.scaled(V::load(&from[place * lanes..]));
                 }
-                V::quads(whole).store_part(to);
+                V::quads(parts, zero).store(to);
+            }
+            if !last.is_empty() {
+                let mut parts = [V::zero(); 4];
+                for (place, part) in parts.iter_mut().enumerate() {
+                    let first = (place * lanes).min(rest.len());
+                    *part = self.quantization.scaled(V::load_part(&rest[first..]));
+                }
+                V::quads(parts, zero).store_part(last);
             }
         }
     }

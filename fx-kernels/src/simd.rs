@@ -261,8 +261,8 @@ pub(crate) fn dispatch_pairs<K: PairKernel>(kernel: K) {
 
 /// A vector whose lanes may also be words of four bytes, or whole numbers of 32 bits.
 pub(crate) trait Quads: Vector<Elem = f32> {
-    /// The numbers of four vectors, whole ones from 0 to 255, in order.
-    fn quads(numbers: [Self; 4]) -> Self;
+    /// The numbers of four vectors, rounded and added to a whole one, in order: as bytes, what is less than 0 as 0.
+    fn quads(numbers: [Self; 4], added: i32) -> Self;
     /// The products of the four bytes of each word with those of another, which count from -128 on, added to whole numbers.
     fn dot_quads(self, other: Self, sum: Self) -> Self;
     /// Whole numbers as f32.

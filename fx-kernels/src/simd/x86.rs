@@ -302,13 +302,18 @@ mod single16 {
 
     impl crate::simd::Quads for F32x16 {
         #[inline(always)]
-        fn quads([a, b, c, d]: [Self; 4]) -> Self {
+        fn quads([a, b, c, d]: [Self; 4], added: i32) -> Self {
+            // Parts of 128 bits are packed each on their own.
+            const ORDER: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
             // SAFETY: who has a vector has the instructions.
             unsafe {
-                let mut bytes = x86::_mm512_castsi128_si512(x86::_mm512_cvtepi32_epi8(x86::_mm512_cvtps_epi32(a.0)));
-                bytes = x86::_mm512_inserti32x4::<1>(bytes, x86::_mm512_cvtepi32_epi8(x86::_mm512_cvtps_epi32(b.0)));
-                bytes = x86::_mm512_inserti32x4::<2>(bytes, x86::_mm512_cvtepi32_epi8(x86::_mm512_cvtps_epi32(c.0)));
-                bytes = x86::_mm512_inserti32x4::<3>(bytes, x86::_mm512_cvtepi32_epi8(x86::_mm512_cvtps_epi32(d.0)));
+                let added = x86::_mm512_set1_epi32(added);
+                let [a, b] = [x86::_mm512_cvtps_epi32(a.0), x86::_mm512_cvtps_epi32(b.0)];
+                let [c, d] = [x86::_mm512_cvtps_epi32(c.0), x86::_mm512_cvtps_epi32(d.0)];
+                let low = x86::_mm512_packs_epi32(x86::_mm512_add_epi32(a, added), x86::_mm512_add_epi32(b, added));
+                let high = x86::_mm512_packs_epi32(x86::_mm512_add_epi32(c, added), x86::_mm512_add_epi32(d, added));
+                let order = x86::_mm512_loadu_si512(ORDER.as_ptr().cast());
+                let bytes = x86::_mm512_permutexvar_epi32(order, x86::_mm512_packus_epi16(low, high));
                 Self(x86::_mm512_castsi512_ps(bytes))
             }
         }

@@ -263,7 +263,7 @@ struct Outer {
 #[traceable]
 impl Outer {
     fn forward(&self, x: &Tensor) -> Tensor {
-        self.last.forward(&self.inner.forward(x))
+        self.last.forward(self.inner.forward(x))
     }
 }
 

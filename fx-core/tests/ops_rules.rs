@@ -296,7 +296,15 @@ fn no_call_panics_and_results_are_as_inferred() {
 fn results_are_known_where_they_do_not_depend_on_what_is_unknown() {
     let x = || Arg::Value(Meta::tensor([3, 4], DType::F32));
     let unknown = || Arg::Value(Meta::Unknown);
-    let like = [ops::scatter, ops::scatter_add, ops::scatter_reduce, ops::index_add, ops::index_copy, ops::index_fill];
+    let like = [
+        ops::scatter,
+        ops::scatter_add,
+        ops::scatter_reduce,
+        ops::index_add,
+        ops::index_copy,
+        ops::index_fill,
+        ops::fake_quantize_per_tensor_affine,
+    ];
     let rows: Vec<_> = functions().filter(|function| function.definition().like_input).collect();
     assert_eq!(rows, like);
     for function in like {

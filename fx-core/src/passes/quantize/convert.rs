@@ -44,13 +44,14 @@ impl Conversion<'_> {
             None => self.weight(layer)?,
         };
         self.weights.insert(key, weight);
-        let before = self.graph[layer.node].args()[1].as_value().copied();
+        let old = self.graph[layer.node].args()[1].as_value().copied();
         self.graph.update_arg(layer.node, 0, input);
         self.graph.update_arg(layer.node, 1, weight);
-        // A transposed view, and then what it was of.
-        let view = before.map(|before| (before, self.graph[before].inputs()));
-        let old = view.into_iter().flat_map(|(before, read)| read.into_iter().chain([before])).collect::<Vec<_>>();
-        self.graph.erase_unused(old);
+        // A transposed view goes with the read that it is of.
+        if let Some(old) = old {
+            let reads = self.graph[old].inputs();
+            self.graph.erase_unused(reads.into_iter().chain([old]));
+        }
         Ok(())
     }
 

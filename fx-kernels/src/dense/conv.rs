@@ -16,7 +16,7 @@ use super::weight::Weight;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
 use crate::memory::scratch;
-use crate::simd::{Level, has_pairs};
+use crate::simd::{Level, has_pairs, has_quads};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,9 +153,10 @@ impl ConvShape {
         self.kernel == [1; 2] && self.stride == [1; 2] && self.before == [0; 2] && self.after == [0; 2]
     }
 
-    /// Whether it can be computed of whole numbers: channels are not on their own, and there are some.
+    /// Whether it can be computed of whole numbers: channels are not on their own, and where there are few of them this processor
+    /// has fast products of bytes.
     pub fn takes_bytes(&self) -> bool {
-        !self.is_depthwise() && !self.has_short_pixels()
+        !self.is_depthwise() && (!self.has_short_pixels() || has_quads(Level::detect()))
     }
 
     /// Whether each channel is on its own.
@@ -170,7 +171,7 @@ impl ConvShape {
     }
 
     /// Whether a pixel has so few channels that all numbers of a window are better taken together.
-    fn has_short_pixels(&self) -> bool {
+    pub(crate) fn has_short_pixels(&self) -> bool {
         self.groups == 1 && self.kernel != [1; 2] && self.inputs <= 16
     }
 }

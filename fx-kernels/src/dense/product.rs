@@ -63,6 +63,8 @@ pub(crate) struct Product<'a> {
 pub(crate) struct Quantized<'a> {
     /// The numbers of the left one.
     pub(crate) left: Quantization,
+    /// Whether it is written so already: words of four bytes.
+    pub(crate) is_written: bool,
     /// What the products of whole numbers are multiplied by, for each column. Not used where weights are kept as the numbers
     /// that they stand for.
     pub(crate) scales: &'a [f32],
@@ -188,16 +190,18 @@ impl Product<'_> {
         Split { id: new_key(), tiles, blocks, range, sets, run, steps, ahead }
     }
 
-    /// The numbers in a run of the left operand, for all groups together.
+    /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.
     fn width(&self, run: usize) -> usize {
-        self.panels.groups() * run * self.panels.packing().rows()
+        let is_written = self.quantized.is_some_and(|quantized| quantized.is_written);
+        self.panels.groups() * run * if is_written { 1 } else { self.panels.packing().rows() }
     }
 
     /// What numbers of the left operand are rounded to.
     fn rounding(&self) -> Rounding {
         match (self.panels.packing(), self.quantized) {
             (Packing::Pairs, _) => Rounding::Pairs,
-            (Packing::Quads, Some(quantized)) => Rounding::Quads(quantized.left),
+            (Packing::Quads, Some(quantized)) if !quantized.is_written => Rounding::Quads(quantized.left),
+            (Packing::Quads, _) => Rounding::None,
             (_, Some(quantized)) => Rounding::Whole(quantized.left),
             (_, None) => Rounding::None,
         }

@@ -1,11 +1,14 @@
 //! Linear layers and convolutions of whole numbers of eight bits.
 //!
 //! Weights are whole numbers from -128 to 127, each output's with a scale. What they are multiplied with is rounded as it is made
-//! ready for the tiles. Where the processor has no fast products of bytes, or the numbers of a window do not come in fours, weights
+//! ready for the tiles. Where the processor has no fast products of bytes, or the channels do not come in fours, weights
 //! are kept as the numbers that they stand for, and the input is rounded to such: the sums are the same, but for their roundings.
+
+mod patches;
 
 use std::ops::Range;
 
+use self::patches::Patches;
 use super::algorithm::Algorithm;
 use super::conv::{ConvShape, PackedConv};
 use super::epilogue::Epilogue;
@@ -110,8 +113,17 @@ impl QuantizedLinear {
 /// A convolution of whole numbers.
 #[derive(Debug)]
 pub struct QuantizedConv {
-    packed: PackedConv,
+    weights: Weights,
     columns: Columns,
+}
+
+/// Packed weights, by the way that the windows are read.
+#[derive(Debug)]
+enum Weights {
+    /// Where they lie.
+    Windows(PackedConv),
+    /// As rows.
+    Patches(Patches),
 }
 
 impl QuantizedConv {
@@ -129,29 +141,43 @@ impl QuantizedConv {
     /// # Panics
     /// As [`new`](Self::new), and if the processor does not have the level.
     pub fn at(level: Level, weight: Bytes<'_>, shape: ConvShape) -> Self {
-        assert!(shape.takes_bytes(), "channels on their own, and windows of a few, are not for whole numbers");
+        assert!(shape.takes_bytes(), "channels on their own are not for whole numbers");
         assert_eq!(weight.scales.len(), shape.outputs, "there is a scale for each of {} outputs", shape.outputs);
         let channels = shape.inputs / shape.groups.max(1);
         let row = channels * shape.kernel[0] * shape.kernel[1];
+        if shape.has_short_pixels() {
+            let columns = weight.columns(row);
+            return Self { weights: Weights::Patches(Patches::new(level, weight.weight, shape)), columns };
+        }
         let (packed, columns) = weight.pack(row, keeps_bytes(level, channels), |weight, format| {
             PackedConv::at(level, weight, shape, Algorithm::Direct, format)
         });
-        Self { packed, columns }
+        Self { weights: Weights::Windows(packed), columns }
     }
 
     /// The sizes.
     pub fn shape(&self) -> &ConvShape {
-        self.packed.shape()
+        match &self.weights {
+            Weights::Windows(packed) => packed.shape(),
+            Weights::Patches(patches) => patches.shape(),
+        }
     }
 
     /// The type in which the weights are kept: bytes, or f32.
     pub fn format(&self) -> Format {
-        self.packed.format()
+        match &self.weights {
+            Weights::Windows(packed) => packed.format(),
+            Weights::Patches(_) => Format::Int8,
+        }
     }
 
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
-        self.packed.bytes() + self.columns.bytes()
+        let packed = match &self.weights {
+            Weights::Windows(packed) => packed.bytes(),
+            Weights::Patches(patches) => patches.bytes(),
+        };
+        packed + self.columns.bytes()
     }
 
     /// As [`PackedConv::run`], of images that are rounded so. Padding is 0.
@@ -166,8 +192,9 @@ impl QuantizedConv {
         quantization: Quantization,
         epilogue: &Epilogue<'_>,
     ) {
-        self.columns.with(quantization, epilogue, |quantized, epilogue| {
-            self.packed.compute(out, stride, images, epilogue, Some(quantized));
+        self.columns.with(quantization, epilogue, |quantized, epilogue| match &self.weights {
+            Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, Some(quantized)),
+            Weights::Patches(patches) => patches.run(out, stride, images, quantized, epilogue),
         });
     }
 }
@@ -195,12 +222,16 @@ impl Bytes<'_> {
         if !as_bytes {
             return (pack(Weight::Rows(&read), Format::F32), Columns::default());
         }
+        (pack(Weight::Rows(&read), Format::Int8), self.columns(len))
+    }
+
+    /// What is known of rows of so many bytes.
+    fn columns(&self, len: usize) -> Columns {
         let sum = |row: usize| {
-            let sum: i64 = weight[row * len..(row + 1) * len].iter().map(|x| i64::from(*x)).sum();
-            sum as f32 * scales[row]
+            let sum: i64 = self.weight[row * len..(row + 1) * len].iter().map(|x| i64::from(*x)).sum();
+            sum as f32 * self.scales[row]
         };
-        let sums = (0..scales.len()).map(sum).collect();
-        (pack(Weight::Rows(&read), Format::Int8), Columns { scales: scales.to_vec(), sums })
+        Columns { scales: self.scales.to_vec(), sums: (0..self.scales.len()).map(sum).collect() }
     }
 }
 
@@ -214,7 +245,7 @@ impl Columns {
     fn with(&self, input: Quantization, epilogue: &Epilogue<'_>, f: impl FnOnce(Quantized<'_>, &Epilogue<'_>)) {
         assert!((0..256).contains(&(input.max - input.min)), "{} to {} are not 8 bits", input.min, input.max);
         if self.scales.is_empty() {
-            return f(Quantized { left: input, scales: &[] }, epilogue);
+            return f(Quantized { left: input, is_written: false, scales: &[] }, epilogue);
         }
         scratch(2 * self.scales.len(), |numbers| {
             let (scales, bias) = numbers.split_at_mut(self.scales.len());
@@ -223,7 +254,7 @@ impl Columns {
             for (index, (to, sum)) in bias.iter_mut().zip(&self.sums).enumerate() {
                 *to = epilogue.bias.map_or(0.0, |bias| bias[index]) - zero * sum;
             }
-            f(Quantized { left: input, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
+            f(Quantized { left: input, is_written: false, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
         });
     }
 }

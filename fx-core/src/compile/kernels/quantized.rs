@@ -68,7 +68,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let (shape, batch, size) = sizes(site, input, weight.constant()?.shape())?;
     let output = Layout::channels_last(DType::F32, site.shape());
     let residual = other(site, 4, &output)?;
-    let planes = !shape.takes_bytes() && input.is_row_major() && !input.is_channels_last() && shape.inputs < 16;
+    let planes = input.is_row_major() && !input.is_channels_last() && shape.inputs < 16;
     let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
     let pixels = Pixels { batch, size, planes };
     let product = match shape.takes_bytes() {

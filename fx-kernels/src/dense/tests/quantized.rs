@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Quantization;
+use crate::simd::has_quads;
 
 /// Bytes without a sign and with one, both with something else than 0 for 0.
 const RANGES: [Quantization; 2] = [
@@ -59,6 +60,10 @@ fn convolutions_of_bytes() {
         ConvShape { before: [1; 2], after: [1; 2], ..one },
         // Not in fours.
         ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(18, 5) },
+        // Few channels.
+        ConvShape { kernel: [5, 3], stride: [2; 2], before: [2, 1], after: [2, 1], ..ConvShape::pointwise(3, 9) },
+        ConvShape { kernel: [2, 5], before: [0, 3], after: [1, 1], dilation: [2, 1], ..ConvShape::pointwise(11, 33) },
+        ConvShape { kernel: [1, 3], dilation: [1, 2], ..ConvShape::pointwise(2, 6) },
     ];
     let (batch, input) = (2, [6, 7]);
     for (shape, range) in shapes.into_iter().flat_map(|shape| RANGES.map(|range| (shape, range))) {
@@ -70,7 +75,7 @@ fn convolutions_of_bytes() {
         let row = w.len() / shape.outputs;
         let w_scaled: Vec<f32> = (0..w.len()).map(|index| f32::from(w[index]) * scales[index / row]).collect();
         let want = definition(&x_rounded, &w_scaled, &shape, batch, input, shape.inputs);
-        for level in Level::available() {
+        for level in Level::available().filter(|level| !shape.has_short_pixels() || has_quads(*level)) {
             let conv = QuantizedConv::at(level, Bytes { weight: &w, scales: &scales }, shape);
             let mut out = vec![0.0; want.len()];
             let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };

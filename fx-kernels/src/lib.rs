@@ -13,7 +13,7 @@ mod math;
 pub mod memory;
 mod pairs;
 mod peak;
-mod quads;
+mod quantization;
 pub mod recurrent;
 pub mod resize;
 pub mod rows;
@@ -24,5 +24,5 @@ mod tiles;
 
 pub use gemm::{Matrix, gemm};
 pub use peak::{peak_bandwidth, peak_flops};
-pub use quads::Quantization;
+pub use quantization::Quantization;
 pub use simd::Level;

@@ -259,27 +259,43 @@ pub(crate) fn dispatch_pairs<K: PairKernel>(kernel: K) {
     }
 }
 
-/// A vector whose lanes may also be words of four bytes, or whole numbers of 32 bits.
-pub(crate) trait Quads: Vector<Elem = f32> {
-    /// The numbers of four vectors, rounded and added to a whole one, in order: as bytes, what is less than 0 as 0.
-    fn quads(numbers: [Self; 4], added: i32) -> Self;
-    /// The products of the four bytes of each word with those of another, which count from -128 on, added to whole numbers.
-    fn dot_quads(self, other: Self, sum: Self) -> Self;
+/// A vector whose lanes may also be words of whole numbers of eight bits, or whole numbers of 32 bits.
+///
+/// Sums of products are whole and exact. A word of the left operand has four numbers as bytes, or two of 16 bits; what they are
+/// multiplied with are bytes with a sign, four for each lane, in as many parts as a word of the left operand takes.
+pub(crate) trait Bytes: Vector<Elem = f32> {
+    /// How many numbers a word of the left operand has.
+    const NUMBERS: usize;
+
+    /// The numbers of the first vectors, as many as a word has numbers, rounded and added to a whole one, in order; what is less than
+    /// 0 as 0.
+    fn words(numbers: [Self; 4], added: i32) -> Self;
+    /// Reads a part of the right operand.
+    ///
+    /// # Safety
+    /// There must be a vector of words.
+    unsafe fn load_part_of_bytes(words: *const f32, part: usize) -> Self;
+    /// The products of words with a part of the right operand, added to whole numbers.
+    fn dot_bytes(self, right: Self, sum: Self) -> Self;
     /// Whole numbers as f32.
     fn whole(self) -> Self;
 }
 
-/// A computation with words of four bytes. Every implementation is `#[inline(always)]`.
-pub(crate) trait QuadKernel {
+/// A computation with whole numbers of eight bits. Every implementation is `#[inline(always)]`.
+pub(crate) trait ByteKernel {
     /// The computation.
-    fn run<V: Quads>(self);
+    fn run<V: Bytes>(self);
 }
 
 /// Whether the processor has fast products of bytes with the vectors of a level.
-pub(crate) fn has_quads(level: Level) -> bool {
+pub(crate) fn has_bytes(level: Level) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        level == Level::Avx512 && level.is_available() && is_x86_feature_detected!("avx512vnni")
+        let has = match level {
+            Level::Avx512 => is_x86_feature_detected!("avx512vnni"),
+            level => level == Level::Avx2,
+        };
+        has && level.is_available()
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -288,25 +304,32 @@ pub(crate) fn has_quads(level: Level) -> bool {
     }
 }
 
-/// Runs a kernel with words of four bytes.
+/// Runs a kernel with whole numbers of eight bits, and the vectors of a level.
 ///
 /// # Panics
 /// If the processor has no instructions for them.
-pub(crate) fn dispatch_quads<K: QuadKernel>(kernel: K) {
+pub(crate) fn dispatch_bytes<K: ByteKernel>(level: Level, kernel: K) {
+    assert!(has_bytes(level), "the processor has no fast products of bytes");
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-        fn run<K: QuadKernel>(kernel: K) {
+        fn avx512<K: ByteKernel>(kernel: K) {
             kernel.run::<x86::F32x16>();
         }
-        assert!(has_quads(Level::Avx512), "the processor has no instructions for products of bytes");
-        // SAFETY: the processor has the instructions (just seen).
-        unsafe { run(kernel) }
+        #[target_feature(enable = "avx2,fma,f16c")]
+        fn avx2<K: ByteKernel>(kernel: K) {
+            kernel.run::<x86::F32x8>();
+        }
+        match level {
+            // SAFETY: the processor has the instructions (just seen).
+            Level::Avx512 => unsafe { avx512(kernel) },
+            // SAFETY: as above.
+            _ => unsafe { avx2(kernel) },
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
         let _ = kernel;
-        unreachable!("there are no instructions for products of bytes");
     }
 }
 

@@ -8,7 +8,8 @@ use super::left::Left;
 use super::tile::MOST_ROWS;
 use crate::memory::kept;
 use crate::pairs::round_to_pairs;
-use crate::quads::{Quantization, round_to_quads};
+use crate::quantization::{Quantization, round_to_words};
+use crate::simd::Level;
 
 /// Numbers between copied rows, so that they do not collide.
 const GAP: usize = 16;
@@ -20,8 +21,8 @@ pub(crate) enum Rounding {
     None,
     /// bf16, two to a word.
     Pairs,
-    /// Whole numbers, four to a word.
-    Quads(Quantization),
+    /// Whole numbers, so many to a word, with the vectors of a level.
+    Words(Level, usize, Quantization),
     /// What whole numbers stand for.
     Whole(Quantization),
 }
@@ -32,7 +33,7 @@ impl Rounding {
         match self {
             Self::None | Self::Whole(_) => 1,
             Self::Pairs => 2,
-            Self::Quads(_) => 4,
+            Self::Words(_, numbers, _) => numbers,
         }
     }
 }
@@ -172,7 +173,7 @@ impl Rows<'_> {
         let Self { data, stride, width, rounding } = *self;
         match rounding {
             Rounding::Pairs => return round_to_pairs(copy, distance, data, stride, width),
-            Rounding::Quads(to) => return round_to_quads(to, copy, distance, data, stride, width),
+            Rounding::Words(level, _, to) => return round_to_words(level, to, copy, distance, data, stride, width),
             Rounding::None | Rounding::Whole(_) => {}
         }
         for (row, to) in copy.chunks_exact_mut(distance).enumerate() {

@@ -16,7 +16,7 @@ use super::weight::Weight;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
 use crate::memory::scratch;
-use crate::simd::{Level, has_pairs, has_quads};
+use crate::simd::{Level, has_bytes, has_pairs};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -156,7 +156,7 @@ impl ConvShape {
     /// Whether it can be computed of whole numbers: channels are not on their own, and where there are few of them this processor
     /// has fast products of bytes.
     pub fn takes_bytes(&self) -> bool {
-        !self.is_depthwise() && (!self.has_short_pixels() || has_quads(Level::detect()))
+        !self.is_depthwise() && (!self.has_short_pixels() || has_bytes(Level::detect()))
     }
 
     /// Whether each channel is on its own.
@@ -370,13 +370,15 @@ impl PackedConv {
             let (data, input, before) = (images.data, images.size, [above, before[1]]);
             let windows =
                 Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros: &self.zeros };
-            match quantized {
+            match (quantized, &self.weights) {
                 // Of what stands for 0 there are words, as there are of pixels of windows.
-                Some(Quantized { left, .. }) if self.format() == Format::Int8 && kernel != [1; 2] => {
+                (Some(Quantized { left, .. }), Weights::Groups(panels))
+                    if panels.packing().is_whole() && kernel != [1; 2] =>
+                {
                     scratch(inputs, |zeros| {
-                        zeros.fill(left.zeros());
+                        zeros.fill(left.zeros(panels.packing().numbers()));
                         self.run_windows(out, stride, images.batch, Windows { zeros, ..windows }, epilogue, quantized);
-                    })
+                    });
                 }
                 _ => self.run_windows(out, stride, images.batch, windows, epilogue, quantized),
             }

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::simd::{Kernel, Level, Vector, dispatch, has_pairs, has_quads};
+use crate::simd::{Kernel, Level, Vector, dispatch, has_bytes, has_pairs};
 
 /// The type in which packed weights are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,7 +15,7 @@ pub enum Format {
     Bf16,
     /// Rounded to f16. Weights that are too large for it are kept as they are.
     F16,
-    /// Whole numbers from -128 to 127, as bytes where the processor has fast products of them (AVX-512 VNNI).
+    /// Whole numbers from -128 to 127, as bytes where the processor has fast products of them (AVX2, AVX-512 VNNI).
     Int8,
 }
 
@@ -28,6 +28,9 @@ pub(crate) enum Packing {
     Pairs,
     /// Whole numbers of four rows of the matrix each, multiplied with four bytes of the left operand.
     Quads,
+    /// Two vectors of pairs of bytes in the place of one: whole numbers of two rows of the matrix, and of the next two. They are
+    /// widened to 16 bits, as those of the left operand are.
+    Bytes,
     /// Two vectors of bf16 in the place of one: a row of the matrix and the next one. They are widened and then multiplied.
     Bf16,
     /// As `Bf16`, for f16.
@@ -36,7 +39,7 @@ pub(crate) enum Packing {
 
 /// Whether whole numbers are kept as bytes, in runs of such a length.
 pub(crate) fn keeps_bytes(level: Level, run: usize) -> bool {
-    run.is_multiple_of(4) && has_quads(level)
+    run.is_multiple_of(4) && has_bytes(level)
 }
 
 impl Packing {
@@ -47,7 +50,8 @@ impl Packing {
         match format {
             // Rows come in twos, or in fours.
             _ if !run.is_multiple_of(2) => Self::Single,
-            Format::Int8 if keeps_bytes(level, run) => Self::Quads,
+            Format::Int8 if keeps_bytes(level, run) && level == Level::Avx512 => Self::Quads,
+            Format::Int8 if keeps_bytes(level, run) => Self::Bytes,
             Format::Bf16 if has_pairs(level) => Self::Pairs,
             Format::Bf16 => Self::Bf16,
             Format::F16 if fits(|x| f16::from_f32(x).is_finite() || !x.is_finite()) => Self::F16,
@@ -61,7 +65,7 @@ impl Packing {
             Self::Single => Format::F32,
             Self::Pairs | Self::Bf16 => Format::Bf16,
             Self::F16 => Format::F16,
-            Self::Quads => Format::Int8,
+            Self::Quads | Self::Bytes => Format::Int8,
         }
     }
 
@@ -70,18 +74,48 @@ impl Packing {
         match self {
             Self::Single => 1,
             Self::Pairs | Self::Bf16 | Self::F16 => 2,
-            Self::Quads => 4,
+            Self::Quads | Self::Bytes => 4,
         }
     }
 
     /// The words that the left operand takes for these rows.
     pub(crate) fn left(self) -> usize {
-        if self.is_halves() { 2 } else { 1 }
+        if matches!(self, Self::Bf16 | Self::F16 | Self::Bytes) { 2 } else { 1 }
     }
 
     /// Whether words are vectors of half floats.
     pub(crate) fn is_halves(self) -> bool {
         matches!(self, Self::Bf16 | Self::F16)
+    }
+
+    /// The numbers in a word of the left operand.
+    pub(crate) fn numbers(self) -> usize {
+        self.rows() / self.left()
+    }
+
+    /// Whether words are whole numbers.
+    pub(crate) fn is_whole(self) -> bool {
+        matches!(self, Self::Quads | Self::Bytes)
+    }
+
+    /// Writes a row of words for four rows of whole numbers.
+    fn pack_bytes(self, numbers: &[f32], words: &mut [f32], width: usize, lanes: usize) {
+        for (vector, words) in words.chunks_exact_mut(lanes).enumerate() {
+            for (word, to) in words.iter_mut().enumerate() {
+                let byte = |index: usize| {
+                    // Which row, and which lane.
+                    let (row, lane) = match self {
+                        Self::Quads => (index, word),
+                        _ => {
+                            let pair = 2 * word + index / 2;
+                            (pair / lanes * 2 + index % 2, pair % lanes)
+                        }
+                    };
+                    (numbers[row * width + vector * lanes + lane] as i8) as u8
+                };
+                *to = f32::from_bits(u32::from_ne_bytes([byte(0), byte(1), byte(2), byte(3)]));
+            }
+        }
     }
 
     /// Writes the numbers of rows of words that are vectors of half floats, two rows of numbers for each, all of `width`.
@@ -91,14 +125,9 @@ impl Packing {
 
     /// Writes words for rows of numbers, `width` each: two or four rows of numbers for each row of words.
     pub(crate) fn pack(self, numbers: &[f32], words: &mut [f32], width: usize, lanes: usize) {
-        if self == Self::Quads {
-            for (numbers, words) in numbers.chunks_exact(4 * width).zip(words.chunks_exact_mut(width)) {
-                for (place, to) in words.iter_mut().enumerate() {
-                    let byte = |row: usize| (numbers[row * width + place] as i8) as u8;
-                    *to = f32::from_bits(u32::from_ne_bytes([byte(0), byte(1), byte(2), byte(3)]));
-                }
-            }
-            return;
+        if self.is_whole() {
+            let bytes = numbers.chunks_exact(4 * width).zip(words.chunks_exact_mut(width));
+            return bytes.for_each(|(numbers, words)| self.pack_bytes(numbers, words, width, lanes));
         }
         let rounded = |x: f32| match self {
             Self::F16 => f16::from_f32(x).to_bits(),

@@ -132,6 +132,11 @@ impl PackedLinear {
         self.panels.packing().format()
     }
 
+    /// The numbers in a word of the left operand.
+    pub(crate) fn word(&self) -> usize {
+        self.panels.packing().numbers()
+    }
+
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
         self.panels.bytes()

@@ -20,7 +20,7 @@ use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
 use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, ways};
-use crate::quads::Quantization;
+use crate::quantization::Quantization;
 use crate::simd::Level;
 use crate::threads::{Shared, for_each, shared_out};
 
@@ -63,7 +63,7 @@ pub(crate) struct Product<'a> {
 pub(crate) struct Quantized<'a> {
     /// The numbers of the left one.
     pub(crate) left: Quantization,
-    /// Whether it is written so already: words of four bytes.
+    /// Whether it is written so already.
     pub(crate) is_written: bool,
     /// What the products of whole numbers are multiplied by, for each column. Not used where weights are kept as the numbers
     /// that they stand for.
@@ -125,7 +125,7 @@ impl Product<'_> {
         assert!(stride >= width && (self.rows - 1) * stride + width <= out.len(), "the result does not fit");
         self.epilogue.check(self.rows, width);
         let scales = self.quantized.map_or(0, |quantized| quantized.scales.len());
-        assert!(panels.packing() != Packing::Quads || scales >= width, "{scales} scales for {width} columns");
+        assert!(!panels.packing().is_whole() || scales >= width, "{scales} scales for {width} columns");
         let out = Shared(out.as_mut_ptr());
         match self.left {
             Left::Rows { data, stride: distance } if algorithm.of_rows(self.rows, panels) == Algorithm::Strassen => {
@@ -193,17 +193,19 @@ impl Product<'_> {
     /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.
     fn width(&self, run: usize) -> usize {
         let is_written = self.quantized.is_some_and(|quantized| quantized.is_written);
-        self.panels.groups() * run * if is_written { 1 } else { self.panels.packing().rows() }
+        let packing = self.panels.packing();
+        self.panels.groups() * run * if is_written { packing.left() } else { packing.rows() }
     }
 
     /// What numbers of the left operand are rounded to.
     fn rounding(&self) -> Rounding {
-        match (self.panels.packing(), self.quantized) {
-            (Packing::Pairs, _) => Rounding::Pairs,
-            (Packing::Quads, Some(quantized)) if !quantized.is_written => Rounding::Quads(quantized.left),
-            (Packing::Quads, _) => Rounding::None,
-            (_, Some(quantized)) => Rounding::Whole(quantized.left),
-            (_, None) => Rounding::None,
+        let (panels, packing) = (self.panels, self.panels.packing());
+        match self.quantized {
+            _ if packing == Packing::Pairs => Rounding::Pairs,
+            Some(quantized) if quantized.is_written => Rounding::None,
+            Some(quantized) if packing.is_whole() => Rounding::Words(panels.level(), packing.numbers(), quantized.left),
+            Some(quantized) => Rounding::Whole(quantized.left),
+            None => Rounding::None,
         }
     }
 
@@ -302,9 +304,9 @@ impl Product<'_> {
     fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
         // What stands for 0 counts: it is taken off all sums in the end.
-        let inside = match packing {
-            Packing::Quads => 0..self.left.runs(),
-            _ => self.left.inside(table, place.rows.len()),
+        let inside = match packing.is_whole() {
+            true => 0..self.left.runs(),
+            false => self.left.inside(table, place.rows.len()),
         };
         let runs = runs.start.max(inside.start)..runs.end.min(inside.end);
         if runs.is_empty() {
@@ -317,7 +319,7 @@ impl Product<'_> {
         let (rows, stride) = (place.rows.clone(), place.stride);
         let to = out.at(rows.start * stride + column);
         let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| bias[column..].as_ptr());
-        let scales = self.quantized.filter(|_| packing == Packing::Quads);
+        let scales = self.quantized.filter(|_| packing.is_whole());
         let residual = self.epilogue.residual.filter(|_| last);
         let (far, farther) = match rows.len() {
             1 if panels.level() <= Level::Avx2 && foresees_rows() => (0, 0),

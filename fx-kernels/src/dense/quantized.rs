@@ -18,7 +18,7 @@ use super::linear::PackedLinear;
 use super::product::Quantized;
 use super::weight::Weight;
 use crate::memory::scratch;
-use crate::quads::Quantization;
+use crate::quantization::Quantization;
 use crate::simd::Level;
 
 /// Weights of whole numbers, in PyTorch's layout: a row for each output.

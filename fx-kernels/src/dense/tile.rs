@@ -12,7 +12,7 @@ use std::ptr::{null, null_mut};
 use super::format::Packing;
 use crate::memory::{LINE, prefetch, prefetch_far};
 use crate::simd::{
-    Kernel, Level, PairKernel, Pairs, QuadKernel, Quads, Vector, dispatch, dispatch_pairs, dispatch_quads,
+    ByteKernel, Bytes, Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_bytes, dispatch_pairs,
 };
 
 /// The most rows of a tile at any level.
@@ -162,7 +162,7 @@ impl Tile {
             Packing::Bf16 => dispatch(level, Run::<Widened<false>>(self, PhantomData)),
             Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
             Packing::Pairs => dispatch_pairs(Run::<Dots>(self, PhantomData)),
-            Packing::Quads => dispatch_quads(Run::<Bytes>(self, PhantomData)),
+            Packing::Quads | Packing::Bytes => dispatch_bytes(level, Run::<Whole>(self, PhantomData)),
         }
     }
 
@@ -302,12 +302,12 @@ impl PairKernel for Run<'_, Dots> {
     }
 }
 
-impl QuadKernel for Run<'_, Bytes> {
+impl ByteKernel for Run<'_, Whole> {
     #[inline(always)]
-    fn run<V: Quads>(self) {
+    fn run<V: Bytes>(self) {
         with_rows!(self.0, V, |ROWS| match self.0.narrow {
-            true => tiles::<V, Bytes, ROWS, 1, false>(self.0),
-            false => tiles::<V, Bytes, ROWS, 2, true>(self.0),
+            true => tiles::<V, Whole, ROWS, 1, false>(self.0),
+            false => tiles::<V, Whole, ROWS, 2, true>(self.0),
         });
     }
 }
@@ -329,7 +329,7 @@ impl Kernel for WithAside<'_> {
 mod stack;
 pub(crate) use self::stack::Stack;
 mod step;
-use self::step::{Bytes, Dots, Singles, Step, Taps, Widened};
+use self::step::{Dots, Singles, Step, Taps, Whole, Widened};
 
 /// The steps of the inner dimension between two looks at the loop's end.
 pub(crate) const UNROLL: usize = 4;

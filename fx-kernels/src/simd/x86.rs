@@ -300,9 +300,11 @@ mod single16 {
         }
     }
 
-    impl crate::simd::Quads for F32x16 {
+    impl crate::simd::Bytes for F32x16 {
+        const NUMBERS: usize = 4;
+
         #[inline(always)]
-        fn quads([a, b, c, d]: [Self; 4], added: i32) -> Self {
+        fn words([a, b, c, d]: [Self; 4], added: i32) -> Self {
             // Parts of 128 bits are packed each on their own.
             const ORDER: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
             // SAFETY: who has a vector has the instructions.
@@ -318,10 +320,15 @@ mod single16 {
             }
         }
         #[inline(always)]
-        fn dot_quads(self, other: Self, sum: Self) -> Self {
-            // SAFETY: `dispatch_quads` has seen that the processor has the instruction.
+        unsafe fn load_part_of_bytes(words: *const f32, _: usize) -> Self {
+            // SAFETY: the caller's promise.
+            Self(unsafe { load(words) })
+        }
+        #[inline(always)]
+        fn dot_bytes(self, right: Self, sum: Self) -> Self {
+            // SAFETY: `dispatch_bytes` has seen that the processor has the instruction.
             unsafe {
-                let (x, y) = (x86::_mm512_castps_si512(self.0), x86::_mm512_castps_si512(other.0));
+                let (x, y) = (x86::_mm512_castps_si512(self.0), x86::_mm512_castps_si512(right.0));
                 Self(x86::_mm512_castsi512_ps(x86::_mm512_dpbusd_epi32(x86::_mm512_castps_si512(sum.0), x, y)))
             }
         }
@@ -435,6 +442,47 @@ mod single8 {
         unsafe { x86::_mm256_cvtph_ps(x86::_mm_loadu_si128(from.cast())) }
     }
     crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256);
+
+    /// A product of two bytes, and its neighbour's, do not fit 16 bits together: bytes are widened to 16 bits, the left ones as they are
+    /// rounded.
+    impl crate::simd::Bytes for F32x8 {
+        const NUMBERS: usize = 2;
+
+        #[inline(always)]
+        fn words([a, b, ..]: [Self; 4], added: i32) -> Self {
+            // SAFETY: who has a vector has the instructions.
+            unsafe {
+                let added = x86::_mm256_set1_epi32(added);
+                let a = x86::_mm256_add_epi32(x86::_mm256_cvtps_epi32(a.0), added);
+                let b = x86::_mm256_add_epi32(x86::_mm256_cvtps_epi32(b.0), added);
+                // Parts of 128 bits are packed each on their own.
+                let words = x86::_mm256_permute4x64_epi64::<0xd8>(x86::_mm256_packus_epi32(a, b));
+                Self(x86::_mm256_castsi256_ps(words))
+            }
+        }
+        #[inline(always)]
+        unsafe fn load_part_of_bytes(words: *const f32, part: usize) -> Self {
+            // SAFETY: the caller's promise, and as above.
+            unsafe {
+                let bytes = x86::_mm_loadu_si128(words.cast::<x86::__m128i>().add(part));
+                Self(x86::_mm256_castsi256_ps(x86::_mm256_cvtepi8_epi16(bytes)))
+            }
+        }
+        #[inline(always)]
+        fn dot_bytes(self, right: Self, sum: Self) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let (x, y) = (x86::_mm256_castps_si256(self.0), x86::_mm256_castps_si256(right.0));
+                let sum = x86::_mm256_add_epi32(x86::_mm256_castps_si256(sum.0), x86::_mm256_madd_epi16(x, y));
+                Self(x86::_mm256_castsi256_ps(sum))
+            }
+        }
+        #[inline(always)]
+        fn whole(self) -> Self {
+            // SAFETY: as above.
+            Self(unsafe { x86::_mm256_cvtepi32_ps(x86::_mm256_castps_si256(self.0)) })
+        }
+    }
 }
 
 mod double4 {

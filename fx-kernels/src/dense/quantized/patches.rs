@@ -1,6 +1,6 @@
-//! Convolutions of whole numbers whose windows have few channels: each window is copied to a row of bytes.
+//! Convolutions of whole numbers whose windows have few channels: each window is copied to a row of words.
 //!
-//! The numbers of a line of a window lie side by side, but neither begin with a word nor come in fours. A row of bytes has so
+//! The numbers of a line of a window lie side by side, but neither begin with a word nor come in fours. A row of words has so
 //! many for each line, and its products are those of a linear layer.
 
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::super::linear::PackedLinear;
 use super::super::product::Quantized;
 use super::super::weight::Weight;
 use crate::memory::scratch;
-use crate::quads::round_to_quads;
+use crate::quantization::round_to_words;
 use crate::simd::Level;
 use crate::threads::{Shared, for_each_piece};
 
@@ -27,9 +27,12 @@ const BAND: usize = 16 * 1024;
 #[derive(Debug)]
 pub(super) struct Patches {
     layer: PackedLinear,
+    level: Level,
     shape: ConvShape,
-    /// The bytes of a line of a window: words.
+    /// The numbers of a line of a window, in fours.
     run: usize,
+    /// The bytes of a number.
+    each: usize,
 }
 
 impl Patches {
@@ -51,7 +54,7 @@ impl Patches {
         };
         let size = [outputs, height * run];
         let layer = PackedLinear::at(level, Weight::Rows(&read), size, Algorithm::Direct, Format::Int8);
-        Self { layer, shape, run }
+        Self { each: 4 / layer.word(), layer, level, shape, run }
     }
 
     pub(super) fn shape(&self) -> &ConvShape {
@@ -82,10 +85,10 @@ impl Patches {
             images.one(image).with_padded_pixels(inputs, padding, |image| {
                 // Lines of bytes, with room to read on.
                 let line = image.size[1] * inputs;
-                let pitch = line.div_ceil(4) + CHUNK / 4;
+                let pitch = (line * self.each).div_ceil(4) + CHUNK / 4;
                 scratch(image.size[0] * pitch, |words| {
                     for_each_piece(words, pitch, 16 * words.len(), |y, words| {
-                        round_to_quads(quantized.left, words, pitch, &image.data[y * line..], 0, line);
+                        round_to_words(self.level, quantized.left, words, pitch, &image.data[y * line..], 0, line);
                     });
                     self.run_bytes(out, stride, (words, pitch), [height, width], quantized, &epilogue.at_row(row));
                 });
@@ -103,12 +106,12 @@ impl Patches {
         quantized: Quantized<'_>,
         epilogue: &Epilogue<'_>,
     ) {
-        let (rows, len) = (height * width, self.layer.inputs() / 4);
+        let (rows, len) = (height * width, self.layer.inputs() * self.each / 4);
         let (Some(last), outputs) = (rows.checked_sub(1), self.shape.outputs) else { return };
         let out = &mut out[..last * stride + outputs];
         // Whole lines, so that threads have parts of their own.
         let band = width * (BAND / (width * len).max(1)).clamp(1, height);
-        let work = 8 * rows * len * outputs;
+        let work = 2 * rows * self.layer.inputs() * outputs;
         for_each_piece(out, band * stride, work, |index, out| {
             let rows = index * band..rows.min((index + 1) * band);
             scratch(rows.len() * len + CHUNK / 4, |patches| {
@@ -122,10 +125,11 @@ impl Patches {
     /// Copies the windows of some pixels of the output.
     fn fill(&self, patches: &mut [f32], (words, pitch): (&[f32], usize), width: usize, rows: Range<usize>) {
         let ConvShape { inputs, kernel, stride, dilation, .. } = self.shape;
+        let [pixel, run] = [inputs * self.each, self.run * self.each];
         // The taps of a line are one piece, or one each: how many, how long, and how far apart where they are read.
         let (pieces, len, distance) = match dilation[1] {
-            1 => (1, self.run, 0),
-            apart => (kernel[1], inputs, apart * inputs),
+            1 => (1, run, 0),
+            apart => (kernel[1], pixel, apart * pixel),
         };
         let to = Shared(patches.as_mut_ptr());
         let (mut place, end) = (0, 4 * patches.len());
@@ -133,7 +137,7 @@ impl Patches {
             let [y, x] = [row / width * stride[0], row % width * stride[1]];
             for line in 0..kernel[0] {
                 for piece in 0..pieces {
-                    let from = 4 * pitch * (y + line * dilation[0]) + x * inputs + piece * distance;
+                    let from = 4 * pitch * (y + line * dilation[0]) + x * pixel + piece * distance;
                     for chunk in (0..len).step_by(CHUNK) {
                         let [from, to_place] = [from + chunk, place + piece * len + chunk];
                         assert!(from + CHUNK <= 4 * words.len() && to_place + CHUNK <= end);
@@ -144,7 +148,7 @@ impl Patches {
                         }
                     }
                 }
-                place += self.run;
+                place += run;
             }
         }
     }

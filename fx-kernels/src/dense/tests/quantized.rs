@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Quantization;
-use crate::simd::has_quads;
+use crate::simd::has_bytes;
 
 /// Bytes without a sign and with one, both with something else than 0 for 0.
 const RANGES: [Quantization; 2] = [
@@ -75,7 +75,7 @@ fn convolutions_of_bytes() {
         let row = w.len() / shape.outputs;
         let w_scaled: Vec<f32> = (0..w.len()).map(|index| f32::from(w[index]) * scales[index / row]).collect();
         let want = definition(&x_rounded, &w_scaled, &shape, batch, input, shape.inputs);
-        for level in Level::available().filter(|level| !shape.has_short_pixels() || has_quads(*level)) {
+        for level in Level::available().filter(|level| !shape.has_short_pixels() || has_bytes(*level)) {
             let conv = QuantizedConv::at(level, Bytes { weight: &w, scales: &scales }, shape);
             let mut out = vec![0.0; want.len()];
             let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };

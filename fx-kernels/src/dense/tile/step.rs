@@ -1,7 +1,7 @@
 //! What a step of the inner dimension is: a row of a panel times a number of each row of the left operand.
 
 use super::Tile;
-use crate::simd::{Pairs, Quads, Vector};
+use crate::simd::{Bytes, Pairs, Vector};
 
 /// How a row of a panel is multiplied with the left operand, in vectors of a type.
 pub(super) trait Step<V: Vector<Elem = f32>> {
@@ -130,11 +130,11 @@ impl<V: Pairs> Step<V> for Dots {
     }
 }
 
-/// Bytes with bytes, four at a time.
-pub(super) struct Bytes;
+/// Whole numbers with bytes, four of a run at a time.
+pub(super) struct Whole;
 
-impl<V: Quads> Step<V> for Bytes {
-    const LEFT: usize = 1;
+impl<V: Bytes> Step<V> for Whole {
+    const LEFT: usize = 4 / V::NUMBERS;
     const WHOLE: bool = true;
 
     #[inline(always)]
@@ -149,10 +149,16 @@ impl<V: Quads> Step<V> for Bytes {
         k: usize,
         panel: *const f32,
     ) {
-        // SAFETY: the caller's promise.
-        let right = unsafe { load::<V, VECTORS>(panel) };
-        // SAFETY: the caller's promise.
-        unsafe { add_products(sums, rows, k, |left, sum, v| left.dot_quads(right[v], sum)) };
+        let parts = <Self as Step<V>>::LEFT;
+        for part in 0..parts {
+            let mut right = [V::zero(); VECTORS];
+            for (v, right) in right.iter_mut().enumerate() {
+                // SAFETY: the caller's promise.
+                *right = unsafe { V::load_part_of_bytes(panel.add(v * V::LANES), part) };
+            }
+            // SAFETY: the caller's promise.
+            unsafe { add_products(sums, rows, parts * k + part, |left, sum, v| left.dot_bytes(right[v], sum)) };
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Numbers as whole ones of a range, and rows of them as words of four bytes each.
+//! Numbers as whole ones of a range, and rows of them as words of several each.
 
-use crate::simd::{Kernel, Level, QuadKernel, Quads, Vector, dispatch, dispatch_quads};
+use crate::simd::{ByteKernel, Bytes, Kernel, Level, Vector, dispatch, dispatch_bytes};
 
 /// How numbers are written as whole ones: `round(x / scale) + zero_point`, from `min` to `max`.
 ///
@@ -35,9 +35,10 @@ impl Quantization {
         self.zero_point - self.min
     }
 
-    /// Four bytes that stand for 0 each.
-    pub(crate) fn zeros(&self) -> f32 {
-        f32::from_bits(u32::from_ne_bytes([self.zero() as u8; 4]))
+    /// A word of so many numbers, four or two, that stand for 0 each.
+    pub(crate) fn zeros(&self, numbers: usize) -> f32 {
+        let each = if numbers == 4 { 0x0101_0101 } else { 0x0001_0001 };
+        f32::from_bits(self.zero() as u32 * each)
     }
 
     /// Quotients of numbers by the scale within the range, as far as they are from what stands for 0: not rounded yet.
@@ -70,12 +71,13 @@ impl Kernel for Apply<'_> {
     }
 }
 
-/// Writes the first `width` numbers of rows as words of four bytes without a sign, four neighbours each; after the last come
-/// zeros. There are as many rows as there are places for, each `distance` words long.
+/// Writes the first `width` numbers of rows as words of whole ones without a sign, as many neighbours as a word of the level has;
+/// after the last come any. There are as many rows as there are places for, each `distance` words long.
 ///
 /// # Panics
 /// If the processor has no instruction for it, or there are too few numbers.
-pub(crate) fn round_to_quads(
+pub(crate) fn round_to_words(
+    level: Level,
     quantization: Quantization,
     words: &mut [f32],
     distance: usize,
@@ -83,7 +85,7 @@ pub(crate) fn round_to_quads(
     stride: usize,
     width: usize,
 ) {
-    dispatch_quads(Round { quantization, words, distance, numbers, stride, width });
+    dispatch_bytes(level, Round { quantization, words, distance, numbers, stride, width });
 }
 
 struct Round<'a> {
@@ -95,29 +97,30 @@ struct Round<'a> {
     width: usize,
 }
 
-impl QuadKernel for Round<'_> {
+impl ByteKernel for Round<'_> {
     #[inline(always)]
-    fn run<V: Quads>(self) {
-        let (lanes, width) = (V::LANES, self.width);
-        let (whole_lines, zero) = (width / (4 * lanes), self.quantization.zero());
+    fn run<V: Bytes>(self) {
+        // The numbers of a vector of words.
+        let each = V::NUMBERS * V::LANES;
+        let (whole, zero) = (self.width / each, self.quantization.zero());
         for (row, to) in self.words.chunks_exact_mut(self.distance).enumerate() {
-            let from = &self.numbers[row * self.stride..][..width];
-            let (to, last) = to[..width.div_ceil(4)].split_at_mut(whole_lines * lanes);
-            let (from, rest) = from.split_at(4 * whole_lines * lanes);
-            for (to, from) in to.chunks_exact_mut(lanes).zip(from.chunks_exact(4 * lanes)) {
+            let from = &self.numbers[row * self.stride..][..self.width];
+            let (to, last) = to[..self.width.div_ceil(V::NUMBERS)].split_at_mut(whole * V::LANES);
+            let (from, rest) = from.split_at(whole * each);
+            for (to, from) in to.chunks_exact_mut(V::LANES).zip(from.chunks_exact(each)) {
                 let mut parts = [V::zero(); 4];
-                for (place, part) in parts.iter_mut().enumerate() {
-                    *part = self.quantization.scaled(V::load(&from[place * lanes..]));
+                for (place, part) in parts.iter_mut().enumerate().take(V::NUMBERS) {
+                    *part = self.quantization.scaled(V::load(&from[place * V::LANES..]));
                 }
-                V::quads(parts, zero).store(to);
+                V::words(parts, zero).store(to);
             }
             if !last.is_empty() {
                 let mut parts = [V::zero(); 4];
-                for (place, part) in parts.iter_mut().enumerate() {
-                    let first = (place * lanes).min(rest.len());
+                for (place, part) in parts.iter_mut().enumerate().take(V::NUMBERS) {
+                    let first = (place * V::LANES).min(rest.len());
                     *part = self.quantization.scaled(V::load_part(&rest[first..]));
                 }
-                V::quads(parts, zero).store_part(last);
+                V::words(parts, zero).store_part(last);
             }
         }
     }

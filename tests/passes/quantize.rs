@@ -280,20 +280,16 @@ fn a_module_stands_for_all_below_it() {
 
 #[test]
 fn a_weight_can_have_one_scale() {
-    let config = QConfig { weight: WeightConfig::PerTensor, ..static_config(Observer::MinMax) };
-    let mut prepared = prepare_fx(&scalar_layer(), &QConfigMapping::new().set_global(config)).unwrap();
-    prepared.forward(Tensor::from([[-1.0_f32], [1.55]])).unwrap();
-    check(
-        prepared.convert_fx().unwrap().graph(),
-        "graph():
-            %x : [num_users=1] = placeholder[target=x]
-            %quantize_per_tensor : [num_users=1] = call_function[target=quantize_per_tensor](args = (%x, 0.009999999776482582, 100), kwargs = {quant_min: 0, quant_max: 255, dtype: torch.uint8})
-            %dequantize_per_tensor : [num_users=1] = call_function[target=dequantize_per_tensor](args = (%quantize_per_tensor, 0.009999999776482582, 100), kwargs = {})
-            %w_int8 : [num_users=1] = get_attr[target=w_int8]
-            %dequantize_per_tensor_1 : [num_users=1] = call_function[target=dequantize_per_tensor](args = (%w_int8, 0.003921568859368563, 0), kwargs = {})
-            %linear : [num_users=1] = call_function[target=linear](args = (%dequantize_per_tensor, %dequantize_per_tensor_1), kwargs = {})
-            return linear",
-    );
+    let model = nn::Sequential::new((nn::Linear::new(4, 3),));
+    fill(&model);
+    let traced = fx::trace(&model).unwrap();
+    let config = QConfig { weight: WeightConfig::PerTensor, ..QConfig::dynamic() };
+    let prepared = prepare_fx(&traced, &QConfigMapping::new().set_global(config)).unwrap();
+    let largest = prepared.module().state().parameters["0.weight"].tensor().abs().amax().item().to_f64();
+    let module = prepared.convert_fx().unwrap();
+    let scales = module.state().buffers["0.weight_scale"].tensor().to_vec_as::<f64>();
+    assert_eq!(scales.len(), 3);
+    assert!(scales.iter().all(|scale| (scale / (largest / 127.5) - 1.0).abs() < 1e-6), "{scales:?}");
 }
 
 #[test]

@@ -17,13 +17,17 @@ def status(field):
 
 
 def precision():
-    """The type to multiply in: f32, bf16, f16 or int8."""
+    """What to multiply in: f32, bf16, f16, int8 or int8-dynamic."""
     return os.environ.get("PRECISION", "f32")
 
 
 def onnx(folder, batch):
     """The file of a model."""
-    return folder / (f"{batch}.int8.onnx" if precision() == "int8" else f"{batch}.onnx")
+    return folder / (f"{batch}.{precision()}.onnx" if is_quantized() else f"{batch}.onnx")
+
+
+def is_quantized():
+    return precision().startswith("int8")
 
 
 def pytorch(folder, name, batch, threads):
@@ -34,7 +38,7 @@ def pytorch(folder, name, batch, threads):
 
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
-    if precision() == "int8":
+    if is_quantized():
         raise ValueError("its quantized models are not made here")
     half = {"f32": None, "bf16": torch.bfloat16, "f16": torch.float16}[precision()]
     x = safetensors.torch.load_file(folder / f"{batch}.input.safetensors")["x"]
@@ -54,7 +58,7 @@ def pytorch(folder, name, batch, threads):
 def onnxruntime(folder, name, batch, threads):
     import onnxruntime
 
-    if precision() not in ("f32", "int8"):
+    if precision() != "f32" and not is_quantized():
         raise ValueError("computes as its file says")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -72,7 +76,7 @@ def openvino(folder, name, batch, threads):
     from openvino import Core
 
     # Integers are as the file says, and all else in f32.
-    hint = "f32" if precision() == "int8" else precision()
+    hint = "f32" if is_quantized() else precision()
     config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": hint}
     x = read_input(folder, batch)
 

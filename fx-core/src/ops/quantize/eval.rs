@@ -1,5 +1,6 @@
 //! Quantized values on tensors: loops over f32, in parallel; other types are converted before and after.
 
+use fx_kernels::rows::{Reduction, reduce};
 use fx_kernels::threads::for_each_piece;
 
 use crate::error::{Error, Result};
@@ -190,20 +191,14 @@ pub(crate) fn operands(
     Ok((x, dequantize_per_channel(weight, weight_scale, None, 0)?))
 }
 
-/// The smallest and the largest element, with 0 among them; NaN if one is.
+/// The smallest and the largest element, 0 if there is none; NaN if one is.
 fn extremes(elements: &[f32]) -> (f32, f32) {
-    // Several at a time, so that none waits for the one before.
-    let mut parts = [(0.0_f32, 0.0_f32, 0.0_f32); 16];
-    for chunk in elements.chunks(16) {
-        for ((least, most, nan), &x) in parts.iter_mut().zip(chunk) {
-            *least = if x < *least { x } else { *least };
-            *most = if x > *most { x } else { *most };
-            *nan += if x.is_nan() { x } else { 0.0 };
-        }
-    }
-    let nan: f32 = parts.iter().map(|part| part.2).sum();
-    let (least, most) = parts.iter().fold((0.0_f32, 0.0_f32), |(low, high), part| (low.min(part.0), high.max(part.1)));
-    (least + nan, most + nan)
+    let of = |reduction: Reduction| {
+        let mut extreme = [0.0];
+        reduce(reduction, &mut extreme, elements, elements.len(), 1);
+        extreme[0]
+    };
+    if elements.is_empty() { (0.0, 0.0) } else { (of(Reduction::Min), of(Reduction::Max)) }
 }
 
 /// The scale and the zero point that spread a range of integers over floats from `least` to `most` and 0: PyTorch's

@@ -41,7 +41,7 @@ pub struct ActivationConfig {
 pub enum WeightConfig {
     /// A scale for each output: `PerChannelMinMaxObserver(dtype=qint8, qscheme=per_channel_symmetric)`.
     PerChannel,
-    /// One scale: `MinMaxObserver(dtype=qint8, qscheme=per_tensor_symmetric)`.
+    /// The same scale for all outputs: `MinMaxObserver(dtype=qint8, qscheme=per_tensor_symmetric)`.
     PerTensor,
 }
 

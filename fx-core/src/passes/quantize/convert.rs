@@ -102,12 +102,6 @@ impl Conversion<'_> {
             return Err(Error::new(ErrorKind::State, format!("`{path}` has elements that are not finite"))
                 .help("leave the layer in f32: `QConfigMapping::set_module_name(path, None)`"));
         }
-        if *config == WeightConfig::PerTensor {
-            let scale = scale.item().to_f64();
-            let int8 = tensor.quantize_per_tensor(scale, 0, -128, 127, DType::I8);
-            let args = vec![self.buffer(*node, &format!("{stem}_int8"), int8), Arg::Float(scale), Arg::Int(0)];
-            return Ok(self.call(*node, ops::dequantize_per_tensor, args, Kwargs::new()));
-        }
         let int8 = tensor.quantize_per_channel(&scale, None::<&Tensor>, 0, -128, 127, DType::I8);
         let args = vec![
             self.buffer(*node, &format!("{stem}_int8"), int8),
@@ -140,12 +134,13 @@ impl Conversion<'_> {
     }
 }
 
-/// The scale, or one for each output, with which i8 from -128 to 127 hold a weight; 0 is 0.
+/// The scales of the outputs with which i8 from -128 to 127 hold a weight; 0 is 0.
 fn symmetric_scale(weight: &Tensor, config: WeightConfig) -> Tensor {
-    let outputs = if config == WeightConfig::PerTensor { 1 } else { weight.shape()[0] as i64 };
+    let outputs = weight.shape()[0] as i64;
+    let rows = if config == WeightConfig::PerTensor { 1 } else { outputs };
     // PyTorch's range is half a step wider than the largest integer.
-    let scale = weight.reshape([outputs, -1]).abs().amax_with(AmaxOptions::new().dim(1)) / 127.5;
-    scale.maximum(f64::from(f32::EPSILON))
+    let scale = weight.reshape([rows, -1]).abs().amax_with(AmaxOptions::new().dim(1)) / 127.5;
+    scale.maximum(f64::from(f32::EPSILON)).expand([outputs]).contiguous()
 }
 
 /// What the paths of a weight's integers and scales begin with. An element of a list has no name of its own that a field

@@ -52,7 +52,7 @@ macro_rules! ready {
 }
 
 /// A captured model whose plans compute products as is asked for: in f32, with half floats, or of integers of 8 bits, for which
-/// it is calibrated with its input.
+/// it is calibrated with its input, or which are chosen in each run.
 ///
 /// # Errors
 /// If there is no such precision, or the model cannot be quantized.
@@ -66,6 +66,10 @@ pub fn at_precision(mut traced: fx::GraphModule, work: &Work, input: &Tensor) ->
             prepared.forward(input)?;
             return Ok(prepared.convert_fx()?);
         }
+        "int8-dynamic" => {
+            passes::quantize_dynamic(&mut traced)?;
+            return Ok(traced);
+        }
         other => return Err(format!("no precision `{other}`").into()),
     };
     traced.set_inference_precision(half)?;
@@ -73,7 +77,7 @@ pub fn at_precision(mut traced: fx::GraphModule, work: &Work, input: &Tensor) ->
 }
 
 impl<M: Models> Engine for Fx<M> {
-    const PRECISIONS: &[&str] = &["f32", "bf16", "f16", "int8"];
+    const PRECISIONS: &[&str] = &["f32", "bf16", "f16", "int8", "int8-dynamic"];
 
     type Output = Tensor;
 

@@ -162,7 +162,7 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         product::linear(site)
     } else if function == ops::qlinear_pointwise {
         quantized::linear(site)
-    } else if function == ops::qconv2d_pointwise {
+    } else if is(&[ops::qconv1d_pointwise, ops::qconv2d_pointwise]) {
         quantized::conv(site)
     } else if function == ops::addmm {
         product::addmm(site)

@@ -22,7 +22,7 @@ ops! {
         (input: one, weight: one, bias: opt, other: opt;;
         stride: pair = [1; 2], padding: margin2 = Padding::Explicit([0; 2]), dilation: pair = [1; 2],
         groups: int = 1, attr: string = "none".into()) -> one
-        = eval::conv2d, infer::conv2d, cost::conv, tolerance Tolerance::SUMMATION;
+        = eval::conv, infer::conv, cost::conv, tolerance Tolerance::SUMMATION;
     /// `attr(linear(input, weight, bias) + other)`; [`Attr`](crate::ops::Attr) is the text of an elementwise function.
     method linear_pointwise [linear_pointwise_with: LinearPointwiseOptions]
         (input: one, weight: one, bias: opt, other: opt;; attr: string = "none".into()) -> one
@@ -34,7 +34,14 @@ ops! {
         scale: opt_float = None, zero_point: int = 0, stride: pair = [1; 2],
         padding: margin2 = Padding::Explicit([0; 2]), dilation: pair = [1; 2], groups: int = 1,
         attr: string = "none".into()) -> one
-        = eval::qconv2d, infer::qconv2d, cost::conv, tolerance Tolerance::SUMMATION;
+        = eval::qconv, infer::qconv, cost::conv, tolerance Tolerance::SUMMATION;
+    /// `conv1d` of quantized values, with what follows it; see `qconv2d_pointwise`.
+    method qconv1d_pointwise [qconv1d_pointwise_with: Qconv1dPointwiseOptions]
+        (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;
+        scale: opt_float = None, zero_point: int = 0, stride: single = [1],
+        padding: margin1 = Padding::Explicit([0]), dilation: single = [1], groups: int = 1,
+        attr: string = "none".into()) -> one
+        = eval::qconv, infer::qconv, cost::conv, tolerance Tolerance::SUMMATION;
     /// `linear_pointwise` of quantized values; see `qconv2d_pointwise`.
     method qlinear_pointwise [qlinear_pointwise_with: QlinearPointwiseOptions]
         (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;

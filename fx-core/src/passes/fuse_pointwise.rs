@@ -11,9 +11,10 @@ use crate::graph_module::GraphModule;
 use crate::ops::{self, Attr, Function};
 
 /// What a call of a product does on its own, what does the same with more, and which operand of that is added.
-const PRODUCTS: [(Function, Function, usize); 4] = [
+const PRODUCTS: [(Function, Function, usize); 5] = [
     (ops::conv2d, ops::conv2d_pointwise, 3),
     (ops::linear, ops::linear_pointwise, 3),
+    (ops::qconv1d_pointwise, ops::qconv1d_pointwise, 4),
     (ops::qconv2d_pointwise, ops::qconv2d_pointwise, 4),
     (ops::qlinear_pointwise, ops::qlinear_pointwise, 4),
 ];

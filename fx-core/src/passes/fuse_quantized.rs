@@ -13,10 +13,13 @@ use crate::graph_module::GraphModule;
 use crate::ops::{self, Function};
 
 /// What a layer is called, and what it is of quantized values.
-const LAYERS: [(Function, Function); 2] =
-    [(ops::conv2d, ops::qconv2d_pointwise), (ops::linear, ops::qlinear_pointwise)];
+const LAYERS: [(Function, Function); 3] = [
+    (ops::conv1d, ops::qconv1d_pointwise),
+    (ops::conv2d, ops::qconv2d_pointwise),
+    (ops::linear, ops::qlinear_pointwise),
+];
 
-/// Makes one call of each `conv2d` and `linear` of a quantized input and a weight in i8, and removes what only they read. Gives
+/// Makes one call of each `conv1d`, `conv2d` and `linear` of a quantized input and a weight in i8, and removes what only they read. Gives
 /// the number of changes.
 ///
 /// # Errors

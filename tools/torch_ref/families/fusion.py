@@ -60,6 +60,13 @@ def qconv2d_pointwise(
     return conv2d_pointwise(x, dequantized(weight, weight_scale), bias, other, attr=attr, **options)
 
 
+def qconv1d_pointwise(
+    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none", **options
+):
+    x = rounded(input, scale, zero_point, quant_min, quant_max)
+    return finish(F.conv1d(x, dequantized(weight, weight_scale), bias, **options), other, attr)
+
+
 def qlinear_pointwise(
     input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none"
 ):
@@ -126,6 +133,24 @@ def integers(table):
     op.error("floats", x, d.f(3, 20, 3, 3), scales, bias, **u8)
     op.error("scales", x, weight, d.positive(2), bias, **u8)
     op.error("channels", d.f(1, 19, 4, 5), weight, scales, bias, **u8)
+    op = table.op("qconv1d_pointwise", qconv1d_pointwise)
+    d = op.draw
+    weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
+    x, weight, scales, bias = d.f(2, 12, 6), weights(3, 12, 3), d.positive(3) / 500, d.f(3)
+    op("unsigned", x, weight, scales, bias, **u8)
+    op("signed", x, weight, scales, bias, None, **i8, padding=[1], attr="relu")
+    op("chosen", x, weight, scales, bias, **U8_RANGE, stride=[2], padding=[2], attr="silu")
+    op("seven bits", x, weight, scales, None, quant_min=0, quant_max=127, scale=0.04, zero_point=50)
+    op("sum", x, weight, scales, bias, d.f(2, 3, 6), **u8, padding="same", attr="relu")
+    op("dilation", x, weight, scales, bias, d.f(3, 1), **u8, padding=[1], dilation=[2])
+    op("groups", d.f(1, 24, 5), weights(4, 12, 3), d.positive(4) / 500, d.f(4), **u8, groups=2, padding=[1])
+    op("depthwise", d.f(1, 6, 9), weights(6, 1, 3), d.positive(6) / 500, None, **i8, groups=6, attr="relu6")
+    op("few channels", d.f(1, 2, 20), weights(4, 2, 5), d.positive(4) / 500, d.f(4), **u8, stride=[2])
+    op("single pixels", d.f(2, 20, 2), weights(5, 20, 1), d.positive(5) / 500, d.f(5), **u8, attr="hardswish")
+    op("half", d.f(1, 3, 5, dtype=F16), weights(2, 3, 3), d.positive(2) / 500, None, **u8)
+    op.error("floats", x, d.f(3, 12, 3), scales, bias, **u8)
+    op.error("channels", d.f(1, 11, 5), weight, scales, bias, **u8)
+    op.error("dimensions", d.f(1, 12, 5, 5), weight, scales, bias, **u8)
     op = table.op("qlinear_pointwise", qlinear_pointwise)
     d = op.draw
     weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)

@@ -11,14 +11,14 @@ use crate::ops::{Function, conv, linalg, quantize};
 use crate::tensor::Tensor;
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
-pub(super) fn conv2d(
+pub(super) fn conv<const N: usize>(
     x: &Tensor,
     weight: &Tensor,
     bias: Option<&Tensor>,
     other: Option<&Tensor>,
-    stride: [usize; 2],
-    padding: Padding<2>,
-    dilation: [usize; 2],
+    stride: [usize; N],
+    padding: Padding<N>,
+    dilation: [usize; N],
     groups: i64,
     attr: Cow<'static, str>,
 ) -> Result<Arg<Tensor>> {
@@ -36,7 +36,7 @@ pub(super) fn linear(
 }
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
-pub(super) fn qconv2d(
+pub(super) fn qconv<const N: usize>(
     x: &Tensor,
     weight: &Tensor,
     weight_scale: &Tensor,
@@ -46,14 +46,14 @@ pub(super) fn qconv2d(
     max: i64,
     scale: Option<f64>,
     zero_point: i64,
-    stride: [usize; 2],
-    padding: Padding<2>,
-    dilation: [usize; 2],
+    stride: [usize; N],
+    padding: Padding<N>,
+    dilation: [usize; N],
     groups: i64,
     attr: Cow<'static, str>,
 ) -> Result<Arg<Tensor>> {
     let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
-    conv2d(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
+    conv(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
 }
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]

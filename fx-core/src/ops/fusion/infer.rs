@@ -10,14 +10,14 @@ use crate::ops::{conv, linalg, quantize};
 use crate::value::TensorMeta;
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
-pub(super) fn conv2d(
+pub(super) fn conv<const N: usize>(
     x: &TensorMeta,
     weight: &TensorMeta,
     bias: Option<&TensorMeta>,
     other: Option<&TensorMeta>,
-    stride: [usize; 2],
-    padding: Padding<2>,
-    dilation: [usize; 2],
+    stride: [usize; N],
+    padding: Padding<N>,
+    dilation: [usize; N],
     groups: i64,
     attr: Cow<'static, str>,
 ) -> Result<TensorMeta> {
@@ -35,7 +35,7 @@ pub(super) fn linear(
 }
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
-pub(super) fn qconv2d(
+pub(super) fn qconv<const N: usize>(
     x: &TensorMeta,
     weight: &TensorMeta,
     weight_scale: &TensorMeta,
@@ -45,14 +45,14 @@ pub(super) fn qconv2d(
     max: i64,
     scale: Option<f64>,
     zero_point: i64,
-    stride: [usize; 2],
-    padding: Padding<2>,
-    dilation: [usize; 2],
+    stride: [usize; N],
+    padding: Padding<N>,
+    dilation: [usize; N],
     groups: i64,
     attr: Cow<'static, str>,
 ) -> Result<TensorMeta> {
     let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
-    conv2d(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
+    conv(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
 }
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]

@@ -79,6 +79,13 @@ impl State {
         self.parameters.get(path).cloned().or_else(buffer)
     }
 
+    /// The element type of what an argument reads, if it is a node that reads state. Nothing is made or read for it.
+    pub(crate) fn dtype_of(&self, graph: &Graph, arg: &NodeArg) -> Option<DType> {
+        let path = path_of(graph, arg)?;
+        let parameter = self.parameters.get(path).map(Parameter::dtype);
+        parameter.or_else(|| self.buffers.get(path).map(Buffer::dtype))
+    }
+
     /// The paths of parameters and buffers that more than one use in the graph reads, or a module that it calls.
     pub fn shared_paths(&self, graph: &Graph) -> HashSet<String> {
         let mut uses: FxHashMap<&str, usize> = FxHashMap::default();

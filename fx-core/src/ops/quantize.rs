@@ -16,6 +16,7 @@ use crate::value::Call;
 pub(super) use eval::operands;
 pub(crate) use eval::{EPS, chosen};
 pub(super) use infer::require_operands;
+pub(crate) use infer::{is_bytes, is_scale};
 
 ops! {
     /// Integers for floats, by a scale and a zero point.

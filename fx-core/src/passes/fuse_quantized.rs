@@ -9,8 +9,9 @@ use super::fusion::replace_chain;
 use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
-use crate::graph_module::GraphModule;
-use crate::ops::{self, Function};
+use crate::graph_module::{GraphModule, State};
+use crate::ops::{self, Function, is_bytes, is_scale};
+use crate::tensor::DType;
 
 /// What a layer is called, and what it is of quantized values.
 const LAYERS: [(Function, Function); 3] = [
@@ -25,11 +26,11 @@ const LAYERS: [(Function, Function); 3] = [
 /// # Errors
 /// None that a graph in order can give.
 pub fn fuse_quantized(module: &mut GraphModule) -> Result<usize> {
-    let fuse = |graph: &mut Graph| {
+    let fuse = |graph: &mut Graph, state: &mut State| {
         let mut count = 0;
         for (layer, fused) in LAYERS {
             for id in graph.find_calls(layer) {
-                let Some((args, kwargs)) = operands(graph, id) else { continue };
+                let Some((args, kwargs)) = operands(graph, state, id) else { continue };
                 replace_chain(graph, &[id], |graph| graph.call(Opcode::CallFunction, fused, args, kwargs))?;
                 count += 1;
             }
@@ -37,16 +38,17 @@ pub fn fuse_quantized(module: &mut GraphModule) -> Result<usize> {
         Ok(count)
     };
     as_one(module, |module| {
-        let count = module.edit(fuse)?;
+        let count = module.edit_with_state(fuse)?;
         Ok(if count > 0 { count + eliminate_dead_code(module)? } else { 0 })
     })
 }
 
-/// The arguments of a layer of quantized values, if it is one.
-fn operands(graph: &Graph, id: NodeId) -> Option<(Vec<NodeArg>, Kwargs<NodeId>)> {
+/// The arguments of a layer of quantized values, if it is one whose weight is state in i8.
+fn operands(graph: &Graph, state: &State, id: NodeId) -> Option<(Vec<NodeArg>, Kwargs<NodeId>)> {
     let [input, weight, bias @ ..] = graph[id].args() else { return None };
     let weight = called(graph, weight, ops::dequantize_per_channel)?;
     let [numbers, scales] = weight.args() else { return None };
+    state.dtype_of(graph, numbers).filter(|dtype| *dtype == DType::I8)?;
     let dequantize = called(graph, input, ops::dequantize_per_tensor)?;
     let [rounded, scale, zero_point] = dequantize.args() else { return None };
     let quantize = called(graph, rounded, ops::quantize_per_tensor)?;
@@ -60,8 +62,11 @@ fn operands(graph: &Graph, id: NodeId) -> Option<(Vec<NodeArg>, Kwargs<NodeId>)>
         _ => None,
     };
     let range = bound("quant_min")?..=bound("quant_max")?;
+    if !is_bytes(*range.start(), *range.end()) {
+        return None;
+    }
     match (scale, zero_point) {
-        (Arg::Float(_), Arg::Int(zero)) if range.contains(zero) && range.end() - range.start() < 256 => {
+        (Arg::Float(step), Arg::Int(zero)) if is_scale(*step) && range.contains(zero) => {
             kwargs.insert("scale", scale.clone());
             kwargs.insert("zero_point", zero_point.clone());
         }

@@ -49,6 +49,24 @@ fn require_fits(min: i64, max: i64, dtype: DType) -> Result<()> {
     Ok(())
 }
 
+/// Checks that 0 is among integers, so that it can stand for 0.
+fn require_zero(min: i64, max: i64) -> Result<()> {
+    if (min..=max).contains(&0) {
+        return Ok(());
+    }
+    Err(Error::argument(format!("the range from `quant_min` to `quant_max` must have 0, found {min} to {max}")))
+}
+
+/// Whether kernels take integers of a range: those of u8 or of i8, or a part of them.
+pub(crate) fn is_bytes(min: i64, max: i64) -> bool {
+    min >= 0 && max <= 255 || min >= -128 && max <= 127
+}
+
+/// Whether kernels take a scale: it is more than 0 and finite, in f32 too.
+pub(crate) fn is_scale(scale: f64) -> bool {
+    scale as f32 > 0.0 && (scale as f32).is_finite()
+}
+
 /// Checks a scale and a zero point; those that are tensors have one element.
 fn require_qparams(scale: &Number<'_>, zero_point: &Number<'_>) -> Result<()> {
     for (number, name) in [(scale, "scale"), (zero_point, "zero_point")] {
@@ -157,11 +175,7 @@ pub(super) fn fake_quantize(
 pub(super) fn choose_qparams(x: &TensorMeta, min: i64, max: i64, _: f64) -> Result<(TensorMeta, TensorMeta)> {
     require_single(x)?;
     require_range(min, max)?;
-    if !(min..=max).contains(&0) {
-        return Err(Error::argument(format!(
-            "the range from `quant_min` to `quant_max` must have 0, found {min} to {max}"
-        )));
-    }
+    require_zero(min, max)?;
     if x.shape.iter().any(|dim| dim.as_int() == Some(0)) {
         return Err(Error::shape(format!("there is no smallest and no largest element in {x}")));
     }
@@ -183,17 +197,18 @@ pub(in crate::ops) fn require_operands(
             .help("the weight is what `quantize_per_channel` gave"));
     }
     require_range(min, max)?;
-    if max - min > 255 {
-        return Err(Error::argument(format!("{min} to {max} are not 8 bits"))
+    if !is_bytes(min, max) {
+        return Err(Error::argument(format!("{min} to {max} are not integers of 8 bits"))
             .help("the range is that of u8 or i8, or a part of one"));
     }
-    if scale.is_some_and(|scale| scale.is_nan() || scale <= 0.0)
-        || !(min..=max).contains(&zero_point) && scale.is_some()
-    {
-        return Err(Error::argument(format!(
-            "`scale` must be more than 0 and `zero_point` from {min} to {max}, found {} and {zero_point}",
-            scale.unwrap_or_default()
-        )));
+    match scale {
+        None => require_zero(min, max)?,
+        Some(scale) if is_scale(scale) && (min..=max).contains(&zero_point) => {}
+        Some(scale) => {
+            return Err(Error::argument(format!(
+                "`scale` must be more than 0 and `zero_point` from {min} to {max}, found {scale} and {zero_point}"
+            )));
+        }
     }
     Ok((x.with_dtype(DType::F32), dequantize_per_channel(weight, weight_scale, None, 0)?))
 }

@@ -18,7 +18,7 @@ use super::{check_close, parameters, run, small};
 pub(super) type Pass = (&'static str, fn(&mut GraphModule) -> fx::Result<usize>);
 
 /// The passes that keep the numbers. A second run of any of them changes nothing.
-pub(super) const PASSES: [Pass; 16] = [
+pub(super) const PASSES: [Pass; 17] = [
     ("canonicalize", canonicalize),
     ("cse", eliminate_common_subexpressions),
     ("dead code", eliminate_dead_code),
@@ -29,6 +29,7 @@ pub(super) const PASSES: [Pass; 16] = [
     ("fuse conv-bn", fuse_conv_bn),
     ("fuse linear-bn", fuse_linear_bn),
     ("fuse pointwise", fuse_pointwise),
+    ("fuse quantized", fuse_quantized),
     ("matmul to linear", matmul_to_linear),
     ("normalize", normalize),
     ("dropout", remove_dropout),

@@ -21,6 +21,7 @@ mod cse;
 mod decompose_modules;
 mod fold_layers;
 mod fuse_conv_bn;
+mod fuse_quantized;
 mod generated;
 mod manager;
 mod matmul_to_linear;

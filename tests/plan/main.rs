@@ -4,7 +4,12 @@ mod algorithms;
 mod attention;
 mod contractions;
 mod elementwise;
+mod quantized;
 mod weights;
+
+#[path = "../support/fill.rs"]
+#[allow(dead_code, reason = "not every test uses everything")]
+mod fill;
 
 use std::sync::Arc;
 use std::thread;

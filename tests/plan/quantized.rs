@@ -1,0 +1,336 @@
+//! Models of integers of 8 bits: a plan has kernels for them, which give what the reference form gives.
+
+use fx::nn::models::Mlp;
+use fx::passes::quantize::{ActivationConfig, Observer, WeightConfig};
+use fx::passes::{QConfig, QConfigMapping, prepare_fx};
+use fx::prelude::*;
+use fx::{Arg, GraphModule, Interpreter, Traceable, nn, ops};
+
+use super::fill::{fill, floats};
+use super::traced;
+
+/// The integers that inputs become: all of 8 bits, and fewer.
+const RANGES: [(DType, i64, i64); 5] =
+    [(DType::U8, 0, 255), (DType::I8, -128, 127), (DType::U8, 0, 127), (DType::I8, -64, 63), (DType::U8, 0, 15)];
+
+fn config(observer: Observer, (dtype, min, max): (DType, i64, i64)) -> QConfig {
+    QConfig {
+        activation: ActivationConfig::new(observer).with_range(dtype, min, max),
+        weight: WeightConfig::PerChannel,
+    }
+}
+
+/// A quantized model, after it has seen some data.
+#[track_caller]
+fn converted(module: &GraphModule, config: QConfig, data: &Tensor) -> GraphModule {
+    let mut prepared = prepare_fx(module, &QConfigMapping::new().set_global(config)).unwrap();
+    assert!(prepared.layer_count() > 0);
+    prepared.forward(data).unwrap();
+    prepared.convert_fx().unwrap()
+}
+
+fn filled<M: Traceable<Static = ()>>(model: M) -> GraphModule {
+    fill(&model);
+    traced(&model)
+}
+
+fn interpreted(module: &GraphModule, x: &Tensor) -> Tensor {
+    let output = Interpreter::new(module).run(vec![Arg::Value(x.clone())]).unwrap();
+    output.as_value().expect("one tensor").clone()
+}
+
+fn plan(module: &GraphModule, x: &Tensor) -> String {
+    module.plan(x).unwrap().to_string()
+}
+
+/// What a plan gives, with one thread and with many.
+#[track_caller]
+fn planned(module: &GraphModule, x: &Tensor) -> Tensor {
+    let many = module.forward(x).unwrap();
+    fx::set_num_threads(1);
+    let one = module.forward(x).unwrap();
+    fx::set_num_threads(0);
+    assert_eq!(bits(&one), bits(&many), "one thread gives another result");
+    many
+}
+
+/// Numbers to the bit, but that NaN is NaN.
+fn bits(x: &Tensor) -> Vec<u32> {
+    x.to_vec::<f32>().into_iter().map(|x| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() }).collect()
+}
+
+/// How far tensors are apart, of the largest element.
+fn distance(found: &Tensor, wanted: &Tensor) -> f64 {
+    assert_eq!(found.shape(), wanted.shape());
+    found.max_abs_diff(wanted) / wanted.abs().max().item().to_f64()
+}
+
+/// Values of about -0.7 to 1.3, so that the integer of 0 is in the middle of none of the ranges.
+fn input(name: &str, shape: &[usize]) -> Tensor {
+    floats(name, shape) + 0.3
+}
+
+/// A layer, a name for it, the shape of its input, and what a printed plan calls it.
+type Layer = (&'static str, GraphModule, Vec<usize>, &'static str);
+
+fn layers() -> Vec<Layer> {
+    let conv = nn::Conv2d::new;
+    let line = nn::Conv1d::new;
+    vec![
+        ("rows", filled(nn::Linear::new(64, 48)), vec![5, 64], "linear 64 to 48"),
+        ("one row", filled(nn::Linear::new(64, 48)), vec![64], "linear 64 to 48"),
+        ("many rows", filled(nn::Linear::new(96, 33).bias(false)), vec![7, 11, 96], "linear 96 to 33"),
+        ("features not in fours", filled(nn::Linear::new(37, 21)), vec![9, 37], "linear 37 to 21"),
+        ("one feature", filled(nn::Linear::new(1, 1)), vec![6, 1], "linear 1 to 1"),
+        ("windows", filled(conv(32, 24, 3).padding(1)), vec![32, 9, 7], "conv 3x3"),
+        ("steps", filled(conv(20, 17, 3).padding([1, 0]).stride([2, 1])), vec![20, 10, 9], "conv 3x3/2x1"),
+        ("distant taps", filled(conv(24, 8, 3).padding(2).dilation(2)), vec![24, 8, 9], "conv 3x3"),
+        ("single pixels", filled(conv(48, 40, 1)), vec![48, 6, 5], "conv 1x1"),
+        ("steps of single pixels", filled(conv(48, 40, 1).stride(2)), vec![48, 6, 5], "conv 1x1/2"),
+        ("even windows", filled(conv(20, 8, 2).padding("same")), vec![20, 6, 5], "conv 2x2"),
+        ("a first layer", filled(conv(3, 16, 7).padding(3).stride(2)), vec![3, 33, 30], "conv 7x7/2"),
+        ("a first layer of gray", filled(conv(1, 8, 3).bias(false)), vec![1, 12, 13], "conv 3x3"),
+        ("groups", filled(conv(32, 16, 3).padding(1).groups(4)), vec![32, 6, 7], "conv 3x3 of 4 groups"),
+        ("channels not in fours", filled(conv(22, 10, 3).padding(1)), vec![22, 6, 5], "conv 3x3"),
+        ("groups not in fours", filled(conv(18, 6, 3).groups(3)), vec![18, 6, 5], "conv 3x3 of 3 groups"),
+        ("channels on their own", filled(conv(24, 24, 3).padding(1).groups(24)), vec![24, 9, 8], "of 24 groups"),
+        ("two outputs a channel", filled(conv(12, 24, 3).padding(1).groups(12)), vec![12, 9, 8], "of 12 groups"),
+        ("lines", filled(line(32, 24, 3).padding(1)), vec![32, 19], "conv 1x3"),
+        ("lines of sound", filled(line(1, 16, 10).stride(5)), vec![1, 101], "conv 1x10"),
+        ("lines on their own", filled(line(16, 16, 5).padding("same").groups(16)), vec![16, 20], "of 16 groups"),
+        ("lines of single pixels", filled(line(40, 24, 1)), vec![40, 9], "conv 1x1"),
+    ]
+}
+
+/// Kernels multiply integers without an error and write floats, so a layer alone differs by the rounding of a sum. A zero
+/// point that is off by one, or padding with another number than 0, would be off by more than a hundred times that.
+#[test]
+fn every_layer_gives_what_its_reference_form_gives() {
+    for (name, module, shape, kernel) in layers() {
+        let calibration = input(name, &[&[2], &shape[..]].concat()) * 0.9;
+        for observer in [Observer::MinMax, Observer::Dynamic] {
+            for range in RANGES {
+                let quantized = converted(&module, config(observer, range), &calibration);
+                for batch in [1, 3] {
+                    let x = input(&format!("{name} {batch}"), &[&[batch], &shape[..]].concat());
+                    let (found, wanted) = (planned(&quantized, &x), interpreted(&quantized, &x));
+                    let off = distance(&found, &wanted);
+                    assert!(off < 1e-5, "{name}, {observer:?}, {range:?}, batch of {batch}: off by {off}");
+                    let rounding = distance(&wanted, &interpreted(&module, &x));
+                    assert!(rounding > 1e-4, "{name}, {observer:?}, {range:?}: nothing is rounded");
+                    let text = plan(&quantized, &x);
+                    assert!(text.contains(kernel) && text.contains(" of rounded"), "{name}: {text}");
+                    assert!(!text.contains("  op ") && !text.contains("quantize"), "{name}: {text}");
+                }
+            }
+        }
+    }
+}
+
+/// Integers have no NaN: with a known range it becomes one of them, and infinities the last ones. A range that is found in a
+/// run with one is none.
+#[test]
+fn what_is_not_finite_is_so_in_the_same_places() {
+    for (name, module, shape, _) in layers() {
+        let shape = [&[2], &shape[..]].concat();
+        let calibration = input(name, &shape);
+        for observer in [Observer::MinMax, Observer::Dynamic] {
+            for range in RANGES {
+                let quantized = converted(&module, config(observer, range), &calibration);
+                for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e-40] {
+                    let mut numbers = input(name, &shape).to_vec::<f32>();
+                    let place = numbers.len() / 3;
+                    numbers[place] = odd;
+                    let x = Tensor::from_vec(&shape[..], numbers);
+                    let (found, wanted) = (planned(&quantized, &x), interpreted(&quantized, &x));
+                    let places = |x: &Tensor| x.to_vec::<f32>().iter().map(|x| x.is_finite()).collect::<Vec<_>>();
+                    assert_eq!(places(&found), places(&wanted), "{name}, {observer:?}, {range:?}, {odd}");
+                    if places(&wanted).contains(&true) {
+                        let off = distance(&found, &wanted);
+                        assert!(off < 1e-5, "{name}, {observer:?}, {range:?}, {odd}: off by {off}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Layers between which stand norms, sums and activations.
+#[traceable]
+struct Residual {
+    first: nn::Conv2d,
+    norm: nn::BatchNorm2d,
+    second: nn::Conv2d,
+    other_norm: nn::BatchNorm2d,
+    own: nn::Conv2d,
+    point: nn::Conv2d,
+    head: nn::Linear,
+}
+
+#[traceable]
+impl Residual {
+    fn new() -> Self {
+        Self {
+            first: nn::Conv2d::new(3, 32, 3).padding(1),
+            norm: nn::BatchNorm2d::new(32),
+            second: nn::Conv2d::new(32, 32, 3).padding(1).groups(2),
+            other_norm: nn::BatchNorm2d::new(32),
+            own: nn::Conv2d::new(32, 32, 3).padding(1).groups(32),
+            point: nn::Conv2d::new(32, 32, 1),
+            head: nn::Linear::new(32, 10),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.norm.forward(self.first.forward(x)).relu();
+        let x = (self.other_norm.forward(self.second.forward(&x)) + &x).relu();
+        let x = self.own.forward(&x).relu6() + x;
+        // What is added is the input itself, which the result may be written over.
+        let x = self.point.forward(&x) + x;
+        self.head.forward(x.adaptive_avg_pool2d([1, 1]).flatten_with(ops::FlattenOptions::new().start_dim(1)))
+    }
+}
+
+/// One weight for two layers, and a value that two layers read and that is added.
+#[traceable]
+#[derive(Clone)]
+struct Shared {
+    weight: Parameter,
+    other: nn::Linear,
+}
+
+#[traceable]
+impl Shared {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = x.linear(&self.weight, None).gelu() + x;
+        let z = y.linear(&self.weight, None) + &y;
+        (self.other.forward(&y) + z).tanh()
+    }
+}
+
+#[traceable]
+struct Encoder {
+    layer: nn::TransformerEncoderLayer,
+}
+
+#[traceable]
+impl Encoder {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.layer.forward(x, None, None)
+    }
+}
+
+/// A transposed weight, attention of heads, and a sum with what is read.
+#[traceable]
+struct Lines {
+    first: nn::Conv1d,
+    second: nn::Conv1d,
+    encoder: nn::TransformerEncoderLayer,
+    right: Parameter,
+}
+
+#[traceable]
+impl Lines {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.first.forward(x).gelu();
+        let x = (self.second.forward(&x) + x).relu();
+        let x = self.encoder.forward(&x.transpose(1, 2), None, None);
+        &x + x.matmul(&self.right)
+    }
+}
+
+fn models() -> Vec<(&'static str, GraphModule, Vec<usize>)> {
+    let shared = Shared { weight: Parameter::new(Tensor::zeros([40, 40])), other: nn::Linear::new(40, 40) };
+    let encoder = Encoder { layer: nn::TransformerEncoderLayer::new(32, 4).batch_first(true).norm_first(true) };
+    let lines = Lines {
+        first: nn::Conv1d::new(20, 32, 3).padding(1),
+        second: nn::Conv1d::new(32, 32, 5).padding("same"),
+        encoder: nn::TransformerEncoderLayer::new(32, 4).dim_feedforward(64).batch_first(true),
+        right: Parameter::new(Tensor::zeros([32, 32])),
+    };
+    vec![
+        ("perceptron", filled(Mlp::new(&[64, 96, 40, 10])), vec![64]),
+        ("residual", filled(Residual::new()), vec![3, 12, 10]),
+        ("encoder", filled(encoder), vec![9, 32]),
+        ("shared", filled(shared), vec![7, 40]),
+        ("lines", filled(lines), vec![20, 11]),
+    ]
+}
+
+/// All models, with ranges that are known and with those of each run.
+fn quantized_models() -> Vec<(String, GraphModule, GraphModule, Vec<usize>)> {
+    let mut all = Vec::new();
+    for (name, module, shape) in models() {
+        for observer in [Observer::MinMax, Observer::Dynamic] {
+            for range in &RANGES[..4] {
+                // Wider than what comes later, of which nothing is then out of range.
+                let data = input(name, &[&[4], &shape[..]].concat()) * 1.3;
+                let quantized = converted(&module, config(observer, *range), &data);
+                all.push((format!("{name}, {observer:?}, {range:?}"), module.clone(), quantized, shape.clone()));
+            }
+        }
+    }
+    all
+}
+
+/// Where a layer reads what another gave, a number near a tie may become the integer beside, and others after it: results differ
+/// by some part of what rounding costs. Layers on their own are tested to the rounding of sums.
+#[test]
+fn models_give_what_their_reference_form_gives() {
+    for (name, module, quantized, shape) in quantized_models() {
+        for batch in [1, 3] {
+            let x = input(&format!("x {batch}"), &[&[batch], &shape[..]].concat());
+            let (found, wanted) = (planned(&quantized, &x), interpreted(&quantized, &x));
+            let (off, rounding) = (distance(&found, &wanted), distance(&wanted, &interpreted(&module, &x)));
+            assert!(off < 1e-2 && rounding < 0.1, "{name}, batch of {batch}: off by {off}, rounding {rounding}");
+            let text = plan(&quantized, &x);
+            let layers = text.lines().filter(|line| line.contains(" of rounded")).count();
+            let calls = quantized.graph().find_calls(ops::dequantize_per_channel);
+            let readers: usize = calls.iter().map(|id| quantized.graph()[*id].users().len()).sum();
+            assert_eq!(layers, readers, "{name}: {text}");
+            assert!(!text.contains("  op ") && !text.contains("quantize"), "{name}: {text}");
+        }
+    }
+}
+
+/// A plan has the weights of integers, packed once for all shapes, and the model nothing else. But a channel on its own is
+/// multiplied in f32.
+#[test]
+fn weights_are_integers() {
+    for (name, module, quantized, shape) in quantized_models() {
+        let inputs = [1, 3].map(|batch| input("x", &[&[batch], &shape[..]].concat()));
+        let text = plan(&quantized, &inputs[0]);
+        let program = quantized.program();
+        let state = program.module().state();
+        let parameters = state.parameters.iter().map(|(path, x)| (path, x.dtype(), x.shape().len()));
+        let buffers = state.buffers.iter().map(|(path, x)| (path, x.dtype(), x.shape().len()));
+        for (path, dtype, dimensions) in parameters.chain(buffers) {
+            // Parts of a weight are not quantized.
+            let is_in_parts = path.ends_with("in_proj_weight");
+            assert!(dtype == DType::I8 || dimensions == 1 || is_in_parts, "{name}: {path} is in {dtype}");
+        }
+        let packed = quantized.plan(&inputs[0]).unwrap().packed_bytes();
+        assert_eq!(quantized.plan(&inputs[1]).unwrap().packed_bytes(), packed, "{name}");
+        // Elsewhere they are what the integers stand for: the processor has no fast products of bytes.
+        if text.contains("in int8") {
+            let whole = module.plan(&inputs[0]).unwrap().packed_bytes();
+            assert!(packed < whole / 2, "{name}: {packed} bytes, {whole} in f32");
+            let layers = text.lines().filter(|line| line.contains(" of rounded"));
+            for line in layers {
+                assert!(line.contains("in int8") != line.contains("of 32 groups"), "{name}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_saved_gives_the_same() {
+    let path = std::env::temp_dir().join(format!("fx_plan_quantized_{}.fx", std::process::id()));
+    for (name, _, quantized, shape) in quantized_models() {
+        let x = input("x", &[&[2], &shape[..]].concat());
+        quantized.save(&path).unwrap();
+        let loaded = GraphModule::load(&path).unwrap();
+        assert_eq!(planned(&loaded, &x), planned(&quantized, &x), "{name}");
+    }
+    std::fs::remove_file(&path).unwrap();
+}

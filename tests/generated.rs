@@ -264,6 +264,7 @@ fn models() -> Vec<Sample> {
         model("resnet50", &resnet50(1000), image.clone(), "&inputs[0]"),
         model("mobilenet", &MobileNetV2::new(&MobileNetV2Config::default()), image, "&inputs[0]"),
         quantized(),
+        fused(),
     ]
 }
 
@@ -277,6 +278,14 @@ fn quantized() -> Sample {
     prepared.forward(&inputs[0]).expect("the model runs");
     let module = prepared.convert_fx().expect("the model is quantized");
     Sample { name: "quantized", module, inputs, call: "&inputs[0]", same_graph: false }
+}
+
+/// The same as calls of integers.
+fn fused() -> Sample {
+    let Sample { mut module, inputs, call, .. } = quantized();
+    let count = fx::passes::optimize(&mut module).expect("the model can be optimized");
+    assert!(count > 0 && module.graph().find_calls(ops::quantize_per_tensor).is_empty());
+    Sample { name: "fused", module, inputs, call, same_graph: false }
 }
 
 /// All tensors of a result, in order.

@@ -1,8 +1,8 @@
 //! Models of integers of 8 bits: a plan has kernels for them, which give what the reference form gives.
 
-use fx::nn::models::Mlp;
+use fx::nn::models::{Mlp, MobileNetV2, MobileNetV2Config, resnet18};
 use fx::passes::quantize::{ActivationConfig, Observer, WeightConfig};
-use fx::passes::{QConfig, QConfigMapping, prepare_fx};
+use fx::passes::{QConfig, QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, Traceable, nn, ops};
 
@@ -333,4 +333,70 @@ fn what_was_saved_gives_the_same() {
         assert_eq!(planned(&loaded, &x), planned(&quantized, &x), "{name}");
     }
     std::fs::remove_file(&path).unwrap();
+}
+
+/// Calls of integers in the graph, views as inputs, and no input at all.
+#[test]
+fn optimized_models_and_odd_inputs() {
+    for (name, _, mut quantized, shape) in quantized_models() {
+        let x = input("x", &[&[2], &shape[..]].concat());
+        let wanted = planned(&quantized, &x);
+        let back: Vec<i64> = (0..x.ndim() as i64).rev().collect();
+        let turned = x.permute(back.clone()).contiguous().permute(back);
+        assert!(!turned.is_contiguous());
+        assert_eq!(planned(&quantized, &turned), wanted, "{name}");
+        let empty = quantized.forward(Tensor::zeros([&[0], &shape[..]].concat())).unwrap();
+        assert_eq!((empty.shape()[0], &empty.shape()[1..]), (0, &wanted.shape()[1..]), "{name}");
+        let before = quantized.clone();
+        assert!(optimize(&mut quantized).unwrap() > 0);
+        assert_eq!(planned(&quantized, &x), wanted, "{name}");
+        assert!(distance(&interpreted(&quantized, &x), &interpreted(&before, &x)) < 1e-2, "{name}");
+    }
+}
+
+/// A weight that changes is packed anew.
+#[test]
+fn a_plan_follows_integers() {
+    for (name, _, quantized, shape) in quantized_models() {
+        let x = input("x", &[&[2], &shape[..]].concat());
+        let before = planned(&quantized, &x);
+        let path = quantized.state().buffers.keys().find(|path| path.ends_with("int8")).unwrap().clone();
+        let buffer = &quantized.state().buffers[&path];
+        buffer.set(buffer.tensor().neg()).unwrap();
+        let after = planned(&quantized, &x);
+        assert!(distance(&after, &before) > 0.05, "{name}");
+        assert!(distance(&after, &interpreted(&quantized, &x)) < 1e-2, "{name}");
+    }
+}
+
+/// Layers with more rows, pixels and channels than a thread takes at once, and what the passes make of whole models.
+#[test]
+fn large_layers_and_whole_models() {
+    let mobilenet = MobileNetV2Config { width_mult: 0.5, num_classes: 10, ..Default::default() };
+    let cases = [
+        ("linear", filled(nn::Linear::new(768, 1000)), vec![150, 768]),
+        ("row", filled(nn::Linear::new(3000, 1500)), vec![3000]),
+        ("conv", filled(nn::Conv2d::new(256, 300, 3).padding(1)), vec![256, 23, 19]),
+        ("first", filled(nn::Conv2d::new(3, 64, 7).padding(3).stride(2)), vec![3, 160, 131]),
+        ("line", filled(nn::Conv1d::new(80, 384, 3).padding(1)), vec![80, 700]),
+        ("resnet", filled(resnet18(10)), vec![3, 80, 72]),
+        ("mobilenet", filled(MobileNetV2::new(&mobilenet)), vec![3, 96, 96]),
+    ];
+    for (name, module, shape) in cases {
+        let is_layer = module.graph().nodes().count() < 8;
+        for observer in [Observer::MinMax, Observer::Dynamic] {
+            let data = input(name, &[&[2], &shape[..]].concat());
+            let quantized = converted(&module, config(observer, RANGES[0]), &data);
+            for batch in [1, 2] {
+                let x = data.narrow(0, 0, batch).contiguous();
+                let off = distance(&planned(&quantized, &x), &interpreted(&quantized, &x));
+                let text = plan(&quantized, &x);
+                assert!(!text.contains("  op ") && !text.contains("quantize"), "{name}: {text}");
+                assert!(
+                    off < if is_layer { 1e-5 } else { 0.05 },
+                    "{name}, {observer:?}, batch of {batch}: off by {off}"
+                );
+            }
+        }
+    }
 }

@@ -47,6 +47,8 @@ fn state() -> State {
         ("w_int32", Tensor::from_vec([4, 4], signed(16)).to_dtype(DType::I32)),
         ("window", Tensor::from_vec([4, 3, 3, 3], signed(108))),
         ("line", Tensor::from_vec([4, 4, 3], signed(48))),
+        ("row", Tensor::from_vec([4], signed(4))),
+        ("s_row", Tensor::from([0.01_f32, 0.02, 0.005, 0.004])),
         ("s", Tensor::from([0.01_f32, 0.02, 0.005, 0.004])),
         ("z", Tensor::from([1_i64, -2, 0, 3])),
     ];
@@ -161,6 +163,16 @@ fn convolutions_over_one_dimension() {
             return qconv1d_pointwise_1",
     );
     check_close(&before, &module, &[floats("x", &[2, 4, 7])], 1e-5, 1e-5);
+}
+
+/// A weight of one output has no dimension for it.
+#[test]
+fn a_layer_of_one_output() {
+    let mut module =
+        with(STATIC, &[("target=w]", "target=row]"), ("target=s]", "target=s_row]"), ("(%dq, %dw, %b)", "(%dq, %dw)")]);
+    let before = module.clone();
+    assert!(fuse_quantized(&mut module).unwrap() > 0);
+    check_close(&before, &module, &[floats("x", &[3, 4]), floats("y", &[2, 3])], 1e-5, 1e-5);
 }
 
 /// What is quantized and dequantized stays for whoever else reads it.

@@ -1,5 +1,9 @@
 //! Models of integers of 8 bits: a plan has kernels for them, which give what the reference form gives.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fx::graph_module::State;
 use fx::nn::models::{Mlp, MobileNetV2, MobileNetV2Config, resnet18};
 use fx::passes::quantize::{ActivationConfig, Observer, WeightConfig};
 use fx::passes::{QConfig, QConfigMapping, optimize, prepare_fx};
@@ -335,6 +339,19 @@ fn what_was_saved_gives_the_same() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// A single image has no kernel, as in f32.
+#[test]
+fn a_single_image() {
+    for (name, module, shape, _) in layers() {
+        let x = input(name, &shape);
+        for observer in [Observer::MinMax, Observer::Dynamic] {
+            let quantized = converted(&module, config(observer, RANGES[0]), &x);
+            let off = distance(&planned(&quantized, &x), &interpreted(&quantized, &x));
+            assert!(off < 1e-5, "{name}, {observer:?}: off by {off}");
+        }
+    }
+}
+
 /// Calls of integers in the graph, views as inputs, and no input at all.
 #[test]
 fn optimized_models_and_odd_inputs() {
@@ -351,6 +368,41 @@ fn optimized_models_and_odd_inputs() {
         assert!(optimize(&mut quantized).unwrap() > 0);
         assert_eq!(planned(&quantized, &x), wanted, "{name}");
         assert!(distance(&interpreted(&quantized, &x), &interpreted(&before, &x)) < 1e-2, "{name}");
+    }
+}
+
+/// Integers that are made when they are read are packed, and not kept beside that.
+#[test]
+fn plans_keep_only_packed_integers() {
+    let text = "graph():
+        %x : [num_users=1] = placeholder[target=x]
+        %w : [num_users=1] = get_attr[target=w]
+        %s : [num_users=1] = get_attr[target=s]
+        %layer : [num_users=1] = call_function[target=LAYER](args = (%x, %w, %s), kwargs = {quant_min: 0, quant_max: 255})
+        return layer";
+    for (layer, weight, shape) in [
+        ("qlinear_pointwise", vec![8, 12], [3, 12, 12]),
+        ("qconv1d_pointwise", vec![8, 12, 3], [3, 12, 12]),
+        ("qconv1d_pointwise", vec![8, 1, 3], [3, 8, 12]),
+    ] {
+        let made = Arc::new(AtomicUsize::new(0));
+        let (count, size) = (Arc::clone(&made), weight.clone());
+        let weight = Parameter::lazy(&weight, DType::I8, move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            (floats("w", &size) * 100.0).to_dtype(DType::I8)
+        });
+        let mut state = State::new();
+        state.parameters.insert("w".into(), weight);
+        state.buffers.insert("s".into(), Buffer::new(floats("s", &[8]).abs()));
+        let text = text.replace("LAYER", layer).replace("255", if shape[1] == 8 { "255, groups: 8" } else { "255" });
+        let module = GraphModule::with_state(text.parse().unwrap(), state, "Lazy").unwrap();
+        let [x, y] = [input("x", &shape), input("y", &[1, shape[1], 12])];
+        let found = [planned(&module, &x), planned(&module, &y)];
+        assert_eq!(made.load(Ordering::Relaxed), 1, "{layer}");
+        for (found, x) in found.iter().zip([x, y]) {
+            assert!(distance(found, &interpreted(&module, &x)) < 1e-5, "{layer}");
+        }
+        assert_eq!(made.load(Ordering::Relaxed), 2, "{layer}: the interpreter makes its own");
     }
 }
 

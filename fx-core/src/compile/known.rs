@@ -71,12 +71,17 @@ pub(super) type Place = (usize, usize, [Dims; 2]);
 impl Known {
     /// The shape of an f32 tensor that is known.
     pub(super) fn weight(&self) -> Option<Dims> {
+        self.weight_in(DType::F32)
+    }
+
+    /// The shape of a tensor that is known, if its elements have this type. The tensor is not made for it.
+    pub(super) fn weight_in(&self, wanted: DType) -> Option<Dims> {
         let (dtype, shape) = match self {
             Known::Constant(tensor) => (tensor.dtype(), Dims::from_slice(tensor.shape())),
             Known::Parameter(stored) => (stored.layout.dtype, stored.layout.shape.clone()),
             Known::Value(..) | Known::Opaque(_) => return None,
         };
-        (dtype == DType::F32).then_some(shape)
+        (dtype == wanted).then_some(shape)
     }
 
     /// The tensor, if it is known; it is kept.

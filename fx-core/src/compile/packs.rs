@@ -42,8 +42,8 @@ pub(super) struct Packs {
     dequantized_convs: Cache<([Place; 2], ConvShape, Algorithm), PackedConv>,
 }
 
-/// What was packed, with what a key names, so that nothing else gets its name.
-struct Cache<K, P>(Mutex<FxHashMap<K, (Known, Arc<P>)>>);
+/// What was packed, with all that a key names, so that nothing else gets its name.
+struct Cache<K, P>(Mutex<FxHashMap<K, (Box<[Known]>, Arc<P>)>>);
 
 impl<K, P> Default for Cache<K, P> {
     fn default() -> Self {
@@ -53,18 +53,18 @@ impl<K, P> Default for Cache<K, P> {
 
 impl<K: Eq + Hash, P> Cache<K, P> {
     /// What was packed, or is now; None if it cannot be read, which is an error of the plan that is being made.
-    fn get(&self, key: K, named: &Known, pack: impl FnOnce() -> Result<P>) -> Option<Arc<P>> {
+    fn get(&self, key: K, named: &[&Known], pack: impl FnOnce() -> Result<P>) -> Option<Arc<P>> {
         self.get_if(key, named, || pack().map(Some))
     }
 
     /// As [`get`](Self::get), of what may be such that it cannot be packed.
-    fn get_if(&self, key: K, named: &Known, pack: impl FnOnce() -> Result<Option<P>>) -> Option<Arc<P>> {
+    fn get_if(&self, key: K, named: &[&Known], pack: impl FnOnce() -> Result<Option<P>>) -> Option<Arc<P>> {
         let mut packs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, packed)) = packs.get(&key) {
             return Some(Arc::clone(packed));
         }
         let packed = pack().map_err(fallible::note).ok().flatten().map(Arc::new)?;
-        packs.insert(key, (named.clone(), Arc::clone(&packed)));
+        packs.insert(key, (named.iter().map(|known| (*known).clone()).collect(), Arc::clone(&packed)));
         Some(packed)
     }
 
@@ -110,7 +110,7 @@ impl Packs {
     ) -> Option<Arc<PackedConv>> {
         let by = self.algorithm(shape, batch, size);
         let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
-        self.convs.get((weight.place()?, shape, by), weight, pack)
+        self.convs.get((weight.place()?, shape, by), &[weight], pack)
     }
 
     /// The weight of a transposed convolution in f32, `[inputs, outputs]` and the window: for each of its lines the outputs of
@@ -132,7 +132,7 @@ impl Packs {
                 |line| PackedLinear::from_matrix(Matrix::new(line, inputs, columns, columns, 1), by, self.format);
             Ok(lines.map(line).collect())
         };
-        self.conv_transposes.get(weight.place()?, weight, pack)
+        self.conv_transposes.get(weight.place()?, &[weight], pack)
     }
 
     /// The weight of a transposed convolution as that of a convolution, which gives for each pixel of the input the pixels
@@ -167,7 +167,7 @@ impl Packs {
             }
             Ok(PackedConv::with(Weight::Numbers(&all), shape, by, self.format))
         };
-        self.phases.get((weight.place()?, step, shape, by), weight, pack)
+        self.phases.get((weight.place()?, step, shape, by), &[weight], pack)
     }
 
     /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
@@ -182,7 +182,7 @@ impl Packs {
                 |matrix| PackedLinear::from_matrix(matrix, by, self.format),
             )
         };
-        self.linears.get((weight.place()?, transposed), weight, pack)
+        self.linears.get((weight.place()?, transposed), &[weight], pack)
     }
 
     /// The right operands of as many products in f32, `[.., inputs, outputs]`; None if they are not known.
@@ -196,7 +196,7 @@ impl Packs {
             let matrix = |index| Matrix::new(&numbers[index * strides[0]..], *inputs, *outputs, strides[1], strides[2]);
             Ok((0..numel(lead)).map(|index| PackedLinear::from_matrix(matrix(index), by, self.format)).collect())
         };
-        self.stacks.get(weight.place()?, weight, pack)
+        self.stacks.get(weight.place()?, &[weight], pack)
     }
 
     /// As [`linear`](Self::linear), in the form in which a single row is multiplied faster; None too if it would not be, or if the
@@ -208,14 +208,14 @@ impl Packs {
             return None;
         }
         let by_rows = |weight: Weight<'_>, [outputs, inputs]: [usize; 2]| CompactLinear::new(weight, outputs, inputs);
-        self.compact.get_if(key, weight, || right_operand(weight, transposed, by_rows, CompactLinear::from_matrix))
+        self.compact.get_if(key, &[weight], || right_operand(weight, transposed, by_rows, CompactLinear::from_matrix))
     }
 
     /// The weight of a recurrent layer's state in f32; None if it is not known.
     pub(super) fn cell(&self, cell: Cell, weight: &Known) -> Option<Arc<PackedCell>> {
         let hidden = *weight.weight()?.get(1)?;
         let pack = || weight.pack(|weight| PackedCell::new(cell, weight, hidden, self.format));
-        self.cells.get((weight.place()?, cell), weight, pack)
+        self.cells.get((weight.place()?, cell), &[weight], pack)
     }
 
     /// The weight of a linear layer in i8, `[outputs, inputs]`, with a scale for each output; None if they are not known.
@@ -224,7 +224,7 @@ impl Packs {
             let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
             Ok(QuantizedLinear::new(bytes(&weight, &scales), weight.shape()[1]))
         };
-        self.quantized_linears.get([weight.place()?, scales.place()?], weight, pack)
+        self.quantized_linears.get([weight.place()?, scales.place()?], &[weight, scales], pack)
     }
 
     /// As [`quantized_linear`](Self::quantized_linear), of a convolution that takes integers.
@@ -233,7 +233,7 @@ impl Packs {
             let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
             Ok(QuantizedConv::new(bytes(&weight, &scales), shape))
         };
-        self.quantized_convs.get(([weight.place()?, scales.place()?], shape), weight, pack)
+        self.quantized_convs.get(([weight.place()?, scales.place()?], shape), &[weight, scales], pack)
     }
 
     /// As [`conv`](Self::conv), of a weight in i8 with a scale for each output.
@@ -253,7 +253,7 @@ impl Packs {
             let numbers: Vec<f32> = weight.chunks(row).zip(scales.iter().copied()).flat_map(scaled).collect();
             Ok(PackedConv::with(Weight::Numbers(&numbers), shape, by, self.format))
         };
-        self.dequantized_convs.get(([weight.place()?, scales.place()?], shape, by), weight, pack)
+        self.dequantized_convs.get(([weight.place()?, scales.place()?], shape, by), &[weight, scales], pack)
     }
 
     /// How a convolution is computed.

@@ -14,7 +14,7 @@ use super::product::{Follow, other};
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept};
 use crate::compile::layout::Layout;
 use crate::ops::{QPARAMS_EPS, chosen_qparams, kind};
-use crate::tensor::{DType, numel};
+use crate::tensor::{DType, Dims, numel};
 
 /// A product of an input that is rounded.
 #[derive(Clone)]
@@ -56,7 +56,12 @@ pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let output = Layout::row_major(DType::F32, site.shape());
     let residual = other(site, 4, &output)?;
-    let packed = site.packs.quantized_linear(known(site)?)?;
+    let (operands, weight) = weight(site)?;
+    // The weight of a single output may have no dimension for it.
+    if weight.len() != 2 {
+        return None;
+    }
+    let packed = site.packs.quantized_linear(operands)?;
     let rows = output.numel().checked_div(packed.outputs())?;
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &input.shape));
     lowered(site, Product::Linear(packed, rows), wanted, residual, output)
@@ -64,24 +69,25 @@ pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
 
 pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
-    let [weight, scales] = known(site)?;
-    let (shape, batch, size) = sizes(site, input, weight.constant()?.shape())?;
+    let (operands, weight) = weight(site)?;
+    let (shape, batch, size) = sizes(site, input, &weight)?;
     let output = Layout::channels_last(DType::F32, site.shape());
     let residual = other(site, 4, &output)?;
     let planes = input.is_row_major() && !input.is_channels_last() && shape.inputs < 16;
     let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
     let pixels = Pixels { batch, size, planes };
     let product = match shape.takes_bytes() {
-        true => Product::Conv(site.packs.quantized_conv([weight, scales], shape)?, pixels),
-        false => Product::Rounded(site.packs.dequantized_conv([weight, scales], shape, batch, size)?, pixels),
+        true => Product::Conv(site.packs.quantized_conv(operands, shape)?, pixels),
+        false => Product::Rounded(site.packs.dequantized_conv(operands, shape, batch, size)?, pixels),
     };
     lowered(site, product, Wanted::new(register, wanted), residual, output)
 }
 
-/// The weight and its scales, if they are known.
-fn known<'a>(site: &Site<'a>) -> Option<[&'a Known; 2]> {
+/// The weight and its scales, if they are known, and the weight's shape.
+fn weight<'a>(site: &Site<'a>) -> Option<([&'a Known; 2], Dims)> {
     let [weight, scales] = [site.arg(1).as_value()?, site.arg(2).as_value()?];
-    (weight.is_known() && scales.is_known()).then_some([weight, scales])
+    let shape = weight.weight_in(DType::I8).filter(|_| scales.is_known())?;
+    Some(([weight, scales], shape))
 }
 
 fn lowered(

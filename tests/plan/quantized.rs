@@ -238,7 +238,7 @@ impl Lines {
     fn forward(&self, x: &Tensor) -> Tensor {
         let x = self.first.forward(x).gelu();
         let x = (self.second.forward(&x) + x).relu();
-        let x = self.encoder.forward(&x.transpose(1, 2), None, None);
+        let x = self.encoder.forward(x.transpose(1, 2), None, None);
         &x + x.matmul(&self.right)
     }
 }

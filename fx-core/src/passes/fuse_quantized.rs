@@ -20,8 +20,8 @@ const LAYERS: [(Function, Function); 3] = [
     (ops::linear, ops::qlinear_pointwise),
 ];
 
-/// Makes one call of each `conv1d`, `conv2d` and `linear` of a quantized input and a weight in i8, and removes what only they read. Gives
-/// the number of changes.
+/// Makes one call of each `conv1d`, `conv2d` and `linear` of a quantized input and a weight in i8, and removes what only they
+/// read. Gives the number of changes.
 ///
 /// # Errors
 /// None that a graph in order can give.

@@ -13,7 +13,8 @@ const CONSTANTS: usize = 1 << 20;
 
 /// Makes a module fast to run: modules become functions, products with parameters linear layers, what is constant or
 /// computed twice is computed once, layers of quantized values are products of integers, batch norms, scales and shifts go
-/// into the layers beside them, sums and activations into the products before them, and what does nothing goes. Gives the number of changes.
+/// into the layers beside them, sums and activations into the products before them, and what does nothing goes. Gives the
+/// number of changes.
 ///
 /// Modules that are training stay as they are. The result is what [`GraphModule::forward`] runs.
 ///

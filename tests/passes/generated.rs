@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fx::passes::quantize_dynamic;
+use fx::passes::{optimize, quantize_dynamic};
 use indexmap::IndexMap;
 
 use super::all_passes::{PASSES, convolutional, perceptrons, transformers};
@@ -19,10 +19,12 @@ fn what_every_pass_gives_compiles() {
             sources.entry(module.code()).or_insert_with(|| format!("{name} of {}", sample.name));
         }
     }
-    for sample in perceptrons() {
+    for sample in convolutional().into_iter().take(1).chain(perceptrons()) {
         let mut module = sample.module;
         quantize_dynamic(&mut module).expect("the model can be quantized");
         sources.insert(module.code(), format!("quantize of {}", sample.name));
+        optimize(&mut module).expect("the model can be optimized");
+        sources.insert(module.code(), format!("quantize and optimize of {}", sample.name));
     }
     let workspace = crates::workspace("generated_passes");
     let folder = crates::member(&workspace, "passes", "");

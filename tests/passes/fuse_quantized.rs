@@ -223,6 +223,7 @@ fn what_is_not_the_same_stays() {
             ],
         ),
         ("more than 8 bits", &[(range, "quant_min: 0, quant_max: 1000, dtype: torch.int32")]),
+        ("a range without 0", &[("quant_min: 0", "quant_min: 5")]),
         ("other 8 bits", &[(range, "quant_min: 100, quant_max: 300, dtype: torch.int32")]),
         ("an input that is not dequantized", &[("(%dq, %dw, %b)", "(%x, %dw, %b)")]),
         ("a weight that is not dequantized", &[("(%dq, %dw, %b)", "(%dq, %y, %b)")]),

@@ -62,7 +62,8 @@ fn operands(graph: &Graph, state: &State, id: NodeId) -> Option<(Vec<NodeArg>, K
         _ => None,
     };
     let range = bound("quant_min")?..=bound("quant_max")?;
-    if !is_bytes(*range.start(), *range.end()) {
+    // NaN becomes 0, whatever the range.
+    if !is_bytes(*range.start(), *range.end()) || !range.contains(&0) {
         return None;
     }
     match (scale, zero_point) {

@@ -213,6 +213,13 @@ fn what_is_not_the_same_stays() {
                 (weight, "(%w, %s, %z), kwargs = {axis: 0}"),
             ],
         ),
+        (
+            "one scale of a weight",
+            &[(
+                "dequantize_per_channel](args = (%w, %s), kwargs = {axis: 0}",
+                "dequantize_per_tensor](args = (%w, 0.01, 0), kwargs = {}",
+            )],
+        ),
         ("a weight in u8", &[("target=w]", "target=w_uint8]")]),
         ("a weight in i32", &[("target=w]", "target=w_int32]")]),
         (

@@ -131,6 +131,20 @@ fn every_layer_gives_what_its_reference_form_gives() {
     }
 }
 
+/// A weight may have one scale for all of its outputs.
+#[test]
+fn weights_with_one_scale() {
+    for (name, module, shape, kernel) in layers() {
+        let x = input(name, &[&[2], &shape[..]].concat());
+        let config = QConfig { weight: WeightConfig::PerTensor, ..config(Observer::MinMax, RANGES[0]) };
+        let quantized = converted(&module, config, &x);
+        let off = distance(&planned(&quantized, &x), &interpreted(&quantized, &x));
+        assert!(off < 1e-5, "{name}: off by {off}");
+        let text = plan(&quantized, &x);
+        assert!(text.contains(kernel) && text.contains(" of rounded") && !text.contains("  op "), "{name}: {text}");
+    }
+}
+
 /// Integers have no NaN: with a known range it becomes one of them, and infinities the last ones. A range that is found in a
 /// run with one is none.
 #[test]

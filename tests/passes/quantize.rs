@@ -292,6 +292,27 @@ fn a_weight_can_have_one_scale() {
     assert!(scales.iter().all(|scale| (scale / (largest / 127.5) - 1.0).abs() < 1e-6), "{scales:?}");
 }
 
+/// The weights of queries, keys and values are parts of one parameter.
+#[test]
+fn parts_of_a_parameter_are_weights() {
+    let model = nn::TransformerEncoderLayer::new(8, 2).dim_feedforward(16);
+    fill(&model);
+    model.eval();
+    let forms = fx::trace::InputForms::new().absent("src_mask").absent("src_key_padding_mask");
+    let traced = fx::trace_by(forms, &model, ()).unwrap();
+    let mut prepared = prepare_fx(&traced, &QConfigMapping::new()).unwrap();
+    assert_eq!(prepared.layer_count(), 6);
+    let x = floats("x", &[2, 5, 8]);
+    let wanted = prepared.forward(&x).unwrap();
+    let module = prepared.convert_fx().unwrap();
+    assert!(module.state().parameters.keys().all(|path| !path.ends_with("weight") || path.contains("norm")));
+    let calls = |function| module.graph().find_calls(function).len();
+    // The other one is of the biases.
+    assert_eq!((calls(ops::dequantize_per_channel), calls(ops::chunk)), (6, 1));
+    let found = module.forward(&x).unwrap();
+    assert!(found.max_abs_diff(&wanted) < 0.05, "{}", found.max_abs_diff(&wanted));
+}
+
 #[test]
 fn batch_norms_are_in_the_weights() {
     let model = nn::Sequential::new((nn::Conv2d::new(3, 4, 3), nn::BatchNorm2d::new(4), nn::ReLU::new()));

@@ -15,13 +15,16 @@ use rustc_hash::FxHashMap;
 pub use config::{ActivationConfig, Observer, QConfig, QConfigMapping, WeightConfig};
 
 use self::observer::Observed;
-use super::{as_one, decompose_modules, fuse_conv_bn, fuse_linear_bn, matmul_to_linear, remove_identities};
+use super::{
+    as_one, decompose_modules, eliminate_common_subexpressions, fuse_conv_bn, fuse_linear_bn, matmul_to_linear,
+    remove_identities,
+};
 use crate::arg::Arg;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{Graph, Node, NodeArg, NodeId};
+use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::{GraphModule, Inputs, State};
 use crate::interpreter::{Hooks, Interpreter, Run};
-use crate::ops::{self, Function};
+use crate::ops::{self, Function, is_view};
 use crate::prelude::*;
 use crate::value::Tree;
 
@@ -51,8 +54,14 @@ pub fn prepare_fx(module: &GraphModule, mapping: &QConfigMapping) -> Result<Prep
     require_evaluation(module)?;
     let mut module = module.clone();
     as_one(&mut module, |module| {
-        let passes: [fn(&mut GraphModule) -> Result<usize>; 5] =
-            [decompose_modules, remove_identities, matmul_to_linear, fuse_conv_bn, fuse_linear_bn];
+        let passes: [fn(&mut GraphModule) -> Result<usize>; 6] = [
+            decompose_modules,
+            remove_identities,
+            matmul_to_linear,
+            eliminate_common_subexpressions,
+            fuse_conv_bn,
+            fuse_linear_bn,
+        ];
         passes.iter().try_fold(0, |count, pass| Ok(count + pass(module)?))
     })?;
     let (mut layers, mut places) = (Vec::new(), Places::default());
@@ -95,11 +104,12 @@ struct Layer {
     place: usize,
 }
 
-/// The weight of a layer: state, or its transposed view.
+/// The weight of a layer: state, or a view of it, as a part of several layers' weights is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Weight {
     path: String,
-    is_transposed: bool,
+    /// The read, and the calls after it that give views.
+    nodes: Vec<NodeId>,
 }
 
 /// A value that layers read in the same way.
@@ -210,23 +220,33 @@ fn wanted(module: &GraphModule, node: &Node, mapping: &QConfigMapping) -> Option
 }
 
 impl Weight {
-    /// What an argument reads, if it is a weight in f32 that is state.
+    /// What an argument is, if it is a weight in f32 that is state, or a view of that.
     fn of(graph: &Graph, state: &State, arg: &NodeArg) -> Option<Self> {
-        let node = graph.get(*arg.as_value()?)?;
-        let is_transposed = node.function() == Some(ops::transpose);
-        let read = if is_transposed { graph.get(*node.args().first()?.as_value()?)? } else { node };
-        let weight = Self { path: read.target().name().to_owned(), is_transposed };
-        let parameter = state.parameter_of(graph, if is_transposed { &node.args()[0] } else { arg })?;
-        let (shape, dtype) = (parameter.shape(), parameter.dtype());
-        let dim = |key| Some(node.kwargs().get(key)?.as_int()?.rem_euclid(2));
-        let swaps = |shape: &[usize]| shape.len() == 2 && dim("dim0") != dim("dim1");
-        let is_weight = shape.len() > 1 && !shape.contains(&0) && (!is_transposed || swaps(&shape));
-        (is_weight && dtype == DType::F32).then_some(weight)
+        let mut nodes = vec![*arg.as_value()?];
+        while graph[nodes[0]].op() != Opcode::GetAttr {
+            let node = &graph[nodes[0]];
+            // A view is of its first operand, and depends on nothing else.
+            let from = *node.args().first()?.as_value()?;
+            node.function().filter(|function| is_view(*function) && node.inputs().len() == 1)?;
+            nodes.insert(0, from);
+        }
+        let weight = Self { path: graph[nodes[0]].target().name().to_owned(), nodes };
+        let tensor = weight.tensor(graph, state)?;
+        let is_weight = tensor.ndim() > 1 && tensor.numel() > 0 && tensor.dtype() == DType::F32;
+        is_weight.then_some(weight)
     }
 
     /// The weight itself.
-    fn tensor(&self, state: &State) -> Option<Tensor> {
-        let tensor = state.tensor(&self.path)?;
-        Some(if self.is_transposed { tensor.transpose(0, 1).contiguous() } else { tensor })
+    fn tensor(&self, graph: &Graph, state: &State) -> Option<Tensor> {
+        let (mut value, mut before) = (Arg::Value(state.tensor(&self.path)?), self.nodes[0]);
+        for id in &self.nodes[1..] {
+            let node = &graph[*id];
+            let argument =
+                |arg: &NodeArg| arg.try_flat_map(&mut |id| if *id == before { Ok(value.clone()) } else { Err(()) });
+            let args = node.args().iter().map(argument).collect::<std::result::Result<Vec<_>, _>>().ok()?;
+            let kwargs = node.kwargs().try_map(&mut |_| Err(())).ok()?;
+            (value, before) = (node.function()?.eval(&args, &kwargs).ok()?, *id);
+        }
+        value.as_value().map(Tensor::contiguous)
     }
 }

@@ -44,14 +44,10 @@ impl Conversion<'_> {
             None => self.weight(layer)?,
         };
         self.weights.insert(key, weight);
-        let old = self.graph[layer.node].args()[1].as_value().copied();
         self.graph.update_arg(layer.node, 0, input);
         self.graph.update_arg(layer.node, 1, weight);
-        // A transposed view goes with the read that it is of.
-        if let Some(old) = old {
-            let reads = self.graph[old].inputs();
-            self.graph.erase_unused(reads.into_iter().chain([old]));
-        }
+        // Views go with the read that they are of.
+        self.graph.erase_unused(layer.weight.nodes.iter().copied());
         Ok(())
     }
 
@@ -94,7 +90,7 @@ impl Conversion<'_> {
     fn weight(&mut self, layer: &Layer) -> Result<NodeId> {
         let Layer { node, weight, config, .. } = layer;
         let (path, stem) = (&weight.path, stem(&weight.path));
-        let Some(tensor) = weight.tensor(self.state) else {
+        let Some(tensor) = weight.tensor(self.graph, self.state) else {
             return Err(Error::not_found(format!("there is no parameter or buffer at `{path}`")));
         };
         let scale = symmetric_scale(&tensor, *config);

@@ -26,7 +26,7 @@ class Once(CalibrationDataReader):
 def main(folder, name, batch, precision):
     folder = Path(folder) / name
     source, prepared, target = (folder / f"{batch}.{kind}" for kind in ("onnx", "prepared.onnx", f"{precision}.onnx"))
-    quant_pre_process(source, prepared, skip_symbolic_shape=True)
+    quant_pre_process(source, prepared, skip_symbolic_shape=True, skip_onnx_shape=True)
     options = {"per_channel": True, "weight_type": QuantType.QInt8, "extra_options": {"MatMulConstBOnly": True}}
     if precision == "int8-dynamic":
         quantize_dynamic(prepared, target, **options)

@@ -15,7 +15,8 @@ pub enum Format {
     Bf16,
     /// Rounded to f16. Weights that are too large for it are kept as they are.
     F16,
-    /// Whole numbers from -128 to 127, as bytes where the processor has fast products of them (AVX2, AVX-512 VNNI).
+    /// Whole numbers from -128 to 127, as bytes where the processor has fast products of them (AVX2, AVX-512 VNNI). Only
+    /// [`QuantizedLinear`](super::QuantizedLinear) and [`QuantizedConv`](super::QuantizedConv) multiply with these.
     Int8,
 }
 

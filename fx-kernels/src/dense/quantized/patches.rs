@@ -16,7 +16,7 @@ use super::super::weight::Weight;
 use crate::memory::scratch;
 use crate::quantization::round_to_words;
 use crate::simd::Level;
-use crate::threads::{Shared, for_each_piece};
+use crate::threads::for_each_piece;
 
 /// The bytes that are copied at a time: what is beyond a line of a window is written over by the next one.
 const CHUNK: usize = 32;
@@ -131,20 +131,20 @@ impl Patches {
             1 => (1, run, 0),
             apart => (kernel[1], pixel, apart * pixel),
         };
-        let to = Shared(patches.as_mut_ptr());
+        let (from, to) = (words.as_ptr().cast::<u8>(), patches.as_mut_ptr().cast::<u8>());
         let (mut place, end) = (0, 4 * patches.len());
         for row in rows {
             let [y, x] = [row / width * stride[0], row % width * stride[1]];
             for line in 0..kernel[0] {
                 for piece in 0..pieces {
-                    let from = 4 * pitch * (y + line * dilation[0]) + x * pixel + piece * distance;
+                    let start = 4 * pitch * (y + line * dilation[0]) + x * pixel + piece * distance;
                     for chunk in (0..len).step_by(CHUNK) {
-                        let [from, to_place] = [from + chunk, place + piece * len + chunk];
-                        assert!(from + CHUNK <= 4 * words.len() && to_place + CHUNK <= end);
+                        let [start, place] = [start + chunk, place + piece * len + chunk];
+                        assert!(start + CHUNK <= 4 * words.len() && place + CHUNK <= end);
                         // SAFETY: both are within the words (just seen), which do not overlap.
                         unsafe {
-                            let from = words.as_ptr().cast::<[u8; CHUNK]>().byte_add(from);
-                            to.at(0).cast::<[u8; CHUNK]>().byte_add(to_place).write_unaligned(from.read_unaligned());
+                            let bytes = from.add(start).cast::<[u8; CHUNK]>().read_unaligned();
+                            to.add(place).cast::<[u8; CHUNK]>().write_unaligned(bytes);
                         }
                     }
                 }

@@ -28,6 +28,7 @@ pub use interpreter::Interpreter;
 pub use module::{Buffer, Module, Parameter, Training};
 pub use module::{Capture, Layer, StateDict, StateDictExt, Traceable, TraceableFn};
 pub use ops::{Function, functional};
+pub use tensor::random::manual_seed;
 pub use tensor::{DType, Scalar, Tensor};
 pub use trace::{Proxy, Tracer, trace, trace_by, trace_fn, trace_with};
 pub use value::{Meta, SymInt, Value};

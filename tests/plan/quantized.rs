@@ -8,7 +8,7 @@ use fx::nn::models::{Mlp, MobileNetV2, MobileNetV2Config, resnet18};
 use fx::passes::quantize::{ActivationConfig, Observer, WeightConfig};
 use fx::passes::{QConfig, QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
-use fx::{Arg, GraphModule, Interpreter, Traceable, nn, ops};
+use fx::{GraphModule, Interpreter, Traceable, nn, ops};
 
 use super::fill::{fill, floats};
 use super::traced;
@@ -39,7 +39,7 @@ fn filled<M: Traceable<Static = ()>>(model: M) -> GraphModule {
 }
 
 fn interpreted(module: &GraphModule, x: &Tensor) -> Tensor {
-    let output = Interpreter::new(module).run(vec![Arg::Value(x.clone())]).unwrap();
+    let output = Interpreter::new(module).run(vec![x.clone().into()]).unwrap();
     output.as_value().expect("one tensor").clone()
 }
 

@@ -126,3 +126,18 @@ fn splitmix64(state: &mut u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_numbers() {
+        let draw = || {
+            manual_seed(7);
+            with_default(|generator| (0..4).map(|_| generator.integer(0, 1 << 40)).collect::<Vec<_>>())
+        };
+        // Other tests may draw numbers in between.
+        assert!((0..1000).any(|_| draw() == draw()));
+    }
+}

@@ -31,6 +31,12 @@ impl Drop for LeafCall {
     }
 }
 
+impl From<Tensor> for Arg<Tensor> {
+    fn from(tensor: Tensor) -> Self {
+        Arg::Value(tensor)
+    }
+}
+
 impl Value for Tensor {
     const RECORDS: bool = false;
 

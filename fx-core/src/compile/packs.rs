@@ -219,41 +219,35 @@ impl Packs {
     }
 
     /// The weight of a linear layer in i8, `[outputs, inputs]`, with a scale for each output; None if they are not known.
-    pub(super) fn quantized_linear(&self, [weight, scales]: [&Known; 2]) -> Option<Arc<QuantizedLinear>> {
-        let pack = || {
-            let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
-            Ok(QuantizedLinear::new(bytes(&weight, &scales), weight.shape()[1]))
-        };
-        self.quantized_linears.get([weight.place()?, scales.place()?], &[weight, scales], pack)
+    pub(super) fn quantized_linear(&self, operands: [&Known; 2]) -> Option<Arc<QuantizedLinear>> {
+        let pack = || with_bytes(operands, QuantizedLinear::new);
+        self.quantized_linears.get(places(operands)?, &operands, pack)
     }
 
     /// As [`quantized_linear`](Self::quantized_linear), of a convolution that takes integers.
-    pub(super) fn quantized_conv(&self, [weight, scales]: [&Known; 2], shape: ConvShape) -> Option<Arc<QuantizedConv>> {
-        let pack = || {
-            let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
-            Ok(QuantizedConv::new(bytes(&weight, &scales), shape))
-        };
-        self.quantized_convs.get(([weight.place()?, scales.place()?], shape), &[weight, scales], pack)
+    pub(super) fn quantized_conv(&self, operands: [&Known; 2], shape: ConvShape) -> Option<Arc<QuantizedConv>> {
+        let pack = || with_bytes(operands, |bytes, _| QuantizedConv::new(bytes, shape));
+        self.quantized_convs.get((places(operands)?, shape), &operands, pack)
     }
 
     /// As [`conv`](Self::conv), of a weight in i8 with a scale for each output.
     pub(super) fn dequantized_conv(
         &self,
-        [weight, scales]: [&Known; 2],
+        operands: [&Known; 2],
         shape: ConvShape,
         batch: usize,
         size: [usize; 2],
     ) -> Option<Arc<PackedConv>> {
         let by = self.algorithm(shape, batch, size);
         let pack = || {
-            let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
-            let Bytes { weight, scales } = bytes(&weight, &scales);
-            let row = (weight.len() / scales.len().max(1)).max(1);
-            let scaled = |(row, scale): (&[i8], f32)| row.iter().map(|x| f32::from(*x) * scale).collect::<Vec<_>>();
-            let numbers: Vec<f32> = weight.chunks(row).zip(scales.iter().copied()).flat_map(scaled).collect();
-            Ok(PackedConv::with(Weight::Numbers(&numbers), shape, by, self.format))
+            with_bytes(operands, |Bytes { weight, scales }, row| {
+                let scaled =
+                    |(row, scale): (&[i8], &f32)| row.iter().map(|x| f32::from(*x) * scale).collect::<Vec<_>>();
+                let numbers: Vec<f32> = weight.chunks(row.max(1)).zip(scales).flat_map(scaled).collect();
+                PackedConv::with(Weight::Numbers(&numbers), shape, by, self.format)
+            })
         };
-        self.dequantized_convs.get(([weight.place()?, scales.place()?], shape, by), &[weight, scales], pack)
+        self.dequantized_convs.get((places(operands)?, shape, by), &operands, pack)
     }
 
     /// How a convolution is computed.
@@ -276,9 +270,16 @@ impl Packs {
     }
 }
 
-/// Weights in i8 with a scale for each row.
-fn bytes<'a>(weight: &'a Tensor, scales: &'a Tensor) -> Bytes<'a> {
-    Bytes { weight: weight.as_slice().unwrap_or_default(), scales: scales.as_slice().unwrap_or_default() }
+/// Which weight and scales these are.
+fn places([weight, scales]: [&Known; 2]) -> Option<[Place; 2]> {
+    Some([weight.place()?, scales.place()?])
+}
+
+/// What is made of a weight in i8 with a scale for each output, and of how many numbers an output has.
+fn with_bytes<P>([weight, scales]: [&Known; 2], make: impl FnOnce(Bytes<'_>, usize) -> P) -> Result<P> {
+    let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
+    let bytes = Bytes { weight: weight.as_slice().unwrap_or_default(), scales: scales.as_slice().unwrap_or_default() };
+    Ok(make(bytes, numel(&weight.shape()[1..])))
 }
 
 /// What is packed of the right operand of a product, `[inputs, outputs]`, or the other way round if it is transposed: of rows as

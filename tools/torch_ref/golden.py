@@ -114,8 +114,9 @@ class Table:
         self.ops[name] = Op(name, call)
         return self.ops[name]
 
-    def write(self, folder):
-        """Writes a file for each op and removes those of ops that are gone; refuses if a sample is wrong."""
+    def write(self, folder, names):
+        """Writes a file for each op, or for those that are named, and removes those of ops that are gone; refuses if a sample is
+        wrong. The last digits depend on the processor, so files of ops that are as they were are better left alone."""
         faults = [fault for op in self.ops.values() for fault in op.faults]
         if faults:
             raise SystemExit("\n".join(faults))
@@ -123,7 +124,8 @@ class Table:
         folder.mkdir(parents=True, exist_ok=True)
         for stale in set(folder.glob("*.json")) - {folder / f"{name}.json" for name in self.ops}:
             stale.unlink()
-        for name, op in self.ops.items():
+        for name in names or self.ops:
+            op = self.ops[name]
             (folder / f"{name}.json").write_text(file_text(op))
 
 

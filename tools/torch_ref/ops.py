@@ -1,5 +1,6 @@
-"""Writes the golden file of every op of the op table: `python tools/torch_ref/ops.py`."""
+"""Writes the golden files of ops of the op table, or of all: `python tools/torch_ref/ops.py [op..]`."""
 
+import sys
 from pathlib import Path
 
 import torch
@@ -23,7 +24,7 @@ def main():
     for family in FAMILIES:
         family.rows(table)
     folder = Path(__file__).resolve().parents[2] / "tests" / "golden" / "ops"
-    table.write(folder)
+    table.write(folder, sys.argv[1:])
     samples = sum(len(op.samples) for op in table.ops.values())
     size = sum(path.stat().st_size for path in folder.glob("*.json"))
     print(f"{len(table.ops)} ops, {samples} samples, {size} bytes")

@@ -38,8 +38,6 @@ pub(super) struct Packs {
     /// With the scales.
     quantized_linears: Cache<[Place; 2], QuantizedLinear>,
     quantized_convs: Cache<([Place; 2], ConvShape), QuantizedConv>,
-    /// Of what integers stand for.
-    dequantized_convs: Cache<([Place; 2], ConvShape, Algorithm), PackedConv>,
 }
 
 /// What was packed, with all that a key names, so that nothing else gets its name.
@@ -91,7 +89,6 @@ impl Packs {
             cells: Cache::default(),
             quantized_linears: Cache::default(),
             quantized_convs: Cache::default(),
-            dequantized_convs: Cache::default(),
         }
     }
 
@@ -224,30 +221,10 @@ impl Packs {
         self.quantized_linears.get(places(operands)?, &operands, pack)
     }
 
-    /// As [`quantized_linear`](Self::quantized_linear), of a convolution that takes integers.
+    /// As [`quantized_linear`](Self::quantized_linear), of a convolution.
     pub(super) fn quantized_conv(&self, operands: [&Known; 2], shape: ConvShape) -> Option<Arc<QuantizedConv>> {
         let pack = || with_bytes(operands, |bytes, _| QuantizedConv::new(bytes, shape));
         self.quantized_convs.get((places(operands)?, shape), &operands, pack)
-    }
-
-    /// As [`conv`](Self::conv), of a weight in i8 with a scale for each output.
-    pub(super) fn dequantized_conv(
-        &self,
-        operands: [&Known; 2],
-        shape: ConvShape,
-        batch: usize,
-        size: [usize; 2],
-    ) -> Option<Arc<PackedConv>> {
-        let by = self.algorithm(shape, batch, size);
-        let pack = || {
-            with_bytes(operands, |Bytes { weight, scales }, row| {
-                let scaled =
-                    |(row, scale): (&[i8], &f32)| row.iter().map(|x| f32::from(*x) * scale).collect::<Vec<_>>();
-                let numbers: Vec<f32> = weight.chunks(row.max(1)).zip(scales).flat_map(scaled).collect();
-                PackedConv::with(Weight::Numbers(&numbers), shape, by, self.format)
-            })
-        };
-        self.dequantized_convs.get((places(operands)?, shape, by), &operands, pack)
     }
 
     /// How a convolution is computed.
@@ -266,7 +243,6 @@ impl Packs {
             + self.cells.bytes(PackedCell::bytes)
             + self.quantized_linears.bytes(QuantizedLinear::bytes)
             + self.quantized_convs.bytes(QuantizedConv::bytes)
-            + self.dequantized_convs.bytes(PackedConv::bytes)
     }
 }
 

@@ -16,7 +16,7 @@ use super::weight::Weight;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
 use crate::memory::scratch;
-use crate::simd::{Level, has_bytes, has_pairs};
+use crate::simd::{Level, has_pairs};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,14 +153,8 @@ impl ConvShape {
         self.kernel == [1; 2] && self.stride == [1; 2] && self.before == [0; 2] && self.after == [0; 2]
     }
 
-    /// Whether it can be computed of whole numbers: channels are not on their own, and where there are few of them this processor
-    /// has fast products of bytes.
-    pub fn takes_bytes(&self) -> bool {
-        !self.is_depthwise() && (!self.has_short_pixels() || has_bytes(Level::detect()))
-    }
-
     /// Whether each channel is on its own.
-    fn is_depthwise(&self) -> bool {
+    pub(crate) fn is_depthwise(&self) -> bool {
         self.groups == self.inputs && self.groups == self.outputs && self.groups > 1
     }
 
@@ -276,7 +270,7 @@ impl PackedConv {
         self.compute(out, stride, images, epilogue, None);
     }
 
-    /// As [`run`](Self::run), with operands that are whole numbers, if the shape [takes](ConvShape::takes_bytes) them.
+    /// As [`run`](Self::run), with operands that are whole numbers, if channels are not on their own and not few.
     ///
     /// # Panics
     /// If an operand is too short.

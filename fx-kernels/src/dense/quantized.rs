@@ -1,7 +1,7 @@
 //! Linear layers and convolutions of whole numbers of eight bits.
 //!
 //! Weights are whole numbers from -128 to 127, each output's with a scale. What they are multiplied with is rounded as it is made
-//! ready for the tiles. Where the processor has no fast products of bytes, or the channels do not come in fours, weights
+//! ready for the tiles. Where the processor has no fast products of bytes, the channels do not come in fours, or are on their own, weights
 //! are kept as the numbers that they stand for, and the input is rounded to such: the sums are the same, but for their roundings.
 
 mod patches;
@@ -19,7 +19,8 @@ use super::product::Quantized;
 use super::weight::Weight;
 use crate::memory::scratch;
 use crate::quantization::Quantization;
-use crate::simd::Level;
+use crate::simd::{Level, has_bytes};
+use crate::threads::for_each_piece;
 
 /// Weights of whole numbers, in PyTorch's layout: a row for each output.
 #[derive(Clone, Copy, Debug)]
@@ -124,14 +125,15 @@ enum Weights {
     Windows(PackedConv),
     /// As rows.
     Patches(Patches),
+    /// Where they lie in images that are rounded first: of what the numbers stand for.
+    Rounded(PackedConv),
 }
 
 impl QuantizedConv {
     /// Packs a weight, `[outputs, inputs of a group, height, width]`.
     ///
     /// # Panics
-    /// If the weight has another length, there is no scale for each output, or the shape does not [take](ConvShape::takes_bytes)
-    /// whole numbers.
+    /// If the weight has another length, or there is no scale for each output.
     pub fn new(weight: Bytes<'_>, shape: ConvShape) -> Self {
         Self::at(Level::detect(), weight, shape)
     }
@@ -141,24 +143,28 @@ impl QuantizedConv {
     /// # Panics
     /// As [`new`](Self::new), and if the processor does not have the level.
     pub fn at(level: Level, weight: Bytes<'_>, shape: ConvShape) -> Self {
-        assert!(shape.takes_bytes(), "channels on their own are not for whole numbers");
         assert_eq!(weight.scales.len(), shape.outputs, "there is a scale for each of {} outputs", shape.outputs);
         let channels = shape.inputs / shape.groups.max(1);
         let row = channels * shape.kernel[0] * shape.kernel[1];
-        if shape.has_short_pixels() {
+        if shape.has_short_pixels() && has_bytes(level) {
             let columns = weight.columns(row);
             return Self { weights: Weights::Patches(Patches::new(level, weight.weight, shape)), columns };
         }
-        let (packed, columns) = weight.pack(row, keeps_bytes(level, channels), |weight, format| {
+        // Neither of these rounds what its windows read.
+        let is_rounded = shape.has_short_pixels() || shape.is_depthwise();
+        let (packed, columns) = weight.pack(row, !is_rounded && keeps_bytes(level, channels), |weight, format| {
             PackedConv::at(level, weight, shape, Algorithm::Direct, format)
         });
+        if is_rounded {
+            return Self { weights: Weights::Rounded(packed), columns };
+        }
         Self { weights: Weights::Windows(packed), columns }
     }
 
     /// The sizes.
     pub fn shape(&self) -> &ConvShape {
         match &self.weights {
-            Weights::Windows(packed) => packed.shape(),
+            Weights::Windows(packed) | Weights::Rounded(packed) => packed.shape(),
             Weights::Patches(patches) => patches.shape(),
         }
     }
@@ -166,7 +172,7 @@ impl QuantizedConv {
     /// The type in which the weights are kept: bytes, or f32.
     pub fn format(&self) -> Format {
         match &self.weights {
-            Weights::Windows(packed) => packed.format(),
+            Weights::Windows(packed) | Weights::Rounded(packed) => packed.format(),
             Weights::Patches(_) => Format::Int8,
         }
     }
@@ -174,7 +180,7 @@ impl QuantizedConv {
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
         let packed = match &self.weights {
-            Weights::Windows(packed) => packed.bytes(),
+            Weights::Windows(packed) | Weights::Rounded(packed) => packed.bytes(),
             Weights::Patches(patches) => patches.bytes(),
         };
         packed + self.columns.bytes()
@@ -195,6 +201,9 @@ impl QuantizedConv {
         self.columns.with(quantization, epilogue, |quantized, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, Some(quantized)),
             Weights::Patches(patches) => patches.run(out, stride, images, quantized, epilogue),
+            Weights::Rounded(packed) => rounded(images.data, quantization, |data| {
+                packed.run(out, stride, &Images { data, ..*images }, epilogue);
+            }),
         });
     }
 }
@@ -257,4 +266,17 @@ impl Columns {
             f(Quantized { left: input, is_written: false, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
         });
     }
+}
+
+/// Calls a function with numbers rounded to what whole ones stand for.
+fn rounded(x: &[f32], quantization: Quantization, f: impl FnOnce(&[f32])) {
+    /// How many numbers a thread takes at a time.
+    const PIECE: usize = 1 << 14;
+    scratch(x.len(), |numbers| {
+        for_each_piece(numbers, PIECE, x.len(), |piece, numbers| {
+            numbers.copy_from_slice(&x[piece * PIECE..][..numbers.len()]);
+            quantization.apply(numbers);
+        });
+        f(numbers);
+    });
 }

@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use fx_kernels::Quantization;
-use fx_kernels::dense::{Images, PackedConv, QuantizedConv, QuantizedLinear};
+use fx_kernels::dense::{Images, QuantizedConv, QuantizedLinear};
 use fx_kernels::elementwise::Unary;
-use fx_kernels::memory::scratch;
-use fx_kernels::threads::for_each_piece;
 
 use super::conv::{sizes, window_of};
 use super::product::{Follow, other};
@@ -30,8 +28,6 @@ enum Product {
     /// Of so many rows.
     Linear(Arc<QuantizedLinear>, usize),
     Conv(Arc<QuantizedConv>, Pixels),
-    /// A convolution for which there is no kernel of integers: its input is rounded first.
-    Rounded(Arc<PackedConv>, Pixels),
 }
 
 /// Images.
@@ -76,10 +72,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let planes = input.is_row_major() && !input.is_channels_last() && shape.inputs < 16;
     let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
     let pixels = Pixels { batch, size, planes };
-    let product = match shape.takes_bytes() {
-        true => Product::Conv(site.packs.quantized_conv(operands, shape)?, pixels),
-        false => Product::Rounded(site.packs.dequantized_conv(operands, shape, batch, size)?, pixels),
-    };
+    let product = Product::Conv(site.packs.quantized_conv(operands, shape)?, pixels);
     lowered(site, product, Wanted::new(register, wanted), residual, output)
 }
 
@@ -144,15 +137,6 @@ impl Kernel for Quantized {
                 let images = pixels.images(input, shape.inputs);
                 packed.run(out, shape.outputs, &images, self.range.of(input), &epilogue(shape.outputs));
             }
-            Product::Rounded(packed, pixels) => {
-                let shape = packed.shape();
-                let input = &input[..pixels.len(shape.inputs)];
-                let range = self.range.of(input);
-                rounded(input, range, |input| {
-                    let images = pixels.images(input, shape.inputs);
-                    packed.run(out, shape.outputs, &images, &epilogue(shape.outputs));
-                });
-            }
         }
     }
 
@@ -164,7 +148,6 @@ impl Kernel for Quantized {
         let product = match &self.product {
             Product::Linear(..) => return None,
             Product::Conv(packed, pixels) => Product::Conv(Arc::clone(packed), part(pixels)?),
-            Product::Rounded(packed, pixels) => Product::Rounded(Arc::clone(packed), part(pixels)?),
         };
         Some(Arc::new(Self { product, ..self.clone() }))
     }
@@ -183,7 +166,6 @@ impl Kernel for Quantized {
                 format!("linear {} to {}{}", packed.inputs(), packed.outputs(), kept(packed.format()))
             }
             Product::Conv(packed, _) => format!("{}{}", window_of(packed.shape()), kept(packed.format())),
-            Product::Rounded(packed, _) => window_of(packed.shape()),
         };
         format!("{what} of rounded{}", self.follow.describe(self.residual))
     }
@@ -192,20 +174,6 @@ impl Kernel for Quantized {
         match &self.product {
             Product::Linear(packed, _) => packed.bytes(),
             Product::Conv(packed, _) => packed.bytes(),
-            Product::Rounded(packed, _) => packed.bytes(),
         }
     }
-}
-
-/// Calls a function with numbers rounded to what integers stand for.
-fn rounded(input: &[f32], range: Quantization, f: impl FnOnce(&[f32])) {
-    /// How many numbers a thread takes at a time.
-    const PIECE: usize = 1 << 14;
-    scratch(input.len(), |numbers| {
-        for_each_piece(numbers, PIECE, input.len(), |piece, numbers| {
-            numbers.copy_from_slice(&input[piece * PIECE..][..numbers.len()]);
-            range.apply(numbers);
-        });
-        f(numbers);
-    });
 }

@@ -90,7 +90,7 @@ impl Conversion<'_> {
     fn weight(&mut self, layer: &Layer) -> Result<NodeId> {
         let Layer { node, weight, config, .. } = layer;
         let (path, stem) = (&weight.path, stem(&weight.path));
-        let Some(tensor) = weight.tensor(self.graph, self.state) else {
+        let Some(tensor) = weight.tensor(self.graph, self.state).map(|tensor| tensor.contiguous()) else {
             return Err(Error::not_found(format!("there is no parameter or buffer at `{path}`")));
         };
         let scale = symmetric_scale(&tensor, *config);

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::Quantization;
-use crate::simd::has_bytes;
 
 /// Bytes without a sign and with one, both with something else than 0 for 0.
 const RANGES: [Quantization; 2] = [
@@ -60,6 +59,8 @@ fn convolutions_of_bytes() {
         ConvShape { before: [1; 2], after: [1; 2], ..one },
         // Not in fours.
         ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(18, 5) },
+        // On their own.
+        ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], groups: 20, ..ConvShape::pointwise(20, 20) },
         // Few channels.
         ConvShape { kernel: [5, 3], stride: [2; 2], before: [2, 1], after: [2, 1], ..ConvShape::pointwise(3, 9) },
         ConvShape { kernel: [2, 5], before: [0, 3], after: [1, 1], dilation: [2, 1], ..ConvShape::pointwise(11, 33) },
@@ -75,7 +76,7 @@ fn convolutions_of_bytes() {
         let row = w.len() / shape.outputs;
         let w_scaled: Vec<f32> = (0..w.len()).map(|index| f32::from(w[index]) * scales[index / row]).collect();
         let want = definition(&x_rounded, &w_scaled, &shape, batch, input, shape.inputs);
-        for level in Level::available().filter(|level| !shape.has_short_pixels() || has_bytes(*level)) {
+        for level in Level::available() {
             let conv = QuantizedConv::at(level, Bytes { weight: &w, scales: &scales }, shape);
             let mut out = vec![0.0; want.len()];
             let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };

@@ -33,7 +33,7 @@ fn main() {
     );
     let mut layers = convolutions();
     layers.extend(linear());
-    layers.extend(quantized());
+    layers.extend([8, 7].into_iter().flat_map(quantized));
     layers.extend(chains());
     let mut totals = [0.0; 2];
     for layer in layers.iter_mut().filter(|layer| layer.name.contains(&filter)) {
@@ -345,16 +345,20 @@ fn linear() -> Vec<Layer> {
     layers.chain(compact).collect()
 }
 
-/// Layers of whole numbers, from f32 to f32: the linear ones, and convolutions of ResNet-50.
-fn quantized() -> Vec<Layer> {
-    let range = Quantization { scale: 0.004, zero_point: 117, min: 0, max: 255 };
+/// Layers of whole numbers of so many bits, from f32 to f32: the linear ones, and convolutions of ResNet-50.
+fn quantized(bits: u32) -> Vec<Layer> {
+    let max = (1 << bits) - 1;
+    let range = Quantization { scale: 1.0 / max as f32, zero_point: max / 2, min: 0, max };
     let bytes = |len: usize| numbers(len).iter().map(|x| (x * 255.0) as i8).collect::<Vec<_>>();
     let scales = |len: usize| vec![0.01; len];
     let linear = LINEAR.into_iter().map(|(name, rows, inputs, outputs)| {
-        let layer = QuantizedLinear::new(Bytes { weight: &bytes(inputs * outputs), scales: &scales(outputs) }, inputs);
+        let layer = QuantizedLinear::new(
+            Bytes { weight: &bytes(inputs * outputs), scales: &scales(outputs), bits: range.bits() },
+            inputs,
+        );
         let (x, bias, mut out) = (numbers(rows * inputs), numbers(outputs), zeros(rows * outputs));
         Layer {
-            name: format!("int8 linear {name} {rows}x{inputs}->{outputs}"),
+            name: format!("int{bits} linear {name} {rows}x{inputs}->{outputs}"),
             count: 0.0,
             flops: 2.0 * (rows * inputs * outputs) as f64,
             run: Box::new(move || {
@@ -373,11 +377,13 @@ fn quantized() -> Vec<Layer> {
     let conv = conv.map(|(size, inputs, outputs, k)| {
         let pad = [k / 2; 2];
         let shape = ConvShape { kernel: [k; 2], before: pad, after: pad, ..ConvShape::pointwise(inputs, outputs) };
-        let layer =
-            QuantizedConv::new(Bytes { weight: &bytes(outputs * inputs * k * k), scales: &scales(outputs) }, shape);
+        let layer = QuantizedConv::new(
+            Bytes { weight: &bytes(outputs * inputs * k * k), scales: &scales(outputs), bits: range.bits() },
+            shape,
+        );
         let (x, bias, mut out) = (numbers(size * size * inputs), numbers(outputs), zeros(size * size * outputs));
         Layer {
-            name: format!("int8 resnet50 1x{size}x{size}x{inputs}->{outputs} {k}x{k}/1"),
+            name: format!("int{bits} resnet50 1x{size}x{size}x{inputs}->{outputs} {k}x{k}/1"),
             count: 0.0,
             flops: 2.0 * (out.len() * inputs * k * k) as f64,
             run: Box::new(move || {

@@ -1,6 +1,6 @@
 //! Numbers as whole ones of a range, and rows of them as words of several each.
 
-use crate::simd::{ByteKernel, Bytes, Kernel, Level, Vector, dispatch, dispatch_bytes};
+use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, Level, Vector, dispatch, dispatch_bytes};
 
 /// How numbers are written as whole ones: `round(x / scale) + zero_point`, from `min` to `max`.
 ///
@@ -28,6 +28,11 @@ impl Quantization {
     /// Rounds numbers to those that can be written. NaN is written as 0, or what is nearest to it.
     pub fn apply(&self, x: &mut [f32]) {
         dispatch(Level::detect(), Apply(*self, x));
+    }
+
+    /// The bits of the numbers, counted from the least.
+    pub fn bits(&self) -> u32 {
+        32 - (self.max - self.min).leading_zeros()
     }
 
     /// What stands for 0, counted from the least.
@@ -71,13 +76,12 @@ impl Kernel for Apply<'_> {
     }
 }
 
-/// Writes the first `width` numbers of rows as words of whole ones without a sign, as many neighbours as a word of the level has;
-/// after the last come any. There are as many rows as there are places for, each `distance` words long.
+/// Writes the first `width` numbers of rows as words of so many whole ones without a sign, four or two; after the last come any. There are as many rows as there are places for, each `distance` words long.
 ///
 /// # Panics
 /// If the processor has no instruction for it, or there are too few numbers.
 pub(crate) fn round_to_words(
-    level: Level,
+    (level, each): (Level, usize),
     quantization: Quantization,
     words: &mut [f32],
     distance: usize,
@@ -85,7 +89,7 @@ pub(crate) fn round_to_words(
     stride: usize,
     width: usize,
 ) {
-    dispatch_bytes(level, Round { quantization, words, distance, numbers, stride, width });
+    dispatch_bytes(level, each < 4, Round { quantization, words, distance, numbers, stride, width });
 }
 
 struct Round<'a> {
@@ -99,28 +103,28 @@ struct Round<'a> {
 
 impl ByteKernel for Round<'_> {
     #[inline(always)]
-    fn run<V: Bytes>(self) {
+    fn run<B: Bytes>(self) {
         // The numbers of a vector of words.
-        let each = V::NUMBERS * V::LANES;
+        let (lanes, each) = (B::Vector::LANES, B::NUMBERS * B::Vector::LANES);
         let (whole, zero) = (self.width / each, self.quantization.zero());
         for (row, to) in self.words.chunks_exact_mut(self.distance).enumerate() {
             let from = &self.numbers[row * self.stride..][..self.width];
-            let (to, last) = to[..self.width.div_ceil(V::NUMBERS)].split_at_mut(whole * V::LANES);
+            let (to, last) = to[..self.width.div_ceil(B::NUMBERS)].split_at_mut(whole * lanes);
             let (from, rest) = from.split_at(whole * each);
-            for (to, from) in to.chunks_exact_mut(V::LANES).zip(from.chunks_exact(each)) {
-                let mut parts = [V::zero(); 4];
-                for (place, part) in parts.iter_mut().enumerate().take(V::NUMBERS) {
-                    *part = self.quantization.scaled(V::load(&from[place * V::LANES..]));
+            for (to, from) in to.chunks_exact_mut(lanes).zip(from.chunks_exact(each)) {
+                let mut parts = [B::Vector::zero(); 4];
+                for (place, part) in parts.iter_mut().enumerate().take(B::NUMBERS) {
+                    *part = self.quantization.scaled(B::Vector::load(&from[place * lanes..]));
                 }
-                V::words(parts, zero).store(to);
+                B::words(parts, zero).store(to);
             }
             if !last.is_empty() {
-                let mut parts = [V::zero(); 4];
-                for (place, part) in parts.iter_mut().enumerate().take(V::NUMBERS) {
-                    let first = (place * V::LANES).min(rest.len());
-                    *part = self.quantization.scaled(V::load_part(&rest[first..]));
+                let mut parts = [B::Vector::zero(); 4];
+                for (place, part) in parts.iter_mut().enumerate().take(B::NUMBERS) {
+                    let first = (place * lanes).min(rest.len());
+                    *part = self.quantization.scaled(B::Vector::load_part(&rest[first..]));
                 }
-                V::words(parts, zero).store_part(last);
+                B::words(parts, zero).store_part(last);
             }
         }
     }

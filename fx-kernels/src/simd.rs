@@ -11,6 +11,7 @@
 //! - Vector types are named in this file only. Whoever has a vector got it from `dispatch`, which has seen that the
 //!   processor has the instructions; that is why arithmetic on vectors is safe.
 
+mod bytes;
 #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod generic;
 mod lanes;
@@ -25,6 +26,7 @@ mod x86;
 use std::ops::{Add, Mul};
 use std::sync::OnceLock;
 
+pub(crate) use bytes::{ByteKernel, Bytes, dispatch_bytes, has_bytes, has_quads};
 pub(crate) use lanes::{BESIDE, Beside, Lanes};
 
 /// A set of vector instructions that kernels are written for.
@@ -259,80 +261,6 @@ pub(crate) fn dispatch_pairs<K: PairKernel>(kernel: K) {
     }
 }
 
-/// A vector whose lanes may also be words of whole numbers of eight bits, or whole numbers of 32 bits.
-///
-/// Sums of products are whole and exact. A word of the left operand has four numbers as bytes, or two of 16 bits; what they are
-/// multiplied with are bytes with a sign, four for each lane, in as many parts as a word of the left operand takes.
-pub(crate) trait Bytes: Vector<Elem = f32> {
-    /// How many numbers a word of the left operand has.
-    const NUMBERS: usize;
-
-    /// The numbers of the first vectors, as many as a word has numbers, rounded and added to a whole one, in order; what is less than
-    /// 0 as 0.
-    fn words(numbers: [Self; 4], added: i32) -> Self;
-    /// Reads a part of the right operand.
-    ///
-    /// # Safety
-    /// There must be a vector of words.
-    unsafe fn load_part_of_bytes(words: *const f32, part: usize) -> Self;
-    /// The products of words with a part of the right operand, added to whole numbers.
-    fn dot_bytes(self, right: Self, sum: Self) -> Self;
-    /// Whole numbers as f32.
-    fn whole(self) -> Self;
-}
-
-/// A computation with whole numbers of eight bits. Every implementation is `#[inline(always)]`.
-pub(crate) trait ByteKernel {
-    /// The computation.
-    fn run<V: Bytes>(self);
-}
-
-/// Whether the processor has fast products of bytes with the vectors of a level.
-pub(crate) fn has_bytes(level: Level) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let has = match level {
-            Level::Avx512 => is_x86_feature_detected!("avx512vnni"),
-            level => level == Level::Avx2,
-        };
-        has && level.is_available()
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = level;
-        false
-    }
-}
-
-/// Runs a kernel with whole numbers of eight bits, and the vectors of a level.
-///
-/// # Panics
-/// If the processor has no instructions for them.
-pub(crate) fn dispatch_bytes<K: ByteKernel>(level: Level, kernel: K) {
-    assert!(has_bytes(level), "the processor has no fast products of bytes");
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-        fn avx512<K: ByteKernel>(kernel: K) {
-            kernel.run::<x86::F32x16>();
-        }
-        #[target_feature(enable = "avx2,fma,f16c")]
-        fn avx2<K: ByteKernel>(kernel: K) {
-            kernel.run::<x86::F32x8>();
-        }
-        match level {
-            // SAFETY: the processor has the instructions (just seen).
-            Level::Avx512 => unsafe { avx512(kernel) },
-            // SAFETY: as above.
-            _ => unsafe { avx2(kernel) },
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = kernel;
-    }
-}
-
 /// A type of number that there are vectors of.
 pub(crate) trait Element:
     Copy + Send + Sync + PartialOrd + Default + Add<Output = Self> + Mul<Output = Self> + 'static
@@ -368,7 +296,7 @@ pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
 macro_rules! vector {
     ($Name:ident, $Elem:ty, $lanes:literal, $rows:literal, $Raw:ty, $Mask:ty) => {
         #[derive(Clone, Copy)]
-        pub(in crate::simd) struct $Name($Raw);
+        pub(in crate::simd) struct $Name(pub(in crate::simd) $Raw);
 
         crate::simd::vector!(@operators $Name, Add add, Sub sub, Mul mul, Div div);
 

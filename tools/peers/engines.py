@@ -17,7 +17,7 @@ def status(field):
 
 
 def precision():
-    """What to multiply in: f32, bf16, f16, int8 or int8-dynamic."""
+    """What to multiply in: f32, bf16, f16, int8, int8-reduced or int8-dynamic."""
     return os.environ.get("PRECISION", "f32")
 
 

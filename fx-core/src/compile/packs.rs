@@ -35,9 +35,9 @@ pub(super) struct Packs {
     /// As `linears`, for single rows.
     compact: Cache<(Place, bool), CompactLinear>,
     cells: Cache<(Place, Cell), PackedCell>,
-    /// With the scales.
-    quantized_linears: Cache<[Place; 2], QuantizedLinear>,
-    quantized_convs: Cache<([Place; 2], ConvShape), QuantizedConv>,
+    /// With the scales, and the bits of what they are multiplied with.
+    quantized_linears: Cache<([Place; 2], u32), QuantizedLinear>,
+    quantized_convs: Cache<([Place; 2], u32, ConvShape), QuantizedConv>,
 }
 
 /// What was packed, with all that a key names, so that nothing else gets its name.
@@ -215,16 +215,22 @@ impl Packs {
         self.cells.get((weight.place()?, cell), &[weight], pack)
     }
 
-    /// The weight of a linear layer in i8, `[outputs, inputs]`, with a scale for each output; None if they are not known.
-    pub(super) fn quantized_linear(&self, operands: [&Known; 2]) -> Option<Arc<QuantizedLinear>> {
-        let pack = || with_bytes(operands, QuantizedLinear::new);
-        self.quantized_linears.get(places(operands)?, &operands, pack)
+    /// The weight of a linear layer in i8, `[outputs, inputs]`, with a scale for each output, to be multiplied with numbers of so
+    /// many bits; None if they are not known.
+    pub(super) fn quantized_linear(&self, operands: [&Known; 2], bits: u32) -> Option<Arc<QuantizedLinear>> {
+        let pack = || with_bytes(operands, bits, QuantizedLinear::new);
+        self.quantized_linears.get((places(operands)?, bits), &operands, pack)
     }
 
     /// As [`quantized_linear`](Self::quantized_linear), of a convolution.
-    pub(super) fn quantized_conv(&self, operands: [&Known; 2], shape: ConvShape) -> Option<Arc<QuantizedConv>> {
-        let pack = || with_bytes(operands, |bytes, _| QuantizedConv::new(bytes, shape));
-        self.quantized_convs.get((places(operands)?, shape), &operands, pack)
+    pub(super) fn quantized_conv(
+        &self,
+        operands: [&Known; 2],
+        bits: u32,
+        shape: ConvShape,
+    ) -> Option<Arc<QuantizedConv>> {
+        let pack = || with_bytes(operands, bits, |bytes, _| QuantizedConv::new(bytes, shape));
+        self.quantized_convs.get((places(operands)?, bits, shape), &operands, pack)
     }
 
     /// How a convolution is computed.
@@ -252,10 +258,10 @@ fn places([weight, scales]: [&Known; 2]) -> Option<[Place; 2]> {
 }
 
 /// What is made of a weight in i8 with a scale for each output, and of how many numbers an output has.
-fn with_bytes<P>([weight, scales]: [&Known; 2], make: impl FnOnce(Bytes<'_>, usize) -> P) -> Result<P> {
+fn with_bytes<P>([weight, scales]: [&Known; 2], bits: u32, make: impl FnOnce(Bytes<'_>, usize) -> P) -> Result<P> {
     let [weight, scales] = [weight.peek()?.contiguous(), scales.peek()?.contiguous()];
-    let bytes = Bytes { weight: weight.as_slice().unwrap_or_default(), scales: scales.as_slice().unwrap_or_default() };
-    Ok(make(bytes, numel(&weight.shape()[1..])))
+    let (numbers, scales) = (weight.as_slice().unwrap_or_default(), scales.as_slice().unwrap_or_default());
+    Ok(make(Bytes { weight: numbers, scales, bits }, numel(&weight.shape()[1..])))
 }
 
 /// What is packed of the right operand of a product, `[inputs, outputs]`, or the other way round if it is transposed: of rows as

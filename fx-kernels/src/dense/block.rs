@@ -173,7 +173,9 @@ impl Rows<'_> {
         let Self { data, stride, width, rounding } = *self;
         match rounding {
             Rounding::Pairs => return round_to_pairs(copy, distance, data, stride, width),
-            Rounding::Words(level, _, to) => return round_to_words(level, to, copy, distance, data, stride, width),
+            Rounding::Words(level, numbers, to) => {
+                return round_to_words((level, numbers), to, copy, distance, data, stride, width);
+            }
             Rounding::None | Rounding::Whole(_) => {}
         }
         for (row, to) in copy.chunks_exact_mut(distance).enumerate() {

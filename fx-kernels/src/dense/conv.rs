@@ -158,6 +158,19 @@ impl ConvShape {
         self.groups == self.inputs && self.groups == self.outputs && self.groups > 1
     }
 
+    /// The channels of a group and the taps, whose product is the length of an output's weights.
+    ///
+    /// # Panics
+    /// If the groups do not divide the channels.
+    pub(crate) fn row(&self) -> (usize, usize) {
+        let Self { inputs, outputs, kernel, groups, .. } = *self;
+        assert!(
+            groups > 0 && inputs % groups == 0 && outputs % groups == 0,
+            "{groups} groups do not divide {inputs} and {outputs} channels"
+        );
+        (inputs / groups, kernel[0] * kernel[1])
+    }
+
     /// The format in which the direct algorithm's weights are kept where one is allowed. Windows of few channels have an odd
     /// number of numbers, mostly, and are few.
     fn format(&self, allowed: Format) -> Format {
@@ -194,12 +207,8 @@ impl PackedConv {
     /// # Panics
     /// If the processor does not have the level.
     pub fn at(level: Level, weight: Weight<'_>, shape: ConvShape, algorithm: Algorithm, format: Format) -> Self {
-        let ConvShape { inputs, outputs, kernel, groups, .. } = shape;
-        assert!(
-            groups > 0 && inputs % groups == 0 && outputs % groups == 0,
-            "{groups} groups do not divide {inputs} and {outputs} channels"
-        );
-        let (channels, filters, taps) = (inputs / groups, outputs / groups, kernel[0] * kernel[1]);
+        let ConvShape { inputs, outputs, .. } = shape;
+        let (channels, taps) = shape.row();
         let step = channels * taps;
         weight.check(outputs, step);
         let winograd = match Winograd::fits(&shape) {
@@ -213,16 +222,25 @@ impl PackedConv {
                 |numbers: &[f32]| (0..inputs * taps).map(|i| numbers[i % inputs * taps + i / inputs]).collect();
             Weights::Depthwise(weight.with_rows(0..outputs, step, by_tap))
         } else {
-            // The taps of a window one after the other, each with all channels.
-            let rows: Vec<usize> =
-                (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
             let packing =
                 Packing::of(shape.format(format), level, channels, |is_such| weight.all(outputs, step, is_such));
-            let matrices = Matrices { weight, groups, distance: filters * step, rows: &rows, columns: filters, step };
-            let panels = Panels::new((level, packing), &matrices);
-            Weights::Groups(panels)
+            return Self { algorithm, ..Self::packed((level, packing), weight, shape) };
         };
         Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] }
+    }
+
+    /// Packs a weight in such words, for products of windows where they lie.
+    pub(crate) fn packed(words: (Level, Packing), weight: Weight<'_>, shape: ConvShape) -> Self {
+        let ConvShape { inputs, outputs, groups, .. } = shape;
+        let (channels, taps) = shape.row();
+        let (step, columns) = (channels * taps, outputs / groups);
+        weight.check(outputs, step);
+        // The taps of a window one after the other, each with all channels.
+        let rows: Vec<usize> =
+            (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
+        let matrices = Matrices { weight, groups, distance: columns * step, rows: &rows, columns, step };
+        let weights = Weights::Groups(Panels::new(words, &matrices));
+        Self { shape, level: words.0, algorithm: Algorithm::Direct, weights, zeros: vec![0.0; inputs] }
     }
 
     /// The algorithm by which so many pixels of the output are computed.

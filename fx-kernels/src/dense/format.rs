@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::simd::{Kernel, Level, Vector, dispatch, has_bytes, has_pairs};
+use crate::simd::{Kernel, Level, Vector, dispatch, has_bytes, has_pairs, has_quads};
 
 /// The type in which packed weights are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,8 +15,8 @@ pub enum Format {
     Bf16,
     /// Rounded to f16. Weights that are too large for it are kept as they are.
     F16,
-    /// Whole numbers from -128 to 127, as bytes where the processor has fast products of them (AVX2, AVX-512 VNNI). Only
-    /// [`QuantizedLinear`](super::QuantizedLinear) and [`QuantizedConv`](super::QuantizedConv) multiply with these.
+    /// Whole numbers from -128 to 127, as bytes: of [`QuantizedLinear`](super::QuantizedLinear) and
+    /// [`QuantizedConv`](super::QuantizedConv). Other weights stay as they are.
     Int8,
 }
 
@@ -38,11 +38,6 @@ pub(crate) enum Packing {
     F16,
 }
 
-/// Whether whole numbers are kept as bytes, in runs of such a length.
-pub(crate) fn keeps_bytes(level: Level, run: usize) -> bool {
-    run.is_multiple_of(4) && has_bytes(level)
-}
-
 impl Packing {
     /// How weights are packed whose columns are made of runs of this length, each with numbers of the left operand that lie
     /// side by side.
@@ -51,13 +46,18 @@ impl Packing {
         match format {
             // Rows come in twos, or in fours.
             _ if !run.is_multiple_of(2) => Self::Single,
-            Format::Int8 if keeps_bytes(level, run) && level == Level::Avx512 => Self::Quads,
-            Format::Int8 if keeps_bytes(level, run) => Self::Bytes,
             Format::Bf16 if has_pairs(level) => Self::Pairs,
             Format::Bf16 => Self::Bf16,
             Format::F16 if fits(|x| f16::from_f32(x).is_finite() || !x.is_finite()) => Self::F16,
             Format::F16 | Format::F32 | Format::Int8 => Self::Single,
         }
+    }
+
+    /// How whole numbers are packed in runs of this length, to be multiplied with such of so many bits; None where the processor has
+    /// no fast products of them.
+    pub(crate) fn whole(level: Level, run: usize, bits: u32) -> Option<Self> {
+        let packing = if has_quads(level, bits) { Self::Quads } else { Self::Bytes };
+        (run.is_multiple_of(4) && has_bytes(level)).then_some(packing)
     }
 
     /// The format.

@@ -70,11 +70,16 @@ impl PackedLinear {
         algorithm: Algorithm,
         format: Format,
     ) -> Self {
+        let packing = Packing::of(format, level, inputs, |is_such| weight.all(outputs, inputs, is_such));
+        Self { algorithm, ..Self::packed((level, packing), weight, [outputs, inputs]) }
+    }
+
+    /// Packs a weight in such words, for the direct algorithm.
+    pub(crate) fn packed(words: (Level, Packing), weight: Weight<'_>, [outputs, inputs]: [usize; 2]) -> Self {
         weight.check(outputs, inputs);
         let rows: Vec<usize> = (0..inputs).collect();
-        let packing = Packing::of(format, level, inputs, |is_such| weight.all(outputs, inputs, is_such));
         let matrix = Matrices { weight, groups: 1, distance: 0, rows: &rows, columns: outputs, step: inputs };
-        Self { panels: Panels::new((level, packing), &matrix), algorithm }
+        Self { panels: Panels::new(words, &matrix), algorithm: Algorithm::Direct }
     }
 
     /// Packs the right operand of a product, `inputs` rows of `outputs` numbers, for an algorithm and in a format; see
@@ -130,11 +135,6 @@ impl PackedLinear {
     /// The type in which the weights are kept.
     pub fn format(&self) -> Format {
         self.panels.packing().format()
-    }
-
-    /// The numbers in a word of the left operand.
-    pub(crate) fn word(&self) -> usize {
-        self.panels.packing().numbers()
     }
 
     /// The bytes of the packed weights.

@@ -12,14 +12,14 @@ use self::patches::Patches;
 use super::algorithm::Algorithm;
 use super::conv::{ConvShape, PackedConv};
 use super::epilogue::Epilogue;
-use super::format::{Format, keeps_bytes};
+use super::format::{Format, Packing};
 use super::images::Images;
 use super::linear::PackedLinear;
 use super::product::Quantized;
 use super::weight::Weight;
 use crate::memory::scratch;
 use crate::quantization::Quantization;
-use crate::simd::{Level, has_bytes};
+use crate::simd::Level;
 use crate::threads::for_each_piece;
 
 /// Weights of whole numbers, in PyTorch's layout: a row for each output.
@@ -29,6 +29,8 @@ pub struct Bytes<'a> {
     pub weight: &'a [i8],
     /// What each output's are multiplied by.
     pub scales: &'a [f32],
+    /// The bits of the numbers that they will be multiplied with, eight at most: there are processors on which seven are faster.
+    pub bits: u32,
 }
 
 /// A linear layer of whole numbers: `y = x W^T`, where `x` is rounded.
@@ -37,8 +39,8 @@ pub struct Bytes<'a> {
 /// use fx_kernels::Quantization;
 /// use fx_kernels::dense::{Bytes, Epilogue, QuantizedLinear};
 ///
-/// let layer = QuantizedLinear::new(Bytes { weight: &[1, 2, 3, 4, 5, 6], scales: &[1.0, 0.5, 0.25] }, 2);
 /// let input = Quantization { scale: 0.5, zero_point: 0, min: 0, max: 255 };
+/// let layer = QuantizedLinear::new(Bytes { weight: &[1, 2, 3, 4, 5, 6], scales: &[1.0, 0.5, 0.25], bits: input.bits() }, 2);
 /// let mut y = [0.0; 3];
 /// layer.run(&mut y, 3, &[1.2, 10.0], 2, 1, input, &Epilogue::default());
 /// assert_eq!(y, [21.0, 21.5, 16.25]);
@@ -64,9 +66,9 @@ impl QuantizedLinear {
     /// As [`new`](Self::new), and if the processor does not have the level.
     pub fn at(level: Level, weight: Bytes<'_>, inputs: usize) -> Self {
         let outputs = weight.scales.len();
-        let (packed, columns) = weight.pack(inputs, keeps_bytes(level, inputs), |weight, format| {
-            PackedLinear::at(level, weight, [outputs, inputs], Algorithm::Direct, format)
-        });
+        let packing = Packing::whole(level, inputs, weight.bits);
+        let (packed, columns) = weight
+            .pack(inputs, packing, |weight, packing| PackedLinear::packed((level, packing), weight, [outputs, inputs]));
         Self { packed, columns }
     }
 
@@ -93,7 +95,7 @@ impl QuantizedLinear {
     /// As [`PackedLinear::run`], of an input that is rounded so.
     ///
     /// # Panics
-    /// If an operand is too short, or the range has more than 256 numbers.
+    /// If an operand is too short, or the range has more bits than the weights are packed for.
     #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
     pub fn run(
         &self,
@@ -144,20 +146,24 @@ impl QuantizedConv {
     /// As [`new`](Self::new), and if the processor does not have the level.
     pub fn at(level: Level, weight: Bytes<'_>, shape: ConvShape) -> Self {
         assert_eq!(weight.scales.len(), shape.outputs, "there is a scale for each of {} outputs", shape.outputs);
-        let channels = shape.inputs / shape.groups.max(1);
-        let row = channels * shape.kernel[0] * shape.kernel[1];
-        if shape.has_short_pixels() && has_bytes(level) {
-            let columns = weight.columns(row);
-            return Self { weights: Weights::Patches(Patches::new(level, weight.weight, shape)), columns };
-        }
-        // Neither of these rounds what its windows read.
-        let is_rounded = shape.has_short_pixels() || shape.is_depthwise();
-        let (packed, columns) = weight.pack(row, !is_rounded && keeps_bytes(level, channels), |weight, format| {
-            PackedConv::at(level, weight, shape, Algorithm::Direct, format)
-        });
-        if is_rounded {
+        let (channels, taps) = shape.row();
+        let row = channels * taps;
+        // Neither few channels where they lie nor those on their own are rounded as windows read them.
+        if shape.has_short_pixels() || shape.is_depthwise() {
+            if let Some(packing) = Packing::whole(level, 4, weight.bits).filter(|_| shape.has_short_pixels()) {
+                let columns = weight.columns(row);
+                return Self {
+                    weights: Weights::Patches(Patches::new((level, packing), weight.weight, shape)),
+                    columns,
+                };
+            }
+            let (packed, columns) = weight
+                .pack(row, None, |weight, _| PackedConv::at(level, weight, shape, Algorithm::Direct, Format::F32));
             return Self { weights: Weights::Rounded(packed), columns };
         }
+        let packing = Packing::whole(level, channels, weight.bits);
+        let (packed, columns) =
+            weight.pack(row, packing, |weight, packing| PackedConv::packed((level, packing), weight, shape));
         Self { weights: Weights::Windows(packed), columns }
     }
 
@@ -189,7 +195,7 @@ impl QuantizedConv {
     /// As [`PackedConv::run`], of images that are rounded so. Padding is 0.
     ///
     /// # Panics
-    /// If an operand is too short, or the range has more than 256 numbers.
+    /// If an operand is too short, or the range has more bits than the weights are packed for.
     pub fn run(
         &self,
         out: &mut [f32],
@@ -208,9 +214,11 @@ impl QuantizedConv {
     }
 }
 
-/// What is known of each output's weights, if they are kept as bytes.
-#[derive(Debug, Default)]
+/// What is known of each output's weights; nothing unless they are kept as bytes.
+#[derive(Debug)]
 struct Columns {
+    /// The most bits of what they are multiplied with.
+    bits: u32,
     /// What whole numbers are multiplied by.
     scales: Vec<f32>,
     /// What all of them add up to, as the numbers that they stand for.
@@ -218,20 +226,25 @@ struct Columns {
 }
 
 impl Bytes<'_> {
-    /// Packs rows of so many whole numbers, as bytes or as the numbers that they stand for.
-    fn pack<P>(&self, len: usize, as_bytes: bool, pack: impl FnOnce(Weight<'_>, Format) -> P) -> (P, Columns) {
-        let Self { weight, scales } = *self;
+    /// Packs rows of so many whole numbers in words of them, or as the numbers that they stand for.
+    fn pack<P>(
+        &self,
+        len: usize,
+        packing: Option<Packing>,
+        pack: impl FnOnce(Weight<'_>, Packing) -> P,
+    ) -> (P, Columns) {
+        let Self { weight, scales, .. } = *self;
+        assert!(self.bits <= 8, "weights are multiplied with numbers of eight bits at most, not {}", self.bits);
         assert_eq!(weight.len(), scales.len() * len, "the weight has {} rows of {len} numbers", scales.len());
         let read = |rows: Range<usize>, numbers: &mut [f32]| {
             for (row, to) in rows.zip(numbers.chunks_exact_mut(len.max(1))) {
-                let scale = if as_bytes { 1.0 } else { scales[row] };
+                let scale = if packing.is_some() { 1.0 } else { scales[row] };
                 to.iter_mut().zip(&weight[row * len..]).for_each(|(to, x)| *to = f32::from(*x) * scale);
             }
         };
-        if !as_bytes {
-            return (pack(Weight::Rows(&read), Format::F32), Columns::default());
-        }
-        (pack(Weight::Rows(&read), Format::Int8), self.columns(len))
+        let packed = pack(Weight::Rows(&read), packing.unwrap_or(Packing::Single));
+        let none = || Columns { bits: self.bits, scales: Vec::new(), sums: Vec::new() };
+        (packed, packing.map_or_else(none, |_| self.columns(len)))
     }
 
     /// What is known of rows of so many bytes.
@@ -240,7 +253,7 @@ impl Bytes<'_> {
             let sum: i64 = self.weight[row * len..(row + 1) * len].iter().map(|x| i64::from(*x)).sum();
             sum as f32 * self.scales[row]
         };
-        Columns { scales: self.scales.to_vec(), sums: (0..self.scales.len()).map(sum).collect() }
+        Columns { bits: self.bits, scales: self.scales.to_vec(), sums: (0..self.scales.len()).map(sum).collect() }
     }
 }
 
@@ -252,7 +265,7 @@ impl Columns {
     /// Calls a function with how the operands of a product are written, and what follows it: what stands for 0 is taken off
     /// with the bias.
     fn with(&self, input: Quantization, epilogue: &Epilogue<'_>, f: impl FnOnce(Quantized<'_>, &Epilogue<'_>)) {
-        assert!((0..256).contains(&(input.max - input.min)), "{} to {} are not 8 bits", input.min, input.max);
+        assert!(input.bits() <= self.bits, "{} to {} are more than {} bits", input.min, input.max, self.bits);
         if self.scales.is_empty() {
             return f(Quantized { left: input, is_written: false, scales: &[] }, epilogue);
         }

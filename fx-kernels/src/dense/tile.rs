@@ -162,7 +162,7 @@ impl Tile {
             Packing::Bf16 => dispatch(level, Run::<Widened<false>>(self, PhantomData)),
             Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
             Packing::Pairs => dispatch_pairs(Run::<Dots>(self, PhantomData)),
-            Packing::Quads | Packing::Bytes => dispatch_bytes(level, Run::<Whole>(self, PhantomData)),
+            Packing::Quads | Packing::Bytes => dispatch_bytes(level, self.packing == Packing::Bytes, OfBytes(self)),
         }
     }
 
@@ -239,9 +239,9 @@ struct Run<'a, S>(&'a Tile, PhantomData<S>);
 
 /// Runs the version for the number of rows, among those that fit the registers.
 macro_rules! with_rows {
-    ($tile:expr, $V:ident, |$ROWS:ident| $run:expr, $($rows:literal)*) => {
+    ($tile:expr, $V:ty, |$ROWS:ident| $run:expr, $($rows:literal)*) => {
         match $tile.rows {
-            $($rows if const { $rows <= $V::ROWS } => {
+            $($rows if const { $rows <= <$V>::ROWS } => {
                 const $ROWS: usize = $rows;
                 // SAFETY: the tile's pointers are valid as its fields say.
                 unsafe { $run }
@@ -249,7 +249,7 @@ macro_rules! with_rows {
             rows => unreachable!("a tile of {rows} rows"),
         }
     };
-    ($tile:expr, $V:ident, |$ROWS:ident| $run:expr) => {
+    ($tile:expr, $V:ty, |$ROWS:ident| $run:expr) => {
         with_rows!($tile, $V, |$ROWS| $run, 1 2 3 4 5 6 7 8 9 10 11 12)
     };
 }
@@ -302,12 +302,15 @@ impl PairKernel for Run<'_, Dots> {
     }
 }
 
-impl ByteKernel for Run<'_, Whole> {
+/// The computation of a tile of whole numbers.
+struct OfBytes<'a>(&'a Tile);
+
+impl ByteKernel for OfBytes<'_> {
     #[inline(always)]
-    fn run<V: Bytes>(self) {
-        with_rows!(self.0, V, |ROWS| match self.0.narrow {
-            true => tiles::<V, Whole, ROWS, 1, false>(self.0),
-            false => tiles::<V, Whole, ROWS, 2, true>(self.0),
+    fn run<B: Bytes>(self) {
+        with_rows!(self.0, B::Vector, |ROWS| match self.0.narrow {
+            true => tiles::<B::Vector, Whole<B>, ROWS, 1, false>(self.0),
+            false => tiles::<B::Vector, Whole<B>, ROWS, 2, true>(self.0),
         });
     }
 }

@@ -3,6 +3,7 @@
 //! A module for each holds the instructions under common names; those that take one operand or two are imported, the
 //! others written out.
 
+pub(super) mod bytes;
 mod sse2;
 
 pub(super) use double4::F64x4;
@@ -299,45 +300,6 @@ mod single16 {
             }
         }
     }
-
-    impl crate::simd::Bytes for F32x16 {
-        const NUMBERS: usize = 4;
-
-        #[inline(always)]
-        fn words([a, b, c, d]: [Self; 4], added: i32) -> Self {
-            // Parts of 128 bits are packed each on their own.
-            const ORDER: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
-            // SAFETY: who has a vector has the instructions.
-            unsafe {
-                let added = x86::_mm512_set1_epi32(added);
-                let [a, b] = [x86::_mm512_cvtps_epi32(a.0), x86::_mm512_cvtps_epi32(b.0)];
-                let [c, d] = [x86::_mm512_cvtps_epi32(c.0), x86::_mm512_cvtps_epi32(d.0)];
-                let low = x86::_mm512_packs_epi32(x86::_mm512_add_epi32(a, added), x86::_mm512_add_epi32(b, added));
-                let high = x86::_mm512_packs_epi32(x86::_mm512_add_epi32(c, added), x86::_mm512_add_epi32(d, added));
-                let order = x86::_mm512_loadu_si512(ORDER.as_ptr().cast());
-                let bytes = x86::_mm512_permutexvar_epi32(order, x86::_mm512_packus_epi16(low, high));
-                Self(x86::_mm512_castsi512_ps(bytes))
-            }
-        }
-        #[inline(always)]
-        unsafe fn load_part_of_bytes(words: *const f32, _: usize) -> Self {
-            // SAFETY: the caller's promise.
-            Self(unsafe { load(words) })
-        }
-        #[inline(always)]
-        fn dot_bytes(self, right: Self, sum: Self) -> Self {
-            // SAFETY: `dispatch_bytes` has seen that the processor has the instruction.
-            unsafe {
-                let (x, y) = (x86::_mm512_castps_si512(self.0), x86::_mm512_castps_si512(right.0));
-                Self(x86::_mm512_castsi512_ps(x86::_mm512_dpbusd_epi32(x86::_mm512_castps_si512(sum.0), x, y)))
-            }
-        }
-        #[inline(always)]
-        fn whole(self) -> Self {
-            // SAFETY: who has a vector has the instructions.
-            Self(unsafe { x86::_mm512_cvtepi32_ps(x86::_mm512_castps_si512(self.0)) })
-        }
-    }
 }
 
 mod double8 {
@@ -442,47 +404,6 @@ mod single8 {
         unsafe { x86::_mm256_cvtph_ps(x86::_mm_loadu_si128(from.cast())) }
     }
     crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256);
-
-    /// A product of two bytes, and its neighbour's, do not fit 16 bits together: bytes are widened to 16 bits, the left ones as they are
-    /// rounded.
-    impl crate::simd::Bytes for F32x8 {
-        const NUMBERS: usize = 2;
-
-        #[inline(always)]
-        fn words([a, b, ..]: [Self; 4], added: i32) -> Self {
-            // SAFETY: who has a vector has the instructions.
-            unsafe {
-                let added = x86::_mm256_set1_epi32(added);
-                let a = x86::_mm256_add_epi32(x86::_mm256_cvtps_epi32(a.0), added);
-                let b = x86::_mm256_add_epi32(x86::_mm256_cvtps_epi32(b.0), added);
-                // Parts of 128 bits are packed each on their own.
-                let words = x86::_mm256_permute4x64_epi64::<0xd8>(x86::_mm256_packus_epi32(a, b));
-                Self(x86::_mm256_castsi256_ps(words))
-            }
-        }
-        #[inline(always)]
-        unsafe fn load_part_of_bytes(words: *const f32, part: usize) -> Self {
-            // SAFETY: the caller's promise, and as above.
-            unsafe {
-                let bytes = x86::_mm_loadu_si128(words.cast::<x86::__m128i>().add(part));
-                Self(x86::_mm256_castsi256_ps(x86::_mm256_cvtepi8_epi16(bytes)))
-            }
-        }
-        #[inline(always)]
-        fn dot_bytes(self, right: Self, sum: Self) -> Self {
-            // SAFETY: as above.
-            unsafe {
-                let (x, y) = (x86::_mm256_castps_si256(self.0), x86::_mm256_castps_si256(right.0));
-                let sum = x86::_mm256_add_epi32(x86::_mm256_castps_si256(sum.0), x86::_mm256_madd_epi16(x, y));
-                Self(x86::_mm256_castsi256_ps(sum))
-            }
-        }
-        #[inline(always)]
-        fn whole(self) -> Self {
-            // SAFETY: as above.
-            Self(unsafe { x86::_mm256_cvtepi32_ps(x86::_mm256_castps_si256(self.0)) })
-        }
-    }
 }
 
 mod double4 {

@@ -57,10 +57,11 @@ pub(super) fn linear(site: &Site<'_>) -> Option<Lowered> {
     if weight.len() != 2 {
         return None;
     }
-    let packed = site.packs.quantized_linear(operands)?;
+    let range = Range::at(site)?;
+    let packed = site.packs.quantized_linear(operands, range.bits())?;
     let rows = output.numel().checked_div(packed.outputs())?;
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &input.shape));
-    lowered(site, Product::Linear(packed, rows), wanted, residual, output)
+    lowered(site, range, Product::Linear(packed, rows), wanted, residual, output)
 }
 
 pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
@@ -72,8 +73,9 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let planes = input.is_row_major() && !input.is_channels_last() && shape.inputs < 16;
     let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
     let pixels = Pixels { batch, size, planes };
-    let product = Product::Conv(site.packs.quantized_conv(operands, shape)?, pixels);
-    lowered(site, product, Wanted::new(register, wanted), residual, output)
+    let range = Range::at(site)?;
+    let product = Product::Conv(site.packs.quantized_conv(operands, range.bits(), shape)?, pixels);
+    lowered(site, range, product, Wanted::new(register, wanted), residual, output)
 }
 
 /// The weight and its scales, if they are known, and the weight's shape.
@@ -85,23 +87,36 @@ fn weight<'a>(site: &Site<'a>) -> Option<([&'a Known; 2], Dims)> {
 
 fn lowered(
     site: &Site<'_>,
+    range: Range,
     product: Product,
     input: Wanted,
     residual: Option<Wanted>,
     output: Layout,
 ) -> Option<Lowered> {
-    let scale = site.attribute::<kind::opt_float>("scale", None)?;
-    let zero_point = site.attribute::<kind::int>("zero_point", 0)?;
-    let [min, max] = ["quant_min", "quant_max"].map(|name| site.attribute::<kind::int>(name, 0));
-    let range = Range { min: min?, max: max?, qparams: scale.map(|scale| (scale as f32, zero_point)) };
     let kernel = Quantized { product, range, follow: Follow::of(site, 3)?, residual: residual.is_some() };
     Some(Lowered::new(kernel, [input].into_iter().chain(residual).collect(), output))
 }
 
 impl Range {
+    fn at(site: &Site<'_>) -> Option<Self> {
+        let scale = site.attribute::<kind::opt_float>("scale", None)?;
+        let zero_point = site.attribute::<kind::int>("zero_point", 0)?;
+        let [min, max] = ["quant_min", "quant_max"].map(|name| site.attribute::<kind::int>(name, 0));
+        Some(Self { min: min?, max: max?, qparams: scale.map(|scale| (scale as f32, zero_point)) })
+    }
+
+    /// The bits of its numbers.
+    fn bits(self) -> u32 {
+        self.with(1.0, 0).bits()
+    }
+
     fn of(self, input: &[f32]) -> Quantization {
         let (scale, zero_point) =
             self.qparams.unwrap_or_else(|| chosen_qparams(input, [self.min, self.max], QPARAMS_EPS));
+        self.with(scale, zero_point)
+    }
+
+    fn with(self, scale: f32, zero_point: i64) -> Quantization {
         let [zero_point, min, max] = [zero_point, self.min, self.max].map(|whole| whole as i32);
         Quantization { scale, zero_point, min, max }
     }

@@ -5,10 +5,9 @@
 
 use std::ops::Range;
 
-use super::super::algorithm::Algorithm;
 use super::super::conv::ConvShape;
 use super::super::epilogue::Epilogue;
-use super::super::format::Format;
+use super::super::format::Packing;
 use super::super::images::Images;
 use super::super::linear::PackedLinear;
 use super::super::product::Quantized;
@@ -37,7 +36,7 @@ pub(super) struct Patches {
 
 impl Patches {
     /// Packs a weight of whole numbers, `[outputs, inputs, height, width]`, whose taps are side by side.
-    pub(super) fn new(level: Level, weight: &[i8], shape: ConvShape) -> Self {
+    pub(super) fn new((level, packing): (Level, Packing), weight: &[i8], shape: ConvShape) -> Self {
         let ConvShape { inputs, outputs, kernel: [height, width], .. } = shape;
         let run = (width * inputs).next_multiple_of(4);
         let read = |rows: Range<usize>, numbers: &mut [f32]| {
@@ -53,8 +52,8 @@ impl Patches {
             }
         };
         let size = [outputs, height * run];
-        let layer = PackedLinear::at(level, Weight::Rows(&read), size, Algorithm::Direct, Format::Int8);
-        Self { each: 4 / layer.word(), layer, level, shape, run }
+        let layer = PackedLinear::packed((level, packing), Weight::Rows(&read), size);
+        Self { each: 4 / packing.numbers(), layer, level, shape, run }
     }
 
     pub(super) fn shape(&self) -> &ConvShape {
@@ -88,7 +87,15 @@ impl Patches {
                 let pitch = (line * self.each).div_ceil(4) + CHUNK / 4;
                 scratch(image.size[0] * pitch, |words| {
                     for_each_piece(words, pitch, 16 * words.len(), |y, words| {
-                        round_to_words(self.level, quantized.left, words, pitch, &image.data[y * line..], 0, line);
+                        round_to_words(
+                            (self.level, 4 / self.each),
+                            quantized.left,
+                            words,
+                            pitch,
+                            &image.data[y * line..],
+                            0,
+                            line,
+                        );
                     });
                     self.run_bytes(out, stride, (words, pitch), [height, width], quantized, &epilogue.at_row(row));
                 });

@@ -3,10 +3,11 @@
 use super::*;
 use crate::Quantization;
 
-/// Bytes without a sign and with one, both with something else than 0 for 0.
-const RANGES: [Quantization; 2] = [
+/// Bytes without a sign and with one, and numbers of seven bits, all with something else than 0 for 0.
+const RANGES: [Quantization; 3] = [
     Quantization { scale: 0.004, zero_point: 117, min: 0, max: 255 },
     Quantization { scale: 0.006, zero_point: -20, min: -128, max: 127 },
+    Quantization { scale: 0.008, zero_point: 58, min: 0, max: 127 },
 ];
 
 fn bytes(len: usize, seed: u32) -> Vec<i8> {
@@ -30,7 +31,7 @@ fn linear_layers_of_bytes() {
         let (x, w, scales) = (numbers(m * (k + 3), 1), bytes(n * k, 2), scales(n));
         let (bias, residual) = (numbers(n, 3), numbers(m * (n + 1), 4));
         for level in Level::available() {
-            let layer = QuantizedLinear::at(level, Bytes { weight: &w, scales: &scales }, k);
+            let layer = QuantizedLinear::at(level, Bytes { weight: &w, scales: &scales, bits: range.bits() }, k);
             for case in 0..8 {
                 let epilogue = following(case, &bias, &residual, n + 1);
                 let mut out = vec![0.25; m * (n + 2)];
@@ -77,7 +78,7 @@ fn convolutions_of_bytes() {
         let w_scaled: Vec<f32> = (0..w.len()).map(|index| f32::from(w[index]) * scales[index / row]).collect();
         let want = definition(&x_rounded, &w_scaled, &shape, batch, input, shape.inputs);
         for level in Level::available() {
-            let conv = QuantizedConv::at(level, Bytes { weight: &w, scales: &scales }, shape);
+            let conv = QuantizedConv::at(level, Bytes { weight: &w, scales: &scales, bits: range.bits() }, shape);
             let mut out = vec![0.0; want.len()];
             let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
             conv.run(&mut out, shape.outputs, &Images::pixels(&x, batch, input, shape.inputs), range, &epilogue);
@@ -101,7 +102,7 @@ fn not_in_the_range(range: Quantization) {
     let x = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30];
     let one = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
     for level in Level::available() {
-        let layer = QuantizedLinear::at(level, Bytes { weight: &one, scales: &[1.0; 4] }, 4);
+        let layer = QuantizedLinear::at(level, Bytes { weight: &one, scales: &[1.0; 4], bits: range.bits() }, 4);
         let mut out = [0.0; 4];
         layer.run(&mut out, 4, &x, 4, 1, range, &Epilogue::default());
         let want = [0, range.max, range.min, range.max].map(|whole| (whole - range.zero_point) as f32 * range.scale);

@@ -1,7 +1,9 @@
 //! What a step of the inner dimension is: a row of a panel times a number of each row of the left operand.
 
+use std::marker::PhantomData;
+
 use super::Tile;
-use crate::simd::{Bytes, Pairs, Vector};
+use crate::simd::{Bytes, Lanes, Pairs, Vector};
 
 /// How a row of a panel is multiplied with the left operand, in vectors of a type.
 pub(super) trait Step<V: Vector<Elem = f32>> {
@@ -131,33 +133,33 @@ impl<V: Pairs> Step<V> for Dots {
 }
 
 /// Whole numbers with bytes, four of a run at a time.
-pub(super) struct Whole;
+pub(super) struct Whole<B>(PhantomData<B>);
 
-impl<V: Bytes> Step<V> for Whole {
-    const LEFT: usize = 4 / V::NUMBERS;
+impl<B: Bytes> Step<B::Vector> for Whole<B> {
+    const LEFT: usize = 4 / B::NUMBERS;
     const WHOLE: bool = true;
 
     #[inline(always)]
-    fn numbers(sums: V) -> V {
-        sums.whole()
+    fn numbers(sums: B::Vector) -> B::Vector {
+        B::numbers(sums)
     }
 
     #[inline(always)]
     unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
-        sums: &mut [[V; VECTORS]; ROWS],
+        sums: &mut [[B::Vector; VECTORS]; ROWS],
         rows: &[*const f32; ROWS],
         k: usize,
         panel: *const f32,
     ) {
-        let parts = <Self as Step<V>>::LEFT;
+        let parts = <Self as Step<B::Vector>>::LEFT;
         for part in 0..parts {
-            let mut right = [V::zero(); VECTORS];
+            let mut right = [B::Vector::zero(); VECTORS];
             for (v, right) in right.iter_mut().enumerate() {
                 // SAFETY: the caller's promise.
-                *right = unsafe { V::load_part_of_bytes(panel.add(v * V::LANES), part) };
+                *right = unsafe { B::load_part(panel.add(v * B::Vector::LANES), part) };
             }
             // SAFETY: the caller's promise.
-            unsafe { add_products(sums, rows, parts * k + part, |left, sum, v| left.dot_bytes(right[v], sum)) };
+            unsafe { add_products(sums, rows, parts * k + part, |left, sum, v| B::dot(left, right[v], sum)) };
         }
     }
 }

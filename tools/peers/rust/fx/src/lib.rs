@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use fx::passes::{self, QConfigMapping};
+use fx::passes::{self, QConfig, QConfigMapping};
 use fx::prelude::*;
 use protocol::{Elements, Engine, Input};
 pub use protocol::{Result, Work};
@@ -61,8 +61,9 @@ pub fn at_precision(mut traced: fx::GraphModule, work: &Work, input: &Tensor) ->
         "f32" => return Ok(traced),
         "bf16" => DType::BF16,
         "f16" => DType::F16,
-        "int8" => {
-            let mut prepared = passes::prepare_fx(&traced, &QConfigMapping::new())?;
+        "int8" | "int8-reduced" => {
+            let qconfig = if work.precision == "int8" { QConfig::default() } else { QConfig::x86() };
+            let mut prepared = passes::prepare_fx(&traced, &QConfigMapping::new().set_global(qconfig))?;
             prepared.forward(input)?;
             return Ok(prepared.convert_fx()?);
         }
@@ -77,7 +78,7 @@ pub fn at_precision(mut traced: fx::GraphModule, work: &Work, input: &Tensor) ->
 }
 
 impl<M: Models> Engine for Fx<M> {
-    const PRECISIONS: &[&str] = &["f32", "bf16", "f16", "int8", "int8-dynamic"];
+    const PRECISIONS: &[&str] = &["f32", "bf16", "f16", "int8", "int8-reduced", "int8-dynamic"];
 
     type Output = Tensor;
 

@@ -1,0 +1,167 @@
+//! How AVX2, AVX-VNNI and AVX-512 VNNI multiply words of bytes.
+
+use std::arch::x86_64::{self as x86, __m256i, __m512i};
+
+use super::{F32x8, F32x16};
+use crate::simd::bytes::Bytes;
+
+impl F32x16 {
+    #[inline(always)]
+    fn bits(self) -> __m512i {
+        // SAFETY: who has a vector has the instructions.
+        unsafe { x86::_mm512_castps_si512(self.0) }
+    }
+    #[inline(always)]
+    fn of(bits: __m512i) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm512_castsi512_ps(bits) })
+    }
+}
+
+impl F32x8 {
+    #[inline(always)]
+    fn bits(self) -> __m256i {
+        // SAFETY: who has a vector has the instructions.
+        unsafe { x86::_mm256_castps_si256(self.0) }
+    }
+    #[inline(always)]
+    fn of(bits: __m256i) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm256_castsi256_ps(bits) })
+    }
+
+    #[inline(always)]
+    fn rounded(self, added: i32) -> __m256i {
+        // SAFETY: as above.
+        unsafe { x86::_mm256_add_epi32(x86::_mm256_cvtps_epi32(self.0), x86::_mm256_set1_epi32(added)) }
+    }
+
+    /// The numbers of four vectors as words of four bytes.
+    #[inline(always)]
+    fn bytes([a, b, c, d]: [Self; 4], added: i32) -> Self {
+        // Parts of 128 bits are packed each on their own.
+        const ORDER: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
+        // SAFETY: as above.
+        unsafe {
+            let low = x86::_mm256_packs_epi32(a.rounded(added), b.rounded(added));
+            let high = x86::_mm256_packs_epi32(c.rounded(added), d.rounded(added));
+            let order = x86::_mm256_loadu_si256(ORDER.as_ptr().cast());
+            Self::of(x86::_mm256_permutevar8x32_epi32(x86::_mm256_packus_epi16(low, high), order))
+        }
+    }
+
+    #[inline(always)]
+    fn whole(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm256_cvtepi32_ps(self.bits()) })
+    }
+}
+
+/// Four products at a time: AVX-512 VNNI.
+pub(in crate::simd) struct Dots16;
+
+impl Bytes for Dots16 {
+    type Vector = F32x16;
+
+    #[inline(always)]
+    fn words([a, b, c, d]: [F32x16; 4], added: i32) -> F32x16 {
+        // Parts of 128 bits are packed each on their own.
+        const ORDER: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
+        // SAFETY: who has a vector has the instructions.
+        unsafe {
+            let added = x86::_mm512_set1_epi32(added);
+            let [a, b] = [x86::_mm512_cvtps_epi32(a.0), x86::_mm512_cvtps_epi32(b.0)];
+            let [c, d] = [x86::_mm512_cvtps_epi32(c.0), x86::_mm512_cvtps_epi32(d.0)];
+            let low = x86::_mm512_packs_epi32(x86::_mm512_add_epi32(a, added), x86::_mm512_add_epi32(b, added));
+            let high = x86::_mm512_packs_epi32(x86::_mm512_add_epi32(c, added), x86::_mm512_add_epi32(d, added));
+            let order = x86::_mm512_loadu_si512(ORDER.as_ptr().cast());
+            F32x16::of(x86::_mm512_permutexvar_epi32(order, x86::_mm512_packus_epi16(low, high)))
+        }
+    }
+    #[inline(always)]
+    fn dot(left: F32x16, right: F32x16, sum: F32x16) -> F32x16 {
+        // SAFETY: `dispatch_bytes` has seen that the processor has the instruction.
+        F32x16::of(unsafe { x86::_mm512_dpbusd_epi32(sum.bits(), left.bits(), right.bits()) })
+    }
+    #[inline(always)]
+    fn numbers(whole: F32x16) -> F32x16 {
+        // SAFETY: as above.
+        F32x16(unsafe { x86::_mm512_cvtepi32_ps(whole.bits()) })
+    }
+}
+
+/// Four products at a time: AVX-VNNI.
+pub(in crate::simd) struct Dots8;
+
+impl Bytes for Dots8 {
+    type Vector = F32x8;
+
+    #[inline(always)]
+    fn words(numbers: [F32x8; 4], added: i32) -> F32x8 {
+        F32x8::bytes(numbers, added)
+    }
+    #[inline(always)]
+    fn dot(left: F32x8, right: F32x8, sum: F32x8) -> F32x8 {
+        // SAFETY: as for AVX-512.
+        F32x8::of(unsafe { x86::_mm256_dpbusd_avx_epi32(sum.bits(), left.bits(), right.bits()) })
+    }
+    #[inline(always)]
+    fn numbers(whole: F32x8) -> F32x8 {
+        whole.whole()
+    }
+}
+
+/// AVX2, for numbers of the left operand up to 127: two products fit 16 bits together.
+pub(in crate::simd) struct Short;
+
+impl Bytes for Short {
+    type Vector = F32x8;
+
+    #[inline(always)]
+    fn words(numbers: [F32x8; 4], added: i32) -> F32x8 {
+        F32x8::bytes(numbers, added)
+    }
+    #[inline(always)]
+    fn dot(left: F32x8, right: F32x8, sum: F32x8) -> F32x8 {
+        // SAFETY: who has a vector has the instructions.
+        F32x8::of(unsafe {
+            let pairs = x86::_mm256_maddubs_epi16(left.bits(), right.bits());
+            x86::_mm256_add_epi32(sum.bits(), x86::_mm256_madd_epi16(pairs, x86::_mm256_set1_epi16(1)))
+        })
+    }
+    #[inline(always)]
+    fn numbers(whole: F32x8) -> F32x8 {
+        whole.whole()
+    }
+}
+
+/// AVX2, for all bytes: two products do not fit 16 bits together. Bytes are widened to 16 bits, the left ones as they are rounded.
+pub(in crate::simd) struct Wide;
+
+impl Bytes for Wide {
+    type Vector = F32x8;
+    const NUMBERS: usize = 2;
+
+    #[inline(always)]
+    fn words([a, b, ..]: [F32x8; 4], added: i32) -> F32x8 {
+        // SAFETY: as above.
+        F32x8::of(unsafe {
+            // Parts of 128 bits are packed each on their own.
+            x86::_mm256_permute4x64_epi64::<0xd8>(x86::_mm256_packus_epi32(a.rounded(added), b.rounded(added)))
+        })
+    }
+    #[inline(always)]
+    unsafe fn load_part(words: *const f32, part: usize) -> F32x8 {
+        // SAFETY: the caller's promise, and as above.
+        F32x8::of(unsafe { x86::_mm256_cvtepi8_epi16(x86::_mm_loadu_si128(words.cast::<x86::__m128i>().add(part))) })
+    }
+    #[inline(always)]
+    fn dot(left: F32x8, right: F32x8, sum: F32x8) -> F32x8 {
+        // SAFETY: as above.
+        F32x8::of(unsafe { x86::_mm256_add_epi32(sum.bits(), x86::_mm256_madd_epi16(left.bits(), right.bits())) })
+    }
+    #[inline(always)]
+    fn numbers(whole: F32x8) -> F32x8 {
+        whole.whole()
+    }
+}

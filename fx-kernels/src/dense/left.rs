@@ -152,8 +152,9 @@ impl Windows<'_> {
                 }
             }
         }
-        for (tap, table) in table.chunks_exact_mut(MOST_ROWS).take(lines * columns).enumerate() {
-            let [i, j] = [tap / columns * self.dilation[0], tap % columns * self.dilation[1]];
+        let taps = (0..lines).flat_map(|line| (0..columns).map(move |column| [line, column]));
+        for ([line, column], table) in taps.zip(table.chunks_exact_mut(MOST_ROWS)) {
+            let [i, j] = [line * self.dilation[0], column * self.dilation[1]];
             let distance = (i * width + j) * pixel;
             if inside {
                 table.iter_mut().zip(&places).for_each(|(to, place)| *to = place.wrapping_add(distance));

@@ -232,11 +232,12 @@ impl Product<'_> {
                 let (full, rest) = self.full(split, group, set);
                 let rest = rest.map(|index| self.slice(split, group, index, 0));
                 let slices: SmallVec<[_; 2]> = full.into_iter().chain(rest).collect();
-                // Tiles of one run go together, as many as the cache holds if there is more than one set of panels.
-                let together = match (self.left.runs(), slices.len()) {
-                    (1, 1) => tiles.len(),
-                    (1, _) => NEAR / (MOST_ROWS * split.run * panels.packing().left()).max(1),
-                    _ => 1,
+                // Tiles go together unless runs that are padding are left out, as many as the cache holds if there is more than one
+                // set of panels.
+                let together = match (self.left.runs() == 1 || panels.packing().is_whole(), slices.len()) {
+                    (true, 1) => tiles.len(),
+                    (true, _) => NEAR / (MOST_ROWS * panels.steps() * panels.packing().left()).max(1),
+                    (false, _) => 1,
                 };
                 for equal in [tiles.start..tiles.end.min(more), tiles.start.max(more)..tiles.end] {
                     for tile in equal.clone().step_by(together.max(1)) {
@@ -300,7 +301,7 @@ impl Product<'_> {
     }
 
     /// One step of a tile and of those below it, so many of as many rows, unless all that they would multiply with is
-    /// padding. There is more than one only where rows have a single run.
+    /// padding. There is more than one only where no run is left out.
     fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
         // What stands for 0 counts: it is taken off all sums in the end.

@@ -50,6 +50,7 @@ fn state() -> State {
         ("row", Tensor::from_vec([4], signed(4))),
         ("s_row", Tensor::from([0.01_f32, 0.02, 0.005, 0.004])),
         ("s", Tensor::from([0.01_f32, 0.02, 0.005, 0.004])),
+        ("s_outputs", Tensor::from([0.01_f32, 0.005, 0.003])),
         ("z", Tensor::from([1_i64, -2, 0, 3])),
     ];
     let mut state = State::new();
@@ -165,6 +166,34 @@ fn convolutions_over_one_dimension() {
     check_close(&before, &module, &[floats("x", &[2, 4, 7])], 1e-5, 1e-5);
 }
 
+/// Their outputs are along the second dimension of the weight.
+#[test]
+fn transposed_convolutions() {
+    let options = "kwargs = {stride: [2, 1], padding: 1, groups: 2}";
+    let changed = [
+        ("conv2d", "conv_transpose2d"),
+        (options, "kwargs = {stride: [2, 3]}"),
+        ("target=s]", "target=s_outputs]"),
+        ("axis: 0", "axis: 1"),
+    ];
+    let mut module = with(DYNAMIC, &changed);
+    let before = module.clone();
+    assert!(fuse_quantized(&mut module).unwrap() > 0);
+    check(
+        module.graph(),
+        "graph():
+            %x : [num_users=1] = placeholder[target=x]
+            %w : [num_users=1] = get_attr[target=window]
+            %s : [num_users=1] = get_attr[target=s_outputs]
+            %qconv_transpose2d : [num_users=1] = call_function[target=qconv_transpose2d](args = (%x, %w, %s), kwargs = {stride: [2, 3], quant_min: -128, quant_max: 127})
+            return qconv_transpose2d",
+    );
+    check_close(&before, &module, &[floats("x", &[2, 4, 5, 6])], 1e-5, 1e-5);
+    // Along the inputs there is no number for each output.
+    let mut along_inputs = with(DYNAMIC, &changed[..2]);
+    assert_eq!(fuse_quantized(&mut along_inputs).unwrap(), 0, "{}", along_inputs.graph());
+}
+
 /// A weight of one output has no dimension for it.
 #[test]
 fn a_layer_of_one_output() {
@@ -271,8 +300,9 @@ fn every_layer_of_every_model() {
         assert!(fuse_quantized(&mut module).unwrap() > layers, "{name}");
         let graph = module.graph();
         let calls = |function| graph.find_calls(function).len();
-        let fused = [ops::qconv1d_pointwise, ops::qconv2d_pointwise, ops::qlinear_pointwise];
-        assert_eq!(fused.into_iter().map(calls).sum::<usize>(), layers, "{name}");
+        let convs = [ops::qconv1d_pointwise, ops::qconv2d_pointwise, ops::qconv_transpose1d, ops::qconv_transpose2d];
+        let fused = convs.into_iter().chain([ops::qlinear_pointwise]);
+        assert_eq!(fused.map(calls).sum::<usize>(), layers, "{name}");
         let parts = [ops::choose_qparams, ops::quantize_per_tensor, ops::dequantize_per_tensor];
         assert_eq!(parts.into_iter().map(calls).sum::<usize>(), 0, "{name}: {graph}");
         assert_eq!(calls(ops::dequantize_per_channel), 0, "{name}: {graph}");

@@ -292,6 +292,26 @@ fn a_weight_can_have_one_scale() {
     assert!(scales.iter().all(|scale| (scale / (largest / 127.5) - 1.0).abs() < 1e-6), "{scales:?}");
 }
 
+/// A transposed convolution's outputs are along the second dimension of its weight.
+#[test]
+fn transposed_convolutions_have_scales_of_outputs() {
+    let model = nn::Sequential::new((nn::ConvTranspose2d::new(4, 3, 2).stride(2),));
+    fill(&model);
+    let mut module = fx::trace(&model).unwrap();
+    let prepared = prepare_fx(&module, &QConfigMapping::new()).unwrap();
+    let (before, weight) = (module.clone(), prepared.module().state().parameters["0.weight"].tensor());
+    assert_eq!(quantize_dynamic(&mut module).unwrap(), 1);
+    let scales = module.state().buffers["0.weight_scale"].tensor().to_vec_as::<f64>();
+    assert_eq!(scales.len(), 3);
+    for (output, scale) in scales.into_iter().enumerate() {
+        let largest = weight.select(1, output as i64).abs().amax().item().to_f64();
+        assert!((scale / (largest / 127.5) - 1.0).abs() < 1e-6, "{scale}");
+    }
+    let x = floats("x", &[2, 4, 3, 5]);
+    let (found, wanted) = (module.forward(&x).unwrap(), before.forward(&x).unwrap());
+    assert!(found.max_abs_diff(&wanted) < 0.02 * wanted.abs().amax().item().to_f64());
+}
+
 /// The weights of queries, keys and values are parts of one parameter.
 #[test]
 fn parts_of_a_parameter_are_weights() {

@@ -80,6 +80,8 @@ type Layer = (&'static str, GraphModule, Vec<usize>, &'static str);
 fn layers() -> Vec<Layer> {
     let conv = nn::Conv2d::new;
     let line = nn::Conv1d::new;
+    let (transposed, stretched) = (nn::ConvTranspose2d::new, nn::ConvTranspose1d::new);
+    let wide = |inputs, outputs| nn::ConvTranspose2d::new(inputs, outputs, [1, 3]).stride([1, 3]);
     vec![
         ("rows", filled(nn::Linear::new(64, 48)), vec![5, 64], "linear 64 to 48"),
         ("one row", filled(nn::Linear::new(64, 48)), vec![64], "linear 64 to 48"),
@@ -103,6 +105,11 @@ fn layers() -> Vec<Layer> {
         ("lines of sound", filled(line(1, 16, 10).stride(5)), vec![1, 101], "conv 1x10"),
         ("lines on their own", filled(line(16, 16, 5).padding("same").groups(16)), vec![16, 20], "of 16 groups"),
         ("lines of single pixels", filled(line(40, 24, 1)), vec![40, 9], "conv 1x1"),
+        ("windows side by side", filled(transposed(20, 9, 2).stride(2)), vec![20, 5, 6], "conv transpose 2x2"),
+        ("pieces side by side", filled(wide(24, 8)), vec![24, 4, 5], "conv transpose 1x3"),
+        ("few side by side", filled(transposed(6, 5, 3).stride(3).bias(false)), vec![6, 4, 3], "conv transpose 3x3"),
+        ("stretched lines", filled(stretched(16, 12, 4).stride(4)), vec![16, 7], "conv transpose 1x4"),
+        ("lines that overlap", filled(stretched(24, 10, 4).stride(2).padding(1)), vec![24, 9], "conv 1x2"),
     ]
 }
 

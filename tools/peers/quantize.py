@@ -1,6 +1,6 @@
 """Writes a model whose products are of integers of 8 bits: python quantize.py <folder> <model> <batch> <precision>
 
-`<batch>.int8.onnx` is `<batch>.onnx` with quantized inputs and weights of convolutions and products with weights, in the form of
+`<batch>.int8.onnx` is `<batch>.onnx` with quantized inputs and weights of convolutions, transposed ones and products with weights, in the form of
 `QuantizeLinear` and `DequantizeLinear`, as ONNX Runtime writes it: weights per channel in i8, inputs per tensor in u8, in ranges that the
 model's own input has. In `<batch>.int8-reduced.onnx` weights have 7 bits, so that no product saturates where two are added in 16 bits, and in
 `<batch>.int8-dynamic.onnx` ranges are chosen in each run.
@@ -37,7 +37,7 @@ def main(folder, name, batch, precision):
             target,
             Once(load_file(folder / f"{batch}.input.safetensors")["x"]),
             quant_format=QuantFormat.QDQ,
-            op_types_to_quantize=["Conv", "MatMul", "Gemm"],
+            op_types_to_quantize=["Conv", "ConvTranspose", "MatMul", "Gemm"],
             activation_type=QuantType.QUInt8,
             reduce_range=precision == "int8-reduced",
             **options,

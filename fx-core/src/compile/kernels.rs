@@ -156,7 +156,7 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     let is = |others: &[Function]| others.contains(&function);
     if is(&[ops::conv1d, ops::conv2d, ops::conv2d_pointwise]) {
         conv::conv(site)
-    } else if is(&[ops::conv_transpose1d, ops::conv_transpose2d]) {
+    } else if is(&[ops::conv_transpose1d, ops::conv_transpose2d, ops::qconv_transpose1d, ops::qconv_transpose2d]) {
         conv_transpose::conv_transpose(site)
     } else if is(&[ops::linear, ops::linear_pointwise]) {
         product::linear(site)

@@ -15,7 +15,8 @@ use super::table::{ops, out};
 use crate::value::Call;
 
 pub(crate) use eval::conv as eval_conv;
-pub(crate) use infer::conv as infer_conv;
+pub(crate) use infer::{conv as infer_conv, conv_transpose as infer_conv_transpose};
+pub(crate) use transpose::conv as eval_conv_transpose;
 pub(crate) use window::{Plane, lift};
 
 ops! {

@@ -42,6 +42,19 @@ ops! {
         padding: margin1 = Padding::Explicit([0]), dilation: single = [1], groups: int = 1,
         attr: string = "none".into()) -> one
         = eval::qconv, infer::qconv, cost::conv, tolerance Tolerance::SUMMATION;
+    /// `conv_transpose2d` of quantized values; see `qconv2d_pointwise`. There is a scale for each index of the weight's second
+    /// dimension.
+    method qconv_transpose2d [qconv_transpose2d_with: QconvTranspose2dOptions]
+        (input: one, weight: one, weight_scale: one, bias: opt; quant_min: int, quant_max: int;
+        scale: opt_float = None, zero_point: int = 0, stride: pair = [1; 2], padding: pair = [0; 2],
+        output_padding: pair = [0; 2], groups: int = 1, dilation: pair = [1; 2]) -> one
+        = eval::qconv_transpose, infer::qconv_transpose, cost::conv_transpose, tolerance Tolerance::SUMMATION;
+    /// `conv_transpose1d` of quantized values; see `qconv_transpose2d`.
+    method qconv_transpose1d [qconv_transpose1d_with: QconvTranspose1dOptions]
+        (input: one, weight: one, weight_scale: one, bias: opt; quant_min: int, quant_max: int;
+        scale: opt_float = None, zero_point: int = 0, stride: single = [1], padding: single = [0],
+        output_padding: single = [0], groups: int = 1, dilation: single = [1]) -> one
+        = eval::qconv_transpose, infer::qconv_transpose, cost::conv_transpose, tolerance Tolerance::SUMMATION;
     /// `linear_pointwise` of quantized values; see `qconv2d_pointwise`.
     method qlinear_pointwise [qlinear_pointwise_with: QlinearPointwiseOptions]
         (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;

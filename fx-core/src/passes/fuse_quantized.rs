@@ -6,6 +6,7 @@
 use super::as_one;
 use super::dead_code::eliminate_dead_code;
 use super::fusion::replace_chain;
+use super::quantize::output_axis;
 use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
@@ -14,14 +15,16 @@ use crate::ops::{self, Function, is_bytes, is_scale};
 use crate::tensor::DType;
 
 /// What a layer is called, and what it is of quantized values.
-const LAYERS: [(Function, Function); 3] = [
+const LAYERS: [(Function, Function); 5] = [
     (ops::conv1d, ops::qconv1d_pointwise),
     (ops::conv2d, ops::qconv2d_pointwise),
+    (ops::conv_transpose1d, ops::qconv_transpose1d),
+    (ops::conv_transpose2d, ops::qconv_transpose2d),
     (ops::linear, ops::qlinear_pointwise),
 ];
 
-/// Makes one call of each `conv1d`, `conv2d` and `linear` of a quantized input and a weight in i8, and removes what only they
-/// read. Gives the number of changes.
+/// Makes one call of each convolution, transposed convolution and `linear` of a quantized input and a weight in i8, and removes
+/// what only they read. Gives the number of changes.
 ///
 /// # Errors
 /// None that a graph in order can give.
@@ -30,7 +33,7 @@ pub fn fuse_quantized(module: &mut GraphModule) -> Result<usize> {
         let mut count = 0;
         for (layer, fused) in LAYERS {
             for id in graph.find_calls(layer) {
-                let Some((args, kwargs)) = operands(graph, state, id) else { continue };
+                let Some((args, kwargs)) = operands(graph, state, id, output_axis(layer)) else { continue };
                 replace_chain(graph, &[id], |graph| graph.call(Opcode::CallFunction, fused, args, kwargs))?;
                 count += 1;
             }
@@ -43,8 +46,8 @@ pub fn fuse_quantized(module: &mut GraphModule) -> Result<usize> {
     })
 }
 
-/// The arguments of a layer of quantized values, if it is one whose weight is state in i8.
-fn operands(graph: &Graph, state: &State, id: NodeId) -> Option<(Vec<NodeArg>, Kwargs<NodeId>)> {
+/// The arguments of a layer of quantized values, if it is one whose weight is state in i8, with scales along a dimension.
+fn operands(graph: &Graph, state: &State, id: NodeId, axis: i64) -> Option<(Vec<NodeArg>, Kwargs<NodeId>)> {
     let [input, weight, bias @ ..] = graph[id].args() else { return None };
     let weight = called(graph, weight, ops::dequantize_per_channel)?;
     let [numbers, scales] = weight.args() else { return None };
@@ -53,7 +56,7 @@ fn operands(graph: &Graph, state: &State, id: NodeId) -> Option<(Vec<NodeArg>, K
     let [rounded, scale, zero_point] = dequantize.args() else { return None };
     let quantize = called(graph, rounded, ops::quantize_per_tensor)?;
     let [input, rest @ ..] = quantize.args() else { return None };
-    if rest != [scale.clone(), zero_point.clone()] || weight.kwargs().get("axis") != Some(&Arg::Int(0)) {
+    if rest != [scale.clone(), zero_point.clone()] || weight.kwargs().get("axis") != Some(&Arg::Int(axis)) {
         return None;
     }
     let mut kwargs: Kwargs<NodeId> = graph[id].kwargs().clone();

@@ -29,11 +29,16 @@ use crate::prelude::*;
 use crate::value::Tree;
 
 /// What can be quantized.
-const LAYERS: [Function; 3] = [ops::linear, ops::conv1d, ops::conv2d];
+const LAYERS: [Function; 5] = [ops::linear, ops::conv1d, ops::conv2d, ops::conv_transpose1d, ops::conv_transpose2d];
+
+/// The dimension of a layer's weight that has an index for each output.
+pub(super) fn output_axis(layer: Function) -> i64 {
+    i64::from(layer == ops::conv_transpose1d || layer == ops::conv_transpose2d)
+}
 
 /// Makes a model ready to be quantized: modules become functions, batch norms go into the layers before them, and each
-/// layer that `mapping` names gets an observer for its input. Layers are `linear`, `conv1d` and `conv2d` with a weight in f32
-/// that is state of the model; layers that read the same value in the same way share an observer.
+/// layer that `mapping` names gets an observer for its input. Layers are `linear`, `conv1d`, `conv2d` and transposed
+/// convolutions of one and two dimensions with a weight in f32 that is state of the model; layers that read the same value in the same way share an observer.
 ///
 /// ```
 /// use fx_core::passes::{QConfigMapping, prepare_fx};

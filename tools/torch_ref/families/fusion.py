@@ -47,10 +47,10 @@ def rounded(input, scale, zero_point, quant_min, quant_max):
     return quantize.dequantize_per_tensor(integers, scale, zero_point)
 
 
-def dequantized(weight, scale):
+def dequantized(weight, scale, axis=0):
     if weight.dtype != I8:
         raise ValueError("the weight must be in i8")
-    return quantize.dequantize_per_channel(weight, scale, axis=0)
+    return quantize.dequantize_per_channel(weight, scale, axis=axis)
 
 
 def qconv2d_pointwise(
@@ -65,6 +65,20 @@ def qconv1d_pointwise(
 ):
     x = rounded(input, scale, zero_point, quant_min, quant_max)
     return finish(F.conv1d(x, dequantized(weight, weight_scale), bias, **options), other, attr)
+
+
+def qconv_transpose2d(
+    input, weight, weight_scale, bias=None, *, quant_min, quant_max, scale=None, zero_point=0, **options
+):
+    x = rounded(input, scale, zero_point, quant_min, quant_max)
+    return F.conv_transpose2d(x, dequantized(weight, weight_scale, axis=1), bias, **options)
+
+
+def qconv_transpose1d(
+    input, weight, weight_scale, bias=None, *, quant_min, quant_max, scale=None, zero_point=0, **options
+):
+    x = rounded(input, scale, zero_point, quant_min, quant_max)
+    return F.conv_transpose1d(x, dequantized(weight, weight_scale, axis=1), bias, **options)
 
 
 def qlinear_pointwise(
@@ -151,6 +165,34 @@ def integers(table):
     op.error("floats", x, d.f(3, 12, 3), scales, bias, **u8)
     op.error("channels", d.f(1, 11, 5), weight, scales, bias, **u8)
     op.error("dimensions", d.f(1, 12, 5, 5), weight, scales, bias, **u8)
+    op = table.op("qconv_transpose2d", qconv_transpose2d)
+    d = op.draw
+    weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
+    x, scales, bias = d.f(2, 12, 3, 4), d.positive(5) / 500, d.f(5)
+    op("side by side", x, weights(12, 5, 2, 2), scales, bias, **u8, stride=[2, 2])
+    op("signed", x, weights(12, 5, 1, 3), scales, bias, **i8, stride=[1, 3])
+    op("chosen", x, weights(12, 5, 2, 3), scales, None, **U8_RANGE, stride=[2, 3])
+    op("in lines", x, weights(12, 5, 1, 4), scales, bias, **u8, stride=[1, 2], padding=[0, 1])
+    op("overlapping", x, weights(12, 5, 3, 3), scales, bias, **u8, stride=[2, 2], padding=[1, 1], output_padding=[1, 1])
+    op("seven bits", x, weights(12, 5, 2, 2), scales, None, quant_min=0, quant_max=127, scale=0.04, zero_point=50, stride=[2, 2])
+    op("groups", x, weights(12, 5, 2, 2), scales, d.f(10), **u8, groups=2)
+    op("dilation", d.f(1, 3, 4, 4), weights(3, 2, 2, 2), d.positive(2) / 500, d.f(2), **u8, dilation=[2, 1])
+    op("half", d.f(1, 4, 2, 3, dtype=F16), weights(4, 2, 2, 2), d.positive(2) / 500, None, **u8, stride=[2, 2])
+    op.error("floats", x, d.f(12, 5, 2, 2), scales, bias, **u8)
+    op.error("scales", x, weights(12, 5, 2, 2), d.positive(12), bias, **u8)
+    op.error("channels", d.f(1, 11, 3, 4), weights(12, 5, 2, 2), scales, bias, **u8)
+    op = table.op("qconv_transpose1d", qconv_transpose1d)
+    d = op.draw
+    weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
+    x, scales, bias = d.f(2, 8, 7), d.positive(3) / 500, d.f(3)
+    op("side by side", x, weights(8, 3, 2), scales, bias, **u8, stride=[2])
+    op("overlapping", x, weights(8, 3, 4), scales, bias, **i8, stride=[2], padding=[1])
+    op("chosen", x, weights(8, 3, 4), scales, None, **U8_RANGE, stride=[2], padding=[1])
+    op("added", x, weights(8, 3, 3), scales, bias, **u8, stride=[2], padding=[1], output_padding=[1])
+    op("groups", x, weights(8, 3, 2), scales, d.f(6), **u8, groups=2, stride=[2])
+    op("dilation", x, weights(8, 3, 3), scales, bias, **u8, dilation=[2])
+    op.error("floats", x, d.f(8, 3, 2), scales, bias, **u8)
+    op.error("dimensions", d.f(2, 8, 7, 7), weights(8, 3, 2), scales, bias, **u8)
     op = table.op("qlinear_pointwise", qlinear_pointwise)
     d = op.draw
     weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)

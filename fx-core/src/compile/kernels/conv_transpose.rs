@@ -3,22 +3,25 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{ConvShape, PackedLinear};
+use fx_kernels::Quantization;
+use fx_kernels::dense::{ConvShape, Epilogue, Format, PackedLinear, QuantizedLinear};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::for_each_piece;
 use smallvec::smallvec;
 
 use super::conv::{Convs, on_plane, plane};
 use super::product::Follow;
-use super::{Kernel, Lowered, Operands, Site, Wanted, kept, saved};
+use super::quantized::{self, Quantized, Range};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept, saved};
 use crate::compile::layout::Layout;
-use crate::ops::kind;
+use crate::ops::{self, kind};
 use crate::tensor::{DType, Dims, Tensor};
 
-#[derive(Clone)]
-struct ConvTranspose {
+struct ConvTranspose<L> {
     /// For each line of the window the weights of its outputs, pixel by pixel.
-    lines: Arc<Vec<PackedLinear>>,
+    lines: Arc<Vec<L>>,
+    /// What the input is rounded to, if it is.
+    range: Option<Range>,
     follow: Follow,
     /// The width of the window.
     window: usize,
@@ -26,13 +29,41 @@ struct ConvTranspose {
     width: usize,
 }
 
+/// What pixels are multiplied with.
+trait Line: Send + Sync + 'static {
+    fn inputs(&self) -> usize;
+    fn outputs(&self) -> usize;
+    fn format(&self) -> Format;
+    fn bytes(&self) -> usize;
+    fn run(&self, out: &mut [f32], pixels: &[f32], range: Option<Quantization>, epilogue: &Epilogue<'_>);
+}
+
+/// A weight that is known.
+enum Weight<'a> {
+    Numbers(&'a Known),
+    /// In i8, with its scales, and what the input is rounded to.
+    Rounded([&'a Known; 2], Range),
+}
+
 pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
     side_by_side(site).or_else(|| phases(site))
 }
 
+/// The weight, its shape, and the bias.
+fn operands<'a>(site: &Site<'a>) -> Option<(Weight<'a>, Dims, Option<Vec<f32>>)> {
+    let (weight, shape, bias) = if [ops::qconv_transpose1d, ops::qconv_transpose2d].contains(&site.function) {
+        let (operands, shape) = quantized::weight(site)?;
+        (Weight::Rounded(operands, Range::at(site)?), shape, 3)
+    } else {
+        let (weight, shape) = site.weight(1)?;
+        (Weight::Numbers(weight), shape, 2)
+    };
+    Some((weight, shape, site.optional(bias)?.map(|bias| bias.to_vec())))
+}
+
 fn side_by_side(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
-    let (weight, weight_shape) = site.weight(1)?;
+    let (weight, weight_shape, bias) = operands(site)?;
     let [_, _, ref size @ ..] = *input.shape else { return None };
     let [_, _, ref kernel @ ..] = *weight_shape else { return None };
     let ([_, width], window) = (plane(size)?, plane(kernel)?);
@@ -42,22 +73,28 @@ fn side_by_side(site: &Site<'_>) -> Option<Lowered> {
     if size.len() != kernel.len() || !side_by_side || site.attribute::<kind::int>("groups", 1)? != 1 {
         return None;
     }
-    let lines = site.packs.conv_transpose(weight, window)?;
-    // A bias for each output of each pixel of a window's line.
-    let bias = site.optional(2)?.map(|bias| {
-        let bias = bias.to_vec::<f32>();
-        Tensor::from_vec([window[1] * bias.len()], bias.repeat(window[1]))
-    });
-    let kernel = ConvTranspose { lines, follow: Follow::new(bias), window: window[1], width };
     let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
-    Some(Lowered::new(kernel, smallvec![wanted], Layout::channels_last(DType::F32, site.shape())))
+    let output = Layout::channels_last(DType::F32, site.shape());
+    // A bias for each output of each pixel of a window's line.
+    let (follow, [height, window]) = (repeated(bias, window[1]), window);
+    Some(match weight {
+        Weight::Numbers(weight) => {
+            let lines = site.packs.conv_transpose(weight, [height, window])?;
+            Lowered::new(ConvTranspose { lines, range: None, follow, window, width }, smallvec![wanted], output)
+        }
+        Weight::Rounded(operands, range) => {
+            let lines = site.packs.quantized_conv_transpose(operands, range.bits(), [height, window])?;
+            let kernel = ConvTranspose { lines, range: Some(range), follow, window, width };
+            Lowered::new(kernel, smallvec![wanted], output)
+        }
+    })
 }
 
 /// The convolution that gives the pixels of the output which stand in place of each pixel of the input, as many as a step has, if
 /// steps are within lines.
 fn phases(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
-    let (weight, weight_shape) = site.weight(1)?;
+    let (weight, weight_shape, bias) = operands(site)?;
     let [batch, inputs, ref size @ ..] = *input.shape else { return None };
     let [_, outputs, ref kernel @ ..] = *weight_shape else { return None };
     if size.len() != kernel.len() || site.attribute::<kind::int>("groups", 1)? != 1 {
@@ -88,12 +125,7 @@ fn phases(site: &Site<'_>) -> Option<Lowered> {
         after,
         groups: 1,
     };
-    let bias = site.optional(2)?.map(|bias| {
-        let bias = bias.to_vec::<f32>();
-        Tensor::from_vec([all * bias.len()], bias.repeat(all))
-    });
-    let packed = site.packs.phases(weight, step, shape, batch, size)?;
-    let kernel = Convs::one(packed, Follow::new(bias), batch, size);
+    let follow = repeated(bias, all);
     let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
     let mut whole = Dims::from_slice(site.shape());
     let ndim = whole.len();
@@ -101,8 +133,22 @@ fn phases(site: &Site<'_>) -> Option<Lowered> {
     let output = Layout::channels_last(DType::F32, &whole);
     let offset = first[1] * output.strides[ndim - 1];
     let part = Layout { shape: Dims::from_slice(site.shape()), ..output.clone() };
-    let lowered = Lowered::new(kernel, smallvec![wanted], output);
+    let lowered = match weight {
+        Weight::Numbers(weight) => {
+            let packed = site.packs.phases(weight, step, shape, batch, size)?;
+            Lowered::new(Convs::one(packed, follow, batch, size), smallvec![wanted], output)
+        }
+        Weight::Rounded(operands, range) => {
+            let packed = site.packs.quantized_phases(operands, range.bits(), step, shape)?;
+            Lowered::new(Quantized::conv(packed, range, follow, batch, size), smallvec![wanted], output)
+        }
+    };
     Some(if part == lowered.output { lowered } else { Lowered { part: Some((part, offset)), ..lowered } })
+}
+
+/// A bias that follows each of so many pixels' outputs.
+fn repeated(bias: Option<Vec<f32>>, pixels: usize) -> Follow {
+    Follow::new(bias.map(|bias| Tensor::from_vec([pixels * bias.len()], bias.repeat(pixels))))
 }
 
 /// Steps of the windows over so many dimensions, what is cut off on each side, and what is added at the end, if the taps of a window
@@ -121,17 +167,56 @@ fn steps_over<const N: usize>(site: &Site<'_>) -> Option<[[usize; 2]; 3]> {
     (attribute("dilation", 1)? == [1; 2]).then_some(all)
 }
 
-impl Kernel for ConvTranspose {
+impl Line for PackedLinear {
+    fn inputs(&self) -> usize {
+        self.inputs()
+    }
+    fn outputs(&self) -> usize {
+        self.outputs()
+    }
+    fn format(&self) -> Format {
+        self.format()
+    }
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+    fn run(&self, out: &mut [f32], pixels: &[f32], _: Option<Quantization>, epilogue: &Epilogue<'_>) {
+        self.run(out, self.outputs(), pixels, self.inputs(), pixels.len() / self.inputs(), epilogue);
+    }
+}
+
+impl Line for QuantizedLinear {
+    fn inputs(&self) -> usize {
+        self.inputs()
+    }
+    fn outputs(&self) -> usize {
+        self.outputs()
+    }
+    fn format(&self) -> Format {
+        self.format()
+    }
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+    fn run(&self, out: &mut [f32], pixels: &[f32], range: Option<Quantization>, epilogue: &Epilogue<'_>) {
+        let Some(range) = range else { return };
+        self.run(out, self.outputs(), pixels, self.inputs(), pixels.len() / self.inputs(), range, epilogue);
+    }
+}
+
+impl<L: Line> Kernel for ConvTranspose<L> {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let Some(first) = self.lines.first() else { return };
         let (x, inputs, columns) = (operands[0].unwrap_or(&[]), first.inputs(), first.outputs());
         let epilogue = self.follow.epilogue(None, columns);
         let line = self.width * columns;
+        let pixels = self.width * inputs;
+        let range = self.range.map(|range| range.of(&x[..out.len() / (self.lines.len() * line) * pixels]));
         let work = 2 * inputs * out.len();
         for_each_piece(out, self.lines.len() * line, work, |index, out| {
-            let x = &x[index * self.width * inputs..(index + 1) * self.width * inputs];
+            let x = &x[index * pixels..(index + 1) * pixels];
             for (out, packed) in out.chunks_exact_mut(line).zip(&*self.lines) {
-                packed.run(out, columns, x, inputs, self.width, &epilogue);
+                packed.run(out, x, range, &epilogue);
             }
         });
     }
@@ -141,12 +226,12 @@ impl Kernel for ConvTranspose {
     }
 
     fn part(&self, _: usize) -> Option<Arc<dyn Kernel>> {
-        // It goes by lines, however many images they are of.
-        Some(Arc::new(self.clone()))
+        // It goes by lines, however many images they are of, unless it looks at all of them first.
+        self.range.is_none_or(Range::is_known).then(|| Arc::new(self.clone()) as _)
     }
 
     fn weights(&self) -> usize {
-        self.lines.iter().map(PackedLinear::bytes).sum()
+        self.lines.iter().map(Line::bytes).sum()
     }
 
     fn bytes_saved(&self) -> usize {
@@ -155,6 +240,13 @@ impl Kernel for ConvTranspose {
 
     fn describe(&self) -> String {
         let kept = self.lines.first().map_or("", |packed| kept(packed.format()));
-        format!("conv transpose {}x{}{kept}{}", self.lines.len(), self.window, self.follow.describe(false))
+        let rounded = if self.range.is_some() { " of rounded" } else { "" };
+        format!("conv transpose {}x{}{kept}{rounded}{}", self.lines.len(), self.window, self.follow.describe(false))
+    }
+}
+
+impl<L> Clone for ConvTranspose<L> {
+    fn clone(&self) -> Self {
+        Self { lines: Arc::clone(&self.lines), follow: self.follow.clone(), ..*self }
     }
 }

@@ -16,7 +16,7 @@ use crate::tensor::{DType, Dims, numel};
 
 /// A product of an input that is rounded.
 #[derive(Clone)]
-struct Quantized {
+pub(super) struct Quantized {
     product: Product,
     range: Range,
     follow: Follow,
@@ -41,7 +41,7 @@ struct Pixels {
 
 /// The integers that an input is rounded to.
 #[derive(Clone, Copy)]
-struct Range {
+pub(super) struct Range {
     min: i64,
     max: i64,
     /// The scale and the zero point, if they are known.
@@ -79,7 +79,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
 }
 
 /// The weight and its scales, if they are known, and the weight's shape.
-fn weight<'a>(site: &Site<'a>) -> Option<([&'a Known; 2], Dims)> {
+pub(super) fn weight<'a>(site: &Site<'a>) -> Option<([&'a Known; 2], Dims)> {
     let [weight, scales] = [site.arg(1).as_value()?, site.arg(2).as_value()?];
     let shape = weight.weight_in(DType::I8).filter(|_| scales.is_known())?;
     Some(([weight, scales], shape))
@@ -97,8 +97,22 @@ fn lowered(
     Some(Lowered::new(kernel, [input].into_iter().chain(residual).collect(), output))
 }
 
+impl Quantized {
+    /// A convolution of pixels with the channels last.
+    pub(super) fn conv(
+        packed: Arc<QuantizedConv>,
+        range: Range,
+        follow: Follow,
+        batch: usize,
+        size: [usize; 2],
+    ) -> Self {
+        let product = Product::Conv(packed, Pixels { batch, size, planes: false });
+        Self { product, range, follow, residual: false }
+    }
+}
+
 impl Range {
-    fn at(site: &Site<'_>) -> Option<Self> {
+    pub(super) fn at(site: &Site<'_>) -> Option<Self> {
         let scale = site.attribute::<kind::opt_float>("scale", None)?;
         let zero_point = site.attribute::<kind::int>("zero_point", 0)?;
         let [min, max] = ["quant_min", "quant_max"].map(|name| site.attribute::<kind::int>(name, 0));
@@ -106,11 +120,17 @@ impl Range {
     }
 
     /// The bits of its numbers.
-    fn bits(self) -> u32 {
+    pub(super) fn bits(self) -> u32 {
         self.with(1.0, 0).bits()
     }
 
-    fn of(self, input: &[f32]) -> Quantization {
+    /// Whether the scale and the zero point are known.
+    pub(super) fn is_known(self) -> bool {
+        self.qparams.is_some()
+    }
+
+    /// How an input is rounded.
+    pub(super) fn of(self, input: &[f32]) -> Quantization {
         let (scale, zero_point) =
             self.qparams.unwrap_or_else(|| chosen_qparams(input, [self.min, self.max], QPARAMS_EPS));
         self.with(scale, zero_point)
@@ -157,7 +177,7 @@ impl Kernel for Quantized {
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
         let part = |pixels: &Pixels| {
-            let is_even = pixels.batch.is_multiple_of(count) && self.range.qparams.is_some();
+            let is_even = pixels.batch.is_multiple_of(count) && self.range.is_known();
             is_even.then(|| Pixels { batch: pixels.batch / count, ..*pixels })
         };
         let product = match &self.product {

@@ -92,7 +92,7 @@ pub(crate) fn conv<const N: usize>(
 }
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
-pub(super) fn conv_transpose<const N: usize>(
+pub(crate) fn conv_transpose<const N: usize>(
     x: &TensorMeta,
     weight: &TensorMeta,
     bias: Option<&TensorMeta>,

@@ -9,7 +9,7 @@ use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::Tensor;
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
-pub(super) fn conv<const N: usize>(
+pub(crate) fn conv<const N: usize>(
     x: &Tensor,
     weight: &Tensor,
     bias: Option<&Tensor>,

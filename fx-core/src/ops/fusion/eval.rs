@@ -52,8 +52,28 @@ pub(super) fn qconv<const N: usize>(
     groups: i64,
     attr: Cow<'static, str>,
 ) -> Result<Arg<Tensor>> {
-    let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
+    let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 0))?;
     conv(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn qconv_transpose<const N: usize>(
+    x: &Tensor,
+    weight: &Tensor,
+    weight_scale: &Tensor,
+    bias: Option<&Tensor>,
+    min: i64,
+    max: i64,
+    scale: Option<f64>,
+    zero_point: i64,
+    stride: [usize; N],
+    padding: [usize; N],
+    output_padding: [usize; N],
+    groups: i64,
+    dilation: [usize; N],
+) -> Result<Tensor> {
+    let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 1))?;
+    conv::eval_conv_transpose(&x, &weight, bias, stride, padding, output_padding, groups, dilation)
 }
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
@@ -69,7 +89,7 @@ pub(super) fn qlinear(
     zero_point: i64,
     attr: Cow<'static, str>,
 ) -> Result<Arg<Tensor>> {
-    let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
+    let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 0))?;
     linear(&x, &weight, bias, other, attr)
 }
 

@@ -51,8 +51,28 @@ pub(super) fn qconv<const N: usize>(
     groups: i64,
     attr: Cow<'static, str>,
 ) -> Result<TensorMeta> {
-    let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
+    let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 0))?;
     conv(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
+pub(super) fn qconv_transpose<const N: usize>(
+    x: &TensorMeta,
+    weight: &TensorMeta,
+    weight_scale: &TensorMeta,
+    bias: Option<&TensorMeta>,
+    min: i64,
+    max: i64,
+    scale: Option<f64>,
+    zero_point: i64,
+    stride: [usize; N],
+    padding: [usize; N],
+    output_padding: [usize; N],
+    groups: i64,
+    dilation: [usize; N],
+) -> Result<TensorMeta> {
+    let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 1))?;
+    conv::infer_conv_transpose(&x, &weight, bias, stride, padding, output_padding, groups, dilation)
 }
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
@@ -68,7 +88,7 @@ pub(super) fn qlinear(
     zero_point: i64,
     attr: Cow<'static, str>,
 ) -> Result<TensorMeta> {
-    let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], weight, weight_scale)?;
+    let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 0))?;
     linear(&x, &weight, bias, other, attr)
 }
 

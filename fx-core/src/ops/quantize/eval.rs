@@ -165,13 +165,13 @@ pub(crate) fn chosen(x: &[f32], [min, max]: [i64; 2], eps: f64) -> (f32, i64) {
     affine_qparams(least, most, Range::new(min, max), eps as f32)
 }
 
-/// The operands of a product of quantized values, as the floats that they stand for; see `qconv2d_pointwise`.
+/// The operands of a product of quantized values, as the floats that they stand for; see `qconv2d_pointwise`. The weight has a
+/// scale for each index of a dimension.
 pub(crate) fn operands(
     x: &Tensor,
     (scale, zero_point): (Option<f64>, i64),
     [min, max]: [i64; 2],
-    weight: &Tensor,
-    weight_scale: &Tensor,
+    (weight, weight_scale, axis): (&Tensor, &Tensor, i64),
 ) -> Result<(Tensor, Tensor)> {
     let (scale, zero_point) = match scale {
         Some(scale) => (scale, zero_point),
@@ -188,7 +188,7 @@ pub(crate) fn operands(
         row.iter_mut().filter(|q| q.is_nan()).for_each(|q| *q = 0.0_f32.clamp(range.min, range.max));
         affine.dequantize(row);
     });
-    Ok((x, dequantize_per_channel(weight, weight_scale, None, 0)?))
+    Ok((x, dequantize_per_channel(weight, weight_scale, None, axis)?))
 }
 
 /// The smallest and the largest element, 0 if there is none; NaN if one is.

@@ -188,8 +188,7 @@ pub(in crate::ops) fn require_operands(
     x: &TensorMeta,
     (scale, zero_point): (Option<f64>, i64),
     [min, max]: [i64; 2],
-    weight: &TensorMeta,
-    weight_scale: &TensorMeta,
+    (weight, weight_scale, axis): (&TensorMeta, &TensorMeta, i64),
 ) -> Result<(TensorMeta, TensorMeta)> {
     require_single(x)?;
     if weight.dtype != DType::I8 {
@@ -210,5 +209,5 @@ pub(in crate::ops) fn require_operands(
             )));
         }
     }
-    Ok((x.with_dtype(DType::F32), dequantize_per_channel(weight, weight_scale, None, 0)?))
+    Ok((x.with_dtype(DType::F32), dequantize_per_channel(weight, weight_scale, None, axis)?))
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Layer, Observer, Place, Prepared, Weight, WeightConfig};
+use super::{Layer, Observer, Place, Prepared, Weight, WeightConfig, output_axis};
 use crate::arg::{Arg, Key, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation};
@@ -93,17 +93,18 @@ impl Conversion<'_> {
         let Some(tensor) = weight.tensor(self.graph, self.state).map(|tensor| tensor.contiguous()) else {
             return Err(Error::not_found(format!("there is no parameter or buffer at `{path}`")));
         };
-        let scale = symmetric_scale(&tensor, *config);
+        let axis = self.graph[*node].function().map_or(0, output_axis);
+        let scale = symmetric_scale(&tensor, *config, axis);
         if !scale.sum().item().to_f64().is_finite() {
             return Err(Error::new(ErrorKind::State, format!("`{path}` has elements that are not finite"))
                 .help("leave the layer in f32: `QConfigMapping::set_module_name(path, None)`"));
         }
-        let int8 = tensor.quantize_per_channel(&scale, None::<&Tensor>, 0, -128, 127, DType::I8);
+        let int8 = tensor.quantize_per_channel(&scale, None::<&Tensor>, axis, -128, 127, DType::I8);
         let args = vec![
             self.buffer(*node, &format!("{stem}_int8"), int8),
             self.buffer(*node, &format!("{stem}_scale"), scale),
         ];
-        let axis = [(Key::from("axis"), Arg::Int(0))].into_iter().collect();
+        let axis = [(Key::from("axis"), Arg::Int(axis))].into_iter().collect();
         Ok(self.call(*node, ops::dequantize_per_channel, args, axis))
     }
 
@@ -131,7 +132,8 @@ impl Conversion<'_> {
 }
 
 /// The scales of the outputs with which i8 from -128 to 127 hold a weight; 0 is 0.
-fn symmetric_scale(weight: &Tensor, config: WeightConfig) -> Tensor {
+fn symmetric_scale(weight: &Tensor, config: WeightConfig, axis: i64) -> Tensor {
+    let weight = weight.movedim(axis, 0_i64);
     let outputs = weight.shape()[0] as i64;
     let rows = if config == WeightConfig::PerTensor { 1 } else { outputs };
     // PyTorch's range is half a step wider than the largest integer.

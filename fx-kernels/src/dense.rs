@@ -23,6 +23,7 @@ mod strassen;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod transposed;
 mod weight;
 mod window;
 mod winograd;
@@ -37,4 +38,5 @@ pub use images::{Images, Layout};
 pub use linear::PackedLinear;
 pub use pool::{Divisor, Pool, PoolShape};
 pub use quantized::{Bytes, QuantizedConv, QuantizedLinear};
+pub use transposed::{TransposedConv, TransposedShape};
 pub use weight::Weight;

@@ -109,7 +109,14 @@ fn layers() -> Vec<Layer> {
         ("pieces side by side", filled(wide(24, 8)), vec![24, 4, 5], "conv transpose 1x3"),
         ("few side by side", filled(transposed(6, 5, 3).stride(3).bias(false)), vec![6, 4, 3], "conv transpose 3x3"),
         ("stretched lines", filled(stretched(16, 12, 4).stride(4)), vec![16, 7], "conv transpose 1x4"),
-        ("lines that overlap", filled(stretched(24, 10, 4).stride(2).padding(1)), vec![24, 9], "conv 1x2"),
+        ("lines that overlap", filled(stretched(24, 10, 4).stride(2).padding(1)), vec![24, 9], "conv transpose 1x4"),
+        (
+            "windows that overlap",
+            filled(transposed(20, 9, 4).stride(2).padding(1)),
+            vec![20, 5, 6],
+            "conv transpose 4x4",
+        ),
+        ("odd windows", filled(transposed(5, 7, 3).stride(2).padding(1)), vec![5, 4, 5], "conv transpose 3x3"),
     ]
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fx_kernels::Matrix;
 use fx_kernels::dense::{
     Algorithm, Bytes, CompactLinear, ConvShape, Format, PackedConv, PackedLinear, QuantizedConv, QuantizedLinear,
-    Weight,
+    TransposedConv, TransposedShape, Weight,
 };
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
@@ -15,7 +15,7 @@ use super::kernels::plane;
 use super::known::{Known, Place};
 use crate::error::Result;
 use crate::ops::fallible;
-use crate::tensor::{Element, Tensor, numel, view};
+use crate::tensor::{Tensor, numel, view};
 
 /// Packed weights, by the tensor that they come from.
 pub(super) struct Packs {
@@ -39,7 +39,8 @@ pub(super) struct Packs {
     quantized_linears: Cache<([Place; 2], u32), QuantizedLinear>,
     quantized_convs: Cache<([Place; 2], u32, ConvShape), QuantizedConv>,
     quantized_conv_transposes: Cache<([Place; 2], u32), Vec<QuantizedLinear>>,
-    quantized_phases: Cache<([Place; 2], u32, [usize; 2], ConvShape), QuantizedConv>,
+    transposed: Cache<(Place, TransposedShape), TransposedConv>,
+    quantized_transposed: Cache<([Place; 2], u32, TransposedShape), TransposedConv>,
 }
 
 /// What was packed, with all that a key names, so that nothing else gets its name.
@@ -92,7 +93,8 @@ impl Packs {
             quantized_linears: Cache::default(),
             quantized_convs: Cache::default(),
             quantized_conv_transposes: Cache::default(),
-            quantized_phases: Cache::default(),
+            transposed: Cache::default(),
+            quantized_transposed: Cache::default(),
         }
     }
 
@@ -150,7 +152,22 @@ impl Packs {
         let by = self.algorithm(shape, batch, size);
         let pack = || {
             let tensor = weight.peek()?.contiguous();
-            let all = phases::<f32>(&tensor, step, shape);
+            let ([inputs, outputs], window) = ([tensor.shape()[0], tensor.shape()[1]], plane(&tensor.shape()[2..]));
+            let (numbers, [height, width]) = (tensor.as_slice::<f32>().unwrap_or_default(), window.unwrap_or_default());
+            let mut all = Vec::with_capacity(numbers.len());
+            for row in 0..shape.outputs * inputs {
+                let (output, input) = (row / inputs, row % inputs);
+                let (phase, output) = (output / outputs, output % outputs);
+                for tap in 0..shape.kernel[0] * shape.kernel[1] {
+                    // The pixel before another one's has the next step's number in its window.
+                    let [i, j] = [tap / shape.kernel[1], tap % shape.kernel[1]];
+                    let y = (shape.kernel[0] - 1 - i) * step[0] + phase / step[1];
+                    let x = (shape.kernel[1] - 1 - j) * step[1] + phase % step[1];
+                    let is_inside = y < height && x < width;
+                    let place = ((input * outputs + output) * height + y) * width + x;
+                    all.push(if is_inside { numbers[place] } else { 0.0 });
+                }
+            }
             Ok(PackedConv::with(Weight::Numbers(&all), shape, by, self.format))
         };
         self.phases.get((weight.place()?, step, shape, by), &[weight], pack)
@@ -241,20 +258,24 @@ impl Packs {
         self.quantized_conv_transposes.get((places(operands)?, bits), &operands, pack)
     }
 
-    /// As [`phases`](Self::phases), of a weight in i8 with a scale for each output.
-    pub(super) fn quantized_phases(
+    /// The weight of a transposed convolution in f32 whose windows overlap; None if it is not known.
+    pub(super) fn transposed(&self, weight: &Known, shape: TransposedShape) -> Option<Arc<TransposedConv>> {
+        let pack = || {
+            let tensor = weight.peek()?.contiguous();
+            Ok(TransposedConv::new(tensor.as_slice().unwrap_or_default(), shape, self.format))
+        };
+        self.transposed.get((weight.place()?, shape), &[weight], pack)
+    }
+
+    /// As [`transposed`](Self::transposed), of a weight in i8 with a scale for each output.
+    pub(super) fn quantized_transposed(
         &self,
         operands: [&Known; 2],
         bits: u32,
-        step: [usize; 2],
-        shape: ConvShape,
-    ) -> Option<Arc<QuantizedConv>> {
-        let pack = || {
-            let (tensor, scales) = (operands[0].peek()?.contiguous(), operands[1].peek()?.to_vec::<f32>());
-            let (all, scales) = (phases::<i8>(&tensor, step, shape), scales.repeat(step[0] * step[1]));
-            Ok(QuantizedConv::new(Bytes { weight: &all, scales: &scales, bits }, shape))
-        };
-        self.quantized_phases.get((places(operands)?, bits, step, shape), &operands, pack)
+        shape: TransposedShape,
+    ) -> Option<Arc<TransposedConv>> {
+        let pack = || with_bytes(operands, bits, |bytes, _| TransposedConv::quantized(bytes, shape));
+        self.quantized_transposed.get((places(operands)?, bits, shape), &operands, pack)
     }
 
     /// How a convolution is computed.
@@ -274,30 +295,9 @@ impl Packs {
             + self.quantized_linears.bytes(QuantizedLinear::bytes)
             + self.quantized_convs.bytes(QuantizedConv::bytes)
             + self.quantized_conv_transposes.bytes(|lines| lines.iter().map(QuantizedLinear::bytes).sum())
-            + self.quantized_phases.bytes(QuantizedConv::bytes)
+            + self.transposed.bytes(TransposedConv::bytes)
+            + self.quantized_transposed.bytes(TransposedConv::bytes)
     }
-}
-
-/// The weight of a transposed convolution, `[inputs, outputs]` and the window, as that of a convolution of such a shape; see
-/// [`Packs::phases`].
-fn phases<T: Element + Default>(weight: &Tensor, step: [usize; 2], shape: ConvShape) -> Vec<T> {
-    let ([inputs, outputs], window) = ([weight.shape()[0], weight.shape()[1]], plane(&weight.shape()[2..]));
-    let (numbers, [height, width]) = (weight.as_slice::<T>().unwrap_or_default(), window.unwrap_or_default());
-    let mut all = Vec::with_capacity(numbers.len());
-    for row in 0..shape.outputs * inputs {
-        let (output, input) = (row / inputs, row % inputs);
-        let (phase, output) = (output / outputs, output % outputs);
-        for tap in 0..shape.kernel[0] * shape.kernel[1] {
-            // The pixel before another one's has the next step's number in its window.
-            let [i, j] = [tap / shape.kernel[1], tap % shape.kernel[1]];
-            let y = (shape.kernel[0] - 1 - i) * step[0] + phase / step[1];
-            let x = (shape.kernel[1] - 1 - j) * step[1] + phase % step[1];
-            let is_inside = y < height && x < width;
-            let place = ((input * outputs + output) * height + y) * width + x;
-            all.push(if is_inside { numbers[place] } else { T::default() });
-        }
-    }
-    all
 }
 
 /// Which weight and scales these are.

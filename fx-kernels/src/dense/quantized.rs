@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use self::patches::Patches;
 use super::algorithm::Algorithm;
-use super::conv::{ConvShape, PackedConv};
+use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::images::Images;
@@ -66,6 +66,7 @@ impl QuantizedLinear {
     /// As [`new`](Self::new), and if the processor does not have the level.
     pub fn at(level: Level, weight: Bytes<'_>, inputs: usize) -> Self {
         let outputs = weight.scales.len();
+        weight.check(outputs, inputs);
         let packing = Packing::whole(level, inputs, weight.bits);
         let (packed, columns) = weight
             .pack(inputs, packing, |weight, packing| PackedLinear::packed((level, packing), weight, [outputs, inputs]));
@@ -145,18 +146,21 @@ impl QuantizedConv {
     /// # Panics
     /// As [`new`](Self::new), and if the processor does not have the level.
     pub fn at(level: Level, weight: Bytes<'_>, shape: ConvShape) -> Self {
-        assert_eq!(weight.scales.len(), shape.outputs, "there is a scale for each of {} outputs", shape.outputs);
+        let packing = shape.has_short_pixels().then(|| Packing::whole(level, 4, weight.bits)).flatten();
+        let Some(packing) = packing else { return Self::by_lines(level, weight, shape) };
+        let (channels, taps) = shape.row();
+        weight.check(shape.outputs, channels * taps);
+        let patches = Patches::new((level, packing), weight.weight, shape);
+        Self { weights: Weights::Patches(patches), columns: weight.columns(channels * taps) }
+    }
+
+    /// As [`at`](Self::at), to compute [lines](Self::run_lines).
+    pub(crate) fn by_lines(level: Level, weight: Bytes<'_>, shape: ConvShape) -> Self {
         let (channels, taps) = shape.row();
         let row = channels * taps;
+        weight.check(shape.outputs, row);
         // Neither few channels where they lie nor those on their own are rounded as windows read them.
         if shape.has_short_pixels() || shape.is_depthwise() {
-            if let Some(packing) = Packing::whole(level, 4, weight.bits).filter(|_| shape.has_short_pixels()) {
-                let columns = weight.columns(row);
-                return Self {
-                    weights: Weights::Patches(Patches::new((level, packing), weight.weight, shape)),
-                    columns,
-                };
-            }
             let (packed, columns) = weight
                 .pack(row, None, |weight, _| PackedConv::at(level, weight, shape, Algorithm::Direct, Format::F32));
             return Self { weights: Weights::Rounded(packed), columns };
@@ -214,6 +218,38 @@ impl QuantizedConv {
     }
 }
 
+impl QuantizedConv {
+    /// Computes some lines of the output from some lines of the images; all of both if there are several images.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run), if a line is missing, or if the convolution was not packed for it.
+    pub(crate) fn run_lines(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        images: &Images<'_>,
+        (held, lines): (Held, Range<usize>),
+        quantization: Quantization,
+        epilogue: &Epilogue<'_>,
+    ) {
+        self.columns.with(quantization, epilogue, |quantized, epilogue| match &self.weights {
+            Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, Some(quantized)),
+            Weights::Patches(_) => panic!("windows of few channels are made of whole images"),
+            Weights::Rounded(packed) => {
+                let (inputs, height) = (packed.shape().inputs, held.height);
+                let (read, _) = packed.shape().lines_read(&lines, height);
+                let held = Held { first: read.start, height };
+                images.with_pixels(inputs, read, |images| {
+                    let len = images.size[0] * images.strides(inputs)[1];
+                    rounded(&images.data[..len.min(images.data.len())], quantization, |data| {
+                        packed.run_lines(out, stride, &Images { data, ..*images }, (held, lines), epilogue, None);
+                    });
+                });
+            }
+        });
+    }
+}
+
 /// What is known of each output's weights; nothing unless they are kept as bytes.
 #[derive(Debug)]
 struct Columns {
@@ -226,6 +262,13 @@ struct Columns {
 }
 
 impl Bytes<'_> {
+    /// Checks that there are so many rows of so many numbers, and a scale for each.
+    fn check(&self, rows: usize, len: usize) {
+        assert_eq!(self.scales.len(), rows, "there is a scale for each of {rows} outputs");
+        assert_eq!(self.weight.len(), rows * len, "the weight has {rows} rows of {len} numbers");
+        assert!(self.bits <= 8, "weights are multiplied with numbers of eight bits at most, not {}", self.bits);
+    }
+
     /// Packs rows of so many whole numbers in words of them, or as the numbers that they stand for.
     fn pack<P>(
         &self,
@@ -234,8 +277,6 @@ impl Bytes<'_> {
         pack: impl FnOnce(Weight<'_>, Packing) -> P,
     ) -> (P, Columns) {
         let Self { weight, scales, .. } = *self;
-        assert!(self.bits <= 8, "weights are multiplied with numbers of eight bits at most, not {}", self.bits);
-        assert_eq!(weight.len(), scales.len() * len, "the weight has {} rows of {len} numbers", scales.len());
         let read = |rows: Range<usize>, numbers: &mut [f32]| {
             for (row, to) in rows.zip(numbers.chunks_exact_mut(len.max(1))) {
                 let scale = if packing.is_some() { 1.0 } else { scales[row] };

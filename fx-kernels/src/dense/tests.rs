@@ -4,6 +4,7 @@ mod compact;
 mod depthwise;
 mod panels;
 mod quantized;
+mod transposed;
 
 use std::ops::Range;
 

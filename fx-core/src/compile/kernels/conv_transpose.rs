@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use fx_kernels::Quantization;
-use fx_kernels::dense::{ConvShape, Epilogue, Format, PackedLinear, QuantizedLinear};
+use fx_kernels::dense::{
+    ConvShape, Epilogue, Format, Images, PackedLinear, QuantizedLinear, TransposedConv, TransposedShape,
+};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::for_each_piece;
 use smallvec::smallvec;
 
 use super::conv::{Convs, on_plane, plane};
 use super::product::Follow;
-use super::quantized::{self, Quantized, Range};
+use super::quantized::{self, Range};
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept, saved};
 use crate::compile::layout::Layout;
 use crate::ops::{self, kind};
@@ -27,6 +29,17 @@ struct ConvTranspose<L> {
     window: usize,
     /// The pixels of a line of the input.
     width: usize,
+}
+
+/// Of windows that overlap.
+#[derive(Clone)]
+struct Transposed {
+    conv: Arc<TransposedConv>,
+    /// What the input is rounded to, if it is.
+    range: Option<Range>,
+    follow: Follow,
+    batch: usize,
+    size: [usize; 2],
 }
 
 /// What pixels are multiplied with.
@@ -46,7 +59,7 @@ enum Weight<'a> {
 }
 
 pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
-    side_by_side(site).or_else(|| phases(site))
+    side_by_side(site).or_else(|| phases(site)).or_else(|| overlapping(site))
 }
 
 /// The weight, its shape, and the bias.
@@ -94,7 +107,7 @@ fn side_by_side(site: &Site<'_>) -> Option<Lowered> {
 /// steps are within lines.
 fn phases(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
-    let (weight, weight_shape, bias) = operands(site)?;
+    let (Weight::Numbers(weight), weight_shape, bias) = operands(site)? else { return None };
     let [batch, inputs, ref size @ ..] = *input.shape else { return None };
     let [_, outputs, ref kernel @ ..] = *weight_shape else { return None };
     if size.len() != kernel.len() || site.attribute::<kind::int>("groups", 1)? != 1 {
@@ -133,17 +146,35 @@ fn phases(site: &Site<'_>) -> Option<Lowered> {
     let output = Layout::channels_last(DType::F32, &whole);
     let offset = first[1] * output.strides[ndim - 1];
     let part = Layout { shape: Dims::from_slice(site.shape()), ..output.clone() };
-    let lowered = match weight {
-        Weight::Numbers(weight) => {
-            let packed = site.packs.phases(weight, step, shape, batch, size)?;
-            Lowered::new(Convs::one(packed, follow, batch, size), smallvec![wanted], output)
-        }
+    let packed = site.packs.phases(weight, step, shape, batch, size)?;
+    let lowered = Lowered::new(Convs::one(packed, follow, batch, size), smallvec![wanted], output);
+    Some(if part == lowered.output { lowered } else { Lowered { part: Some((part, offset)), ..lowered } })
+}
+
+/// Where windows overlap, not within lines alone.
+fn overlapping(site: &Site<'_>) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let (weight, weight_shape, bias) = operands(site)?;
+    let [batch, inputs, ref size @ ..] = *input.shape else { return None };
+    let [_, outputs, ref kernel @ ..] = *weight_shape else { return None };
+    if size.len() != kernel.len() || site.attribute::<kind::int>("groups", 1)? != 1 {
+        return None;
+    }
+    let [stride, padding, output_padding] = steps(site, kernel.len())?;
+    let shape = TransposedShape { inputs, outputs, kernel: plane(kernel)?, stride, padding, output_padding };
+    let size = plane(size)?;
+    if !shape.is_covered() || shape.output(size) != plane(&site.shape()[2..])? {
+        return None;
+    }
+    let (conv, range) = match weight {
+        Weight::Numbers(weight) => (site.packs.transposed(weight, shape)?, None),
         Weight::Rounded(operands, range) => {
-            let packed = site.packs.quantized_phases(operands, range.bits(), step, shape)?;
-            Lowered::new(Quantized::conv(packed, range, follow, batch, size), smallvec![wanted], output)
+            (site.packs.quantized_transposed(operands, range.bits(), shape)?, Some(range))
         }
     };
-    Some(if part == lowered.output { lowered } else { Lowered { part: Some((part, offset)), ..lowered } })
+    let kernel = Transposed { conv, range, follow: repeated(bias, 1), batch, size };
+    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
+    Some(Lowered::new(kernel, smallvec![wanted], Layout::channels_last(DType::F32, site.shape())))
 }
 
 /// A bias that follows each of so many pixels' outputs.
@@ -248,5 +279,38 @@ impl<L: Line> Kernel for ConvTranspose<L> {
 impl<L> Clone for ConvTranspose<L> {
     fn clone(&self) -> Self {
         Self { lines: Arc::clone(&self.lines), follow: self.follow.clone(), ..*self }
+    }
+}
+
+impl Kernel for Transposed {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let shape = self.conv.shape();
+        let x = &operands[0].unwrap_or(&[])[..self.batch * self.size[0] * self.size[1] * shape.inputs];
+        let (images, range) =
+            (Images::pixels(x, self.batch, self.size, shape.inputs), self.range.map(|range| range.of(x)));
+        self.conv.run(out, &images, range, &self.follow.epilogue(None, shape.outputs));
+    }
+
+    fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let is_even = self.batch.is_multiple_of(count) && self.range.is_none_or(Range::is_known);
+        is_even.then(|| Arc::new(Self { batch: self.batch / count, ..self.clone() }) as _)
+    }
+
+    fn weights(&self) -> usize {
+        self.conv.bytes()
+    }
+
+    fn bytes_saved(&self) -> usize {
+        saved(self.conv.format(), self.conv.bytes())
+    }
+
+    fn describe(&self) -> String {
+        let ([height, width], kept) = (self.conv.shape().kernel, kept(self.conv.format()));
+        let rounded = if self.range.is_some() { " of rounded" } else { "" };
+        format!("conv transpose {height}x{width}{kept}{rounded}{}", self.follow.describe(false))
     }
 }

@@ -16,7 +16,7 @@ use crate::tensor::{DType, Dims, numel};
 
 /// A product of an input that is rounded.
 #[derive(Clone)]
-pub(super) struct Quantized {
+struct Quantized {
     product: Product,
     range: Range,
     follow: Follow,
@@ -95,20 +95,6 @@ fn lowered(
 ) -> Option<Lowered> {
     let kernel = Quantized { product, range, follow: Follow::of(site, 3)?, residual: residual.is_some() };
     Some(Lowered::new(kernel, [input].into_iter().chain(residual).collect(), output))
-}
-
-impl Quantized {
-    /// A convolution of pixels with the channels last.
-    pub(super) fn conv(
-        packed: Arc<QuantizedConv>,
-        range: Range,
-        follow: Follow,
-        batch: usize,
-        size: [usize; 2],
-    ) -> Self {
-        let product = Product::Conv(packed, Pixels { batch, size, planes: false });
-        Self { product, range, follow, residual: false }
-    }
 }
 
 impl Range {

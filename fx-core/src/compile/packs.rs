@@ -24,8 +24,6 @@ pub(super) struct Packs {
     /// Whether products may be computed by other algorithms than their definition.
     fast: bool,
     convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
-    /// For each line of the window.
-    conv_transposes: Cache<Place, Vec<PackedLinear>>,
     /// With the steps of the windows.
     phases: Cache<(Place, [usize; 2], ConvShape, Algorithm), PackedConv>,
     /// With whether the weight is transposed.
@@ -38,7 +36,6 @@ pub(super) struct Packs {
     /// With the scales, and the bits of what they are multiplied with.
     quantized_linears: Cache<([Place; 2], u32), QuantizedLinear>,
     quantized_convs: Cache<([Place; 2], u32, ConvShape), QuantizedConv>,
-    quantized_conv_transposes: Cache<([Place; 2], u32), Vec<QuantizedLinear>>,
     transposed: Cache<(Place, TransposedShape), TransposedConv>,
     quantized_transposed: Cache<([Place; 2], u32, TransposedShape), TransposedConv>,
 }
@@ -84,7 +81,6 @@ impl Packs {
             format,
             fast,
             convs: Cache::default(),
-            conv_transposes: Cache::default(),
             phases: Cache::default(),
             linears: Cache::default(),
             stacks: Cache::default(),
@@ -92,7 +88,6 @@ impl Packs {
             cells: Cache::default(),
             quantized_linears: Cache::default(),
             quantized_convs: Cache::default(),
-            quantized_conv_transposes: Cache::default(),
             transposed: Cache::default(),
             quantized_transposed: Cache::default(),
         }
@@ -114,28 +109,6 @@ impl Packs {
         let by = self.algorithm(shape, batch, size);
         let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
         self.convs.get((weight.place()?, shape, by), &[weight], pack)
-    }
-
-    /// The weight of a transposed convolution in f32, `[inputs, outputs]` and the window: for each of its lines the outputs of
-    /// all pixels, one pixel after the other; None if it is not known.
-    pub(super) fn conv_transpose(&self, weight: &Known, [height, width]: [usize; 2]) -> Option<Arc<Vec<PackedLinear>>> {
-        let by = if self.fast { Algorithm::Strassen } else { Algorithm::Direct };
-        let pack = || {
-            let tensor = weight.peek()?.contiguous();
-            let (inputs, outputs) = (tensor.shape()[0], tensor.shape()[1]);
-            let window = tensor.aside(
-                &[height, inputs, width, outputs],
-                &[width, outputs * height * width, 1, height * width],
-                0,
-            );
-            let window = window.contiguous();
-            let lines = window.as_slice::<f32>().unwrap_or_default().chunks_exact((inputs * width * outputs).max(1));
-            let columns = width * outputs;
-            let line =
-                |line| PackedLinear::from_matrix(Matrix::new(line, inputs, columns, columns, 1), by, self.format);
-            Ok(lines.map(line).collect())
-        };
-        self.conv_transposes.get(weight.place()?, &[weight], pack)
     }
 
     /// The weight of a transposed convolution as that of a convolution, which gives for each pixel of the input the pixels
@@ -239,26 +212,7 @@ impl Packs {
         self.quantized_convs.get((places(operands)?, bits, shape), &operands, pack)
     }
 
-    /// As [`conv_transpose`](Self::conv_transpose), of a weight in i8 with a scale for each output.
-    pub(super) fn quantized_conv_transpose(
-        &self,
-        operands: [&Known; 2],
-        bits: u32,
-        [height, width]: [usize; 2],
-    ) -> Option<Arc<Vec<QuantizedLinear>>> {
-        let pack = || {
-            let (tensor, scales) = (operands[0].peek()?.contiguous(), operands[1].peek()?.to_vec::<f32>());
-            let (inputs, outputs) = (tensor.shape()[0], tensor.shape()[1]);
-            let strides = [width, 1, height * width, outputs * height * width];
-            let rows = tensor.aside(&[height, width, outputs, inputs], &strides, 0).contiguous();
-            let (numbers, scales) = (rows.as_slice().unwrap_or_default(), scales.repeat(width));
-            let lines = numbers.chunks_exact((width * outputs * inputs).max(1));
-            Ok(lines.map(|weight| QuantizedLinear::new(Bytes { weight, scales: &scales, bits }, inputs)).collect())
-        };
-        self.quantized_conv_transposes.get((places(operands)?, bits), &operands, pack)
-    }
-
-    /// The weight of a transposed convolution in f32 whose windows overlap; None if it is not known.
+    /// The weight of a transposed convolution in f32; None if it is not known.
     pub(super) fn transposed(&self, weight: &Known, shape: TransposedShape) -> Option<Arc<TransposedConv>> {
         let pack = || {
             let tensor = weight.peek()?.contiguous();
@@ -286,7 +240,6 @@ impl Packs {
     /// The bytes of all packed weights.
     pub(super) fn bytes(&self) -> usize {
         self.convs.bytes(PackedConv::bytes)
-            + self.conv_transposes.bytes(|lines| lines.iter().map(PackedLinear::bytes).sum())
             + self.phases.bytes(PackedConv::bytes)
             + self.linears.bytes(PackedLinear::bytes)
             + self.stacks.bytes(|stack| stack.iter().map(PackedLinear::bytes).sum())
@@ -294,7 +247,6 @@ impl Packs {
             + self.cells.bytes(PackedCell::bytes)
             + self.quantized_linears.bytes(QuantizedLinear::bytes)
             + self.quantized_convs.bytes(QuantizedConv::bytes)
-            + self.quantized_conv_transposes.bytes(|lines| lines.iter().map(QuantizedLinear::bytes).sum())
             + self.transposed.bytes(TransposedConv::bytes)
             + self.quantized_transposed.bytes(TransposedConv::bytes)
     }

@@ -203,6 +203,18 @@ impl TransposedConv {
         quantization: Option<Quantization>,
         epilogue: &Epilogue<'_>,
     ) {
+        images.with_pixels(self.shape.inputs, 0..images.size[0], |images| {
+            self.run_pixels(out, images, quantization, epilogue);
+        });
+    }
+
+    fn run_pixels(
+        &self,
+        out: &mut [f32],
+        images: &Images<'_>,
+        quantization: Option<Quantization>,
+        epilogue: &Epilogue<'_>,
+    ) {
         /// The numbers of a band, which stay in the cache until they are copied, and its fewest pixels: as many use weights well.
         const NUMBERS: usize = 64 * 1024;
         const PIXELS: usize = 192;
@@ -236,7 +248,7 @@ impl TransposedConv {
             let all = lines(phase);
             let part = |band: usize| all.start + band * all.len() / bands;
             let lines = part(band)..part(band + 1);
-            scratch(lines.len() * line, |band| {
+            let compute = |band: &mut [f32], lines: Range<usize>| {
                 for Part { packed, first } in &self.lines[phase] {
                     let (to, stride) = (&mut band[first * outputs..], stride[1] * outputs);
                     let (images, held) = (images.one(image), Held { first: 0, height: images.size[0] });
@@ -250,12 +262,20 @@ impl TransposedConv {
                         _ => panic!("whole numbers are multiplied with whole numbers"),
                     }
                 }
-                for (index, numbers) in lines.clone().zip(band.chunks_exact(line)) {
-                    let y = image * height + index * stride[0] + phase - padding[0];
-                    // SAFETY: the line is in the output (seen above), and no other task has it.
-                    let out = unsafe { std::slice::from_raw_parts_mut(out.at(y * kept), kept) };
-                    out.copy_from_slice(&numbers[cut..cut + kept]);
-                }
+            };
+            let to = |index: usize| {
+                let y = image * height + index * stride[0] + phase - padding[0];
+                // SAFETY: the line is in the output (seen above), and no other task has it.
+                unsafe { std::slice::from_raw_parts_mut(out.at(y * kept), kept) }
+            };
+            if line == kept {
+                // Nothing is cut off.
+                return lines.for_each(|index| compute(to(index), index..index + 1));
+            }
+            scratch(lines.len() * line, |band| {
+                compute(band, lines.clone());
+                let all = lines.clone().zip(band.chunks_exact(line));
+                all.for_each(|(index, numbers)| to(index).copy_from_slice(&numbers[cut..cut + kept]));
             });
         });
     }

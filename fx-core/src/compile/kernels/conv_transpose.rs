@@ -1,14 +1,9 @@
-//! Transposed convolutions. Where windows lie side by side, each pixel is multiplied with a matrix for each line of the window;
-//! where they overlap within lines, they are convolutions with more outputs.
+//! Transposed convolutions. Those within lines are convolutions with more outputs, whose pixels are those of the result.
 
 use std::sync::Arc;
 
-use fx_kernels::Quantization;
-use fx_kernels::dense::{
-    ConvShape, Epilogue, Format, Images, PackedLinear, QuantizedLinear, TransposedConv, TransposedShape,
-};
+use fx_kernels::dense::{ConvShape, Images, TransposedConv, TransposedShape};
 use fx_kernels::elementwise::Unary;
-use fx_kernels::threads::for_each_piece;
 use smallvec::smallvec;
 
 use super::conv::{Convs, on_plane, plane};
@@ -19,19 +14,6 @@ use crate::compile::layout::Layout;
 use crate::ops::{self, kind};
 use crate::tensor::{DType, Dims, Tensor};
 
-struct ConvTranspose<L> {
-    /// For each line of the window the weights of its outputs, pixel by pixel.
-    lines: Arc<Vec<L>>,
-    /// What the input is rounded to, if it is.
-    range: Option<Range>,
-    follow: Follow,
-    /// The width of the window.
-    window: usize,
-    /// The pixels of a line of the input.
-    width: usize,
-}
-
-/// Of windows that overlap.
 #[derive(Clone)]
 struct Transposed {
     conv: Arc<TransposedConv>,
@@ -42,15 +24,6 @@ struct Transposed {
     size: [usize; 2],
 }
 
-/// What pixels are multiplied with.
-trait Line: Send + Sync + 'static {
-    fn inputs(&self) -> usize;
-    fn outputs(&self) -> usize;
-    fn format(&self) -> Format;
-    fn bytes(&self) -> usize;
-    fn run(&self, out: &mut [f32], pixels: &[f32], range: Option<Quantization>, epilogue: &Epilogue<'_>);
-}
-
 /// A weight that is known.
 enum Weight<'a> {
     Numbers(&'a Known),
@@ -59,7 +32,7 @@ enum Weight<'a> {
 }
 
 pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
-    side_by_side(site).or_else(|| phases(site)).or_else(|| overlapping(site))
+    phases(site).or_else(|| transposed(site))
 }
 
 /// The weight, its shape, and the bias.
@@ -74,37 +47,8 @@ fn operands<'a>(site: &Site<'a>) -> Option<(Weight<'a>, Dims, Option<Vec<f32>>)>
     Some((weight, shape, site.optional(bias)?.map(|bias| bias.to_vec())))
 }
 
-fn side_by_side(site: &Site<'_>) -> Option<Lowered> {
-    let (input, register) = site.value(0)?;
-    let (weight, weight_shape, bias) = operands(site)?;
-    let [_, _, ref size @ ..] = *input.shape else { return None };
-    let [_, _, ref kernel @ ..] = *weight_shape else { return None };
-    let ([_, width], window) = (plane(size)?, plane(kernel)?);
-    // Windows neither overlap nor leave gaps, and nothing is cut off or added.
-    let [stride, padding, added] = steps(site, kernel.len())?;
-    let side_by_side = stride == window && padding == [0; 2] && added == [0; 2];
-    if size.len() != kernel.len() || !side_by_side || site.attribute::<kind::int>("groups", 1)? != 1 {
-        return None;
-    }
-    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
-    let output = Layout::channels_last(DType::F32, site.shape());
-    // A bias for each output of each pixel of a window's line.
-    let (follow, [height, window]) = (repeated(bias, window[1]), window);
-    Some(match weight {
-        Weight::Numbers(weight) => {
-            let lines = site.packs.conv_transpose(weight, [height, window])?;
-            Lowered::new(ConvTranspose { lines, range: None, follow, window, width }, smallvec![wanted], output)
-        }
-        Weight::Rounded(operands, range) => {
-            let lines = site.packs.quantized_conv_transpose(operands, range.bits(), [height, window])?;
-            let kernel = ConvTranspose { lines, range: Some(range), follow, window, width };
-            Lowered::new(kernel, smallvec![wanted], output)
-        }
-    })
-}
-
-/// The convolution that gives the pixels of the output which stand in place of each pixel of the input, as many as a step has, if
-/// steps are within lines.
+/// As a convolution that gives the pixels of the output which stand in place of each pixel of the input, as many as a step has,
+/// if steps are within lines.
 fn phases(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let (Weight::Numbers(weight), weight_shape, bias) = operands(site)? else { return None };
@@ -151,8 +95,7 @@ fn phases(site: &Site<'_>) -> Option<Lowered> {
     Some(if part == lowered.output { lowered } else { Lowered { part: Some((part, offset)), ..lowered } })
 }
 
-/// Where windows overlap, not within lines alone.
-fn overlapping(site: &Site<'_>) -> Option<Lowered> {
+fn transposed(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let (weight, weight_shape, bias) = operands(site)?;
     let [batch, inputs, ref size @ ..] = *input.shape else { return None };
@@ -196,90 +139,6 @@ fn steps_over<const N: usize>(site: &Site<'_>) -> Option<[[usize; 2]; 3]> {
         |name: &str, default: usize| Some(on_plane(site.attribute::<kind::window<N>>(name, [default; N])?, default));
     let all = [attribute("stride", 1)?, attribute("padding", 0)?, attribute("output_padding", 0)?];
     (attribute("dilation", 1)? == [1; 2]).then_some(all)
-}
-
-impl Line for PackedLinear {
-    fn inputs(&self) -> usize {
-        self.inputs()
-    }
-    fn outputs(&self) -> usize {
-        self.outputs()
-    }
-    fn format(&self) -> Format {
-        self.format()
-    }
-    fn bytes(&self) -> usize {
-        self.bytes()
-    }
-    fn run(&self, out: &mut [f32], pixels: &[f32], _: Option<Quantization>, epilogue: &Epilogue<'_>) {
-        self.run(out, self.outputs(), pixels, self.inputs(), pixels.len() / self.inputs(), epilogue);
-    }
-}
-
-impl Line for QuantizedLinear {
-    fn inputs(&self) -> usize {
-        self.inputs()
-    }
-    fn outputs(&self) -> usize {
-        self.outputs()
-    }
-    fn format(&self) -> Format {
-        self.format()
-    }
-    fn bytes(&self) -> usize {
-        self.bytes()
-    }
-    fn run(&self, out: &mut [f32], pixels: &[f32], range: Option<Quantization>, epilogue: &Epilogue<'_>) {
-        let Some(range) = range else { return };
-        self.run(out, self.outputs(), pixels, self.inputs(), pixels.len() / self.inputs(), range, epilogue);
-    }
-}
-
-impl<L: Line> Kernel for ConvTranspose<L> {
-    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let Some(first) = self.lines.first() else { return };
-        let (x, inputs, columns) = (operands[0].unwrap_or(&[]), first.inputs(), first.outputs());
-        let epilogue = self.follow.epilogue(None, columns);
-        let line = self.width * columns;
-        let pixels = self.width * inputs;
-        let range = self.range.map(|range| range.of(&x[..out.len() / (self.lines.len() * line) * pixels]));
-        let work = 2 * inputs * out.len();
-        for_each_piece(out, self.lines.len() * line, work, |index, out| {
-            let x = &x[index * pixels..(index + 1) * pixels];
-            for (out, packed) in out.chunks_exact_mut(line).zip(&*self.lines) {
-                packed.run(out, x, range, &epilogue);
-            }
-        });
-    }
-
-    fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
-    }
-
-    fn part(&self, _: usize) -> Option<Arc<dyn Kernel>> {
-        // It goes by lines, however many images they are of, unless it looks at all of them first.
-        self.range.is_none_or(Range::is_known).then(|| Arc::new(self.clone()) as _)
-    }
-
-    fn weights(&self) -> usize {
-        self.lines.iter().map(Line::bytes).sum()
-    }
-
-    fn bytes_saved(&self) -> usize {
-        self.lines.iter().map(|packed| saved(packed.format(), packed.bytes())).sum()
-    }
-
-    fn describe(&self) -> String {
-        let kept = self.lines.first().map_or("", |packed| kept(packed.format()));
-        let rounded = if self.range.is_some() { " of rounded" } else { "" };
-        format!("conv transpose {}x{}{kept}{rounded}{}", self.lines.len(), self.window, self.follow.describe(false))
-    }
-}
-
-impl<L> Clone for ConvTranspose<L> {
-    fn clone(&self) -> Self {
-        Self { lines: Arc::clone(&self.lines), follow: self.follow.clone(), ..*self }
-    }
 }
 
 impl Kernel for Transposed {

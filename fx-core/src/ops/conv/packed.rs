@@ -1,7 +1,11 @@
-//! Convolutions of images in f32 by the kernels that plans use: weights are packed, and channels lie last inside.
+//! Convolutions of images in f32 by the kernels that plans use, and transposed ones: weights are packed, and channels lie last inside.
+
+use std::sync::Arc;
 
 use fx_kernels::copy::copy;
-use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Format, Images, PackedConv, Weight};
+use fx_kernels::dense::{
+    Algorithm, ConvShape, Epilogue, Format, Images, PackedConv, TransposedConv, TransposedShape, Weight,
+};
 use fx_kernels::memory::scratch;
 
 use crate::tensor::{DType, Dims, Tensor};
@@ -9,51 +13,93 @@ use crate::tensor::{DType, Dims, Tensor};
 /// The numbers of images that are worked on at a time.
 const AT_A_TIME: usize = 512 * 1024;
 
-/// Packed weights, and what they were made from and for.
-struct Packed {
-    conv: PackedConv,
-    algorithm: Algorithm,
+/// Packed weights, and the part of a tensor that they were made from.
+struct Packed<P> {
+    packed: P,
     offset: usize,
     strides: Dims,
 }
 
-/// The convolution of images `[N, C, H, W]`, in f32 and row-major order.
-pub(super) fn conv(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: ConvShape) -> Tensor {
-    let single = |x: &Tensor| x.to_dtype(DType::F32);
-    let (x, weight, bias) = (single(x), single(weight), bias.map(|bias| single(bias).contiguous()));
-    let (batch, size) = (x.shape()[0], [x.shape()[2], x.shape()[3]]);
-    let [height, width] = shape.output(size);
-    let algorithm = shape.algorithm(batch, [height, width], Format::F32);
-    let fits = |packed: &Packed| {
-        let from = (packed.offset, &*packed.strides);
-        (*packed.conv.shape(), packed.algorithm) == (shape, algorithm) && from == (weight.offset(), weight.strides())
+/// What is packed of a weight, or was for an earlier call.
+fn packed<P: Send + Sync + 'static>(
+    weight: &Tensor,
+    fits: impl Fn(&P) -> bool,
+    pack: impl FnOnce(&[f32]) -> P,
+) -> Arc<Packed<P>> {
+    let fits = |known: &Packed<P>| {
+        (known.offset, &*known.strides) == (weight.offset(), weight.strides()) && fits(&known.packed)
     };
-    let packed = weight.form(fits, || Packed {
-        conv: PackedConv::with(Weight::Numbers(elements(&weight.contiguous())), shape, algorithm, Format::F32),
-        algorithm,
+    weight.form(fits, || Packed {
+        packed: pack(elements(&weight.contiguous())),
         offset: weight.offset(),
         strides: Dims::from_slice(weight.strides()),
-    });
+    })
+}
+
+/// The convolution of images `[N, C, H, W]`, in f32 and row-major order.
+pub(super) fn conv(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: ConvShape) -> Tensor {
+    let (x, weight) = (single(x), single(weight));
+    let output = shape.output([x.shape()[2], x.shape()[3]]);
+    let algorithm = shape.algorithm(x.shape()[0], output, Format::F32);
+    let known = packed(
+        &weight,
+        |(conv, by): &(PackedConv, Algorithm)| (*conv.shape(), *by) == (shape, algorithm),
+        |weight| (PackedConv::with(Weight::Numbers(weight), shape, algorithm, Format::F32), algorithm),
+    );
+    images(&x, bias, (shape.inputs, shape.outputs), output, |out, images, epilogue| {
+        known.packed.0.run(out, shape.outputs, images, epilogue);
+    })
+}
+
+/// The transposed convolution of images `[N, C, H, W]`, in f32 and row-major order.
+pub(super) fn transposed(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: TransposedShape) -> Tensor {
+    let (x, weight) = (single(x), single(weight));
+    let output = shape.output([x.shape()[2], x.shape()[3]]);
+    let known = packed(
+        &weight,
+        |conv: &TransposedConv| *conv.shape() == shape,
+        |weight| TransposedConv::new(weight, shape, Format::F32),
+    );
+    images(&x, bias, (shape.inputs, shape.outputs), output, |out, images, epilogue| {
+        known.packed.run(out, images, None, epilogue);
+    })
+}
+
+fn single(x: &Tensor) -> Tensor {
+    x.to_dtype(DType::F32)
+}
+
+/// What a function makes of images of so many channels: images of others, of a height and width, with the channels last as it gives
+/// them, and first here.
+fn images(
+    x: &Tensor,
+    bias: Option<&Tensor>,
+    (inputs, outputs): (usize, usize),
+    [height, width]: [usize; 2],
+    run: impl Fn(&mut [f32], &Images<'_>, &Epilogue<'_>),
+) -> Tensor {
+    let bias = bias.map(|bias| single(bias).contiguous());
+    let (batch, size) = (x.shape()[0], [x.shape()[2], x.shape()[3]]);
     let epilogue = Epilogue { bias: bias.as_ref().map(elements), ..Epilogue::default() };
     // Images whose channels lie last are read as they are.
-    let last = [size[1] * shape.inputs, shape.inputs];
+    let last = [size[1] * inputs, inputs];
     let channels_last = x.strides()[1] == 1 && x.strides()[2..] == last;
-    let x = if channels_last { x } else { x.contiguous() };
+    let x = if channels_last { x.clone() } else { x.contiguous() };
     let (data, step) = (x.strided::<f32>(), x.strides()[0]);
-    let (area, outputs) = (height * width, height * width * shape.outputs);
+    let (area, numbers) = (height * width, height * width * outputs);
     // A few images at a time, so that their copies stay in the cache.
-    let some = (AT_A_TIME / (size[0] * size[1] * shape.inputs).max(outputs).max(1)).clamp(1, batch.max(1));
-    Tensor::written(&[batch, shape.outputs, height, width], |result| {
-        scratch(some * outputs, |output| {
-            for (index, result) in result.chunks_mut((some * outputs).max(1)).enumerate() {
-                let (first, count) = (index * some, result.len() / outputs);
-                let data = &data[first * step..(first + count - 1) * step + size[0] * size[1] * shape.inputs];
+    let some = (AT_A_TIME / (size[0] * size[1] * inputs).max(numbers).max(1)).clamp(1, batch.max(1));
+    Tensor::written(&[batch, outputs, height, width], |result| {
+        scratch(some * numbers, |output| {
+            for (index, result) in result.chunks_mut((some * numbers).max(1)).enumerate() {
+                let (first, count) = (index * some, result.len() / numbers);
+                let data = &data[first * step..(first + count - 1) * step + size[0] * size[1] * inputs];
                 let images = match channels_last {
-                    true => Images::pixels(data, count, size, shape.inputs),
+                    true => Images::pixels(data, count, size, inputs),
                     false => Images::planes(data, count, size),
                 };
-                packed.conv.run(output, shape.outputs, &images, &epilogue);
-                copy(result, &[outputs, 1, area], output, &[outputs, shape.outputs, 1], &[count, area, shape.outputs]);
+                run(output, &images, &epilogue);
+                copy(result, &[numbers, 1, area], output, &[numbers, outputs, 1], &[count, area, outputs]);
             }
         });
     })

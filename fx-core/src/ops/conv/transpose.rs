@@ -1,12 +1,15 @@
-//! Transposed convolutions: the transposed weight times the image gives what each element adds to its window.
+//! Transposed convolutions: the transposed weight times the image gives what each element adds to its window. In f32, over one or
+//! two dimensions, they are [`packed`] if windows leave no gaps.
 
+use fx_kernels::dense::TransposedShape;
 use fx_kernels::threads::for_each_piece;
 use fx_kernels::{Matrix, gemm};
 
+use super::packed;
 use super::window::{Plane, lift, result_shape, unbatched};
 use crate::error::Result;
 use crate::ops::wide::{Number, in_floats, wide};
-use crate::tensor::Tensor;
+use crate::tensor::{DType, Tensor, view};
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
 pub(crate) fn conv<const N: usize>(
@@ -39,6 +42,22 @@ pub(crate) fn conv<const N: usize>(
     };
     let outputs = weight.shape()[1] * groups as usize;
     let shape = result_shape(x.shape()[0], outputs, &to, unbatched);
+    let empty = x.numel() == 0 || weight.numel() == 0 || shape.contains(&0);
+    if N < 3 && dtype != DType::F64 && groups == 1 && dilation == [1; N] && !empty {
+        let flat = |[_, height, width]: [usize; 3]| [height, width];
+        let sizes = TransposedShape {
+            inputs: x.shape()[1],
+            outputs,
+            kernel: flat(lift(kernel, 1)),
+            stride: flat(lift(stride, 1)),
+            padding: flat(lift(padding, 0)),
+            output_padding: flat(lift(output_padding, 0)),
+        };
+        if sizes.is_covered() {
+            let image = if N == 1 { view::unsqueeze(&x, 2) } else { x };
+            return Ok(view::reshape(&packed::transposed(&image, weight, bias, sizes), &shape).to_dtype(dtype));
+        }
+    }
     let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
     let (x, weight, bias) = (convert(&x), convert(weight), bias.map(convert));
     let layer = Layer { plane, groups: groups as usize, inputs: x.shape()[1], outputs };

@@ -40,6 +40,37 @@ class UNet(nn.Module):
         return self.out(x)
 
 
+class Generator(nn.Module):
+    """The generator of DCGAN: input [N, 100, 1, 1], output [N, 3, 64, 64]."""
+
+    def __init__(self, width=64):
+        super().__init__()
+        w = [100, 8 * width, 4 * width, 2 * width, width]
+        up = lambda i: nn.ConvTranspose2d(w[i], w[i + 1], 4, 2 if i else 1, 1 if i else 0, bias=False)
+        self.layers = nn.Sequential(
+            *(nn.Sequential(up(i), nn.BatchNorm2d(w[i + 1]), nn.ReLU()) for i in range(4)),
+            nn.ConvTranspose2d(width, 3, 4, 2, 1, bias=False),
+        )
+
+    def forward(self, x):
+        return torch.tanh(self.layers(x))
+
+
+class Heatmaps(nn.Module):
+    """What follows the backbone of Simple Baselines: input [N, 2048, 8, 6], output [N, 17, 64, 48]."""
+
+    def __init__(self):
+        super().__init__()
+        up = lambda i: nn.ConvTranspose2d(i, 256, 4, 2, 1, bias=False)
+        self.layers = nn.Sequential(
+            *(nn.Sequential(up(i), nn.BatchNorm2d(256), nn.ReLU()) for i in (2048, 256, 256)),
+            nn.Conv2d(256, 17, 1),
+        )
+
+    def forward(self, x):
+        return self.layers(x)
+
+
 class Residual(nn.Module):
     def __init__(self, i, o):
         super().__init__()

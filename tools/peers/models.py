@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools/torch_ref"))
 
 import digits as digits_model
-from architectures import Decoder, Llama, UNet, Whisper, Yolo
+from architectures import Decoder, Generator, Heatmaps, Llama, UNet, Whisper, Yolo
 from paper_models import MLP, AutoEncoder
 
 
@@ -112,6 +112,8 @@ MODELS = {
     "convnext_tiny": (convnext, image),
     "swin_t": (torchvision.models.swin_t, image),
     "unet": (UNet, lambda batch: image(batch, 256)),
+    "generator": (Generator, lambda batch: torch.randn(batch, 100, 1, 1)),
+    "heatmaps": (Heatmaps, lambda batch: torch.rand(batch, 2048, 8, 6)),
     "yolo": (Yolo, lambda batch: image(batch, 320)),
     "whisper": (Whisper, lambda batch: torch.randn(batch, 80, 3000)),
     "llama": (Llama, tokens(32000)),

@@ -31,6 +31,8 @@ NAMES = {
     "convnext_tiny": "ConvNeXt-T",
     "swin_t": "Swin-T",
     "unet": "U-Net, 256 x 256",
+    "generator": "generator of DCGAN, 64 x 64",
+    "heatmaps": "heatmaps of Simple Baselines, 64 x 48",
     "yolo": "YOLOv8n backbone, 320 x 320",
     "whisper": "Whisper tiny encoder, 30 s",
     "llama": "Llama 135M, 128 tokens",

@@ -265,7 +265,7 @@ impl Builder<'_> {
 
     /// A step for a kernel, with the one before if they are one.
     fn kernel(&mut self, id: NodeId, lowered: Lowered) -> Arg<Known> {
-        let Lowered { kernel, operands, output, parts, part, .. } = lowered;
+        let Lowered { kernel, operands, output, parts, .. } = lowered;
         self.work.1 = self.work.1.saturating_sub(kernel.bytes_saved());
         let (mut kernel, mut operands) = (kernel, operands);
         while let Some(chained) = self.chained(id, &kernel, &operands) {
@@ -274,10 +274,6 @@ impl Builder<'_> {
         let registers = operands.iter().map(|wanted| self.laid(id, wanted)).collect();
         let action = Action::Kernel { kernel, operands: registers, in_place: None, buffer: usize::MAX };
         let register = self.step(id, action, Some(output.clone()));
-        if let Some((layout, offset)) = part {
-            let part = self.step(id, Action::View { from: register, offset }, Some(layout.clone()));
-            return Arg::Value(Known::Value(layout, part));
-        }
         if parts.is_empty() {
             return Arg::Value(Known::Value(output, register));
         }

@@ -34,7 +34,6 @@ use crate::value::Meta;
 
 pub(super) use attention::{Added, written_out};
 use conv::Convs;
-pub(super) use conv::plane;
 pub(super) use copy::Copy;
 pub(super) use pointwise::Addend;
 use pointwise::Pointwise;
@@ -121,8 +120,6 @@ pub(super) struct Lowered {
     pub(super) output: Layout,
     /// The results of a call that has several, one after the other from the start of the output.
     pub(super) parts: SmallVec<[Layout; 1]>,
-    /// The result, if it is a part of the output: how it lies, and where it begins.
-    pub(super) part: Option<(Layout, usize)>,
     /// What makes the call's result of its first argument and of the parts, if these are not the results themselves.
     pub(super) then: Option<fn(&Site<'_>) -> Option<Lowered>>,
 }
@@ -130,7 +127,7 @@ pub(super) struct Lowered {
 impl Lowered {
     /// A kernel with one result.
     fn new(kernel: impl Kernel + 'static, operands: SmallVec<[Wanted; 4]>, output: Layout) -> Self {
-        Self { kernel: Arc::new(kernel), operands, output, parts: SmallVec::new(), part: None, then: None }
+        Self { kernel: Arc::new(kernel), operands, output, parts: SmallVec::new(), then: None }
     }
 }
 

@@ -11,7 +11,6 @@ use fx_kernels::dense::{
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
 
-use super::kernels::plane;
 use super::known::{Known, Place};
 use crate::error::Result;
 use crate::ops::fallible;
@@ -24,8 +23,6 @@ pub(super) struct Packs {
     /// Whether products may be computed by other algorithms than their definition.
     fast: bool,
     convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
-    /// With the steps of the windows.
-    phases: Cache<(Place, [usize; 2], ConvShape, Algorithm), PackedConv>,
     /// With whether the weight is transposed.
     linears: Cache<(Place, bool), PackedLinear>,
     /// For each matrix of a stack.
@@ -81,7 +78,6 @@ impl Packs {
             format,
             fast,
             convs: Cache::default(),
-            phases: Cache::default(),
             linears: Cache::default(),
             stacks: Cache::default(),
             compact: Cache::default(),
@@ -109,41 +105,6 @@ impl Packs {
         let by = self.algorithm(shape, batch, size);
         let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
         self.convs.get((weight.place()?, shape, by), &[weight], pack)
-    }
-
-    /// The weight of a transposed convolution as that of a convolution, which gives for each pixel of the input the pixels
-    /// of a step in its place: the outputs of one after those of another. A window has a tap for each step that it begins; what is beyond
-    /// it is 0.
-    pub(super) fn phases(
-        &self,
-        weight: &Known,
-        step: [usize; 2],
-        shape: ConvShape,
-        batch: usize,
-        size: [usize; 2],
-    ) -> Option<Arc<PackedConv>> {
-        let by = self.algorithm(shape, batch, size);
-        let pack = || {
-            let tensor = weight.peek()?.contiguous();
-            let ([inputs, outputs], window) = ([tensor.shape()[0], tensor.shape()[1]], plane(&tensor.shape()[2..]));
-            let (numbers, [height, width]) = (tensor.as_slice::<f32>().unwrap_or_default(), window.unwrap_or_default());
-            let mut all = Vec::with_capacity(numbers.len());
-            for row in 0..shape.outputs * inputs {
-                let (output, input) = (row / inputs, row % inputs);
-                let (phase, output) = (output / outputs, output % outputs);
-                for tap in 0..shape.kernel[0] * shape.kernel[1] {
-                    // The pixel before another one's has the next step's number in its window.
-                    let [i, j] = [tap / shape.kernel[1], tap % shape.kernel[1]];
-                    let y = (shape.kernel[0] - 1 - i) * step[0] + phase / step[1];
-                    let x = (shape.kernel[1] - 1 - j) * step[1] + phase % step[1];
-                    let is_inside = y < height && x < width;
-                    let place = ((input * outputs + output) * height + y) * width + x;
-                    all.push(if is_inside { numbers[place] } else { 0.0 });
-                }
-            }
-            Ok(PackedConv::with(Weight::Numbers(&all), shape, by, self.format))
-        };
-        self.phases.get((weight.place()?, step, shape, by), &[weight], pack)
     }
 
     /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
@@ -240,7 +201,6 @@ impl Packs {
     /// The bytes of all packed weights.
     pub(super) fn bytes(&self) -> usize {
         self.convs.bytes(PackedConv::bytes)
-            + self.phases.bytes(PackedConv::bytes)
             + self.linears.bytes(PackedLinear::bytes)
             + self.stacks.bytes(|stack| stack.iter().map(PackedLinear::bytes).sum())
             + self.compact.bytes(CompactLinear::bytes)

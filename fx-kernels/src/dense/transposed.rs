@@ -44,14 +44,14 @@ impl TransposedShape {
         [0, 1].map(|i| whole[i].saturating_sub(2 * self.padding[i]))
     }
 
-    /// Whether there are convolutions for it: windows leave no gaps, and no more is cut off than a window reaches.
-    pub fn is_covered(&self) -> bool {
-        (0..2).all(|i| self.stride[i] > 0 && self.kernel[i] >= self.stride[i] && self.padding[i] < self.kernel[i])
+    /// Whether there are convolutions for it: no more is cut off than a window reaches.
+    pub fn fits(&self) -> bool {
+        (0..2).all(|i| self.stride[i] > 0 && self.padding[i] < self.kernel[i])
     }
 
-    /// The taps of the window that meet the `phase`-th line or column of a step.
+    /// The taps of the window that meet the `phase`-th line or column of a step, one at least: in gaps between windows it is 0.
     fn taps(&self, dim: usize, phase: usize) -> usize {
-        (self.kernel[dim] - phase).div_ceil(self.stride[dim])
+        (self.kernel[dim].max(self.stride[dim]) - phase).div_ceil(self.stride[dim])
     }
 
     /// How many steps beyond the input a line or column is in the output: what a window reaches without what is cut off.
@@ -60,9 +60,46 @@ impl TransposedShape {
         reach.saturating_sub(self.padding[dim] + phase) / self.stride[dim]
     }
 
-    /// The columns before the output's first one that are not computed, in steps.
-    fn skipped(&self) -> usize {
-        (self.padding[1] / self.stride[1]).min(self.taps(1, self.stride[1] - 1) - 1)
+    /// The steps before the first one in which a line or column is in the output.
+    fn before(&self, dim: usize, phase: usize) -> usize {
+        self.padding[dim].saturating_sub(phase).div_ceil(self.stride[dim])
+    }
+
+    /// As many of these as windows can begin later.
+    fn skipped(&self, line: usize) -> usize {
+        self.before(0, line).min(self.taps(0, line) - 1)
+    }
+
+    /// Each column on its own: exactly those that are in the output, if that is possible.
+    fn columns_alone(&self) -> Option<Vec<Columns>> {
+        let Self { kernel: [_, window], stride: [_, step], padding: [_, padding], output_padding: [_, added], .. } =
+            *self;
+        let column = |column: usize| {
+            let (taps, skipped) = (self.taps(1, column), self.before(1, column));
+            Some(Columns {
+                all: column..column + 1,
+                taps,
+                before: (taps - 1).checked_sub(skipped)?,
+                after: (window + added + step * skipped).checked_sub(step + 2 * padding)?.div_ceil(step),
+                place: step * skipped + column - padding,
+            })
+        };
+        (0..step).map(column).collect()
+    }
+
+    /// All columns of a step together, and how many of a line's first ones are cut off.
+    fn columns_together(&self) -> (Columns, usize) {
+        let (step, taps) = (self.stride[1], self.taps(1, 0));
+        let skipped = (self.padding[1] / step).min(taps - 1);
+        let (before, after) = (taps - 1 - skipped, self.beyond(1, 0));
+        (Columns { all: 0..step, taps, before, after, place: 0 }, self.padding[1] - skipped * step)
+    }
+
+    /// The same for inputs of a size: windows of a single line or column do not overlap, whatever their steps.
+    #[must_use]
+    pub fn for_input(self, size: [usize; 2]) -> Self {
+        let stride = [0, 1].map(|i| if size[i] == 1 { self.kernel[i] } else { self.stride[i] });
+        Self { stride, ..self }
     }
 }
 
@@ -89,14 +126,28 @@ pub struct TransposedConv {
     shape: TransposedShape,
     /// For each line of a step.
     lines: Vec<Vec<Part>>,
+    /// How many of a line's first columns are cut off.
+    cut: usize,
+}
+
+/// Columns of a step that are computed together.
+struct Columns {
+    all: Range<usize>,
+    /// The taps of the first one.
+    taps: usize,
+    /// The padding of the convolution.
+    before: usize,
+    after: usize,
+    /// Where the first one is in what is computed of a step.
+    place: usize,
 }
 
 /// The convolution for some columns of a line of a step.
 #[derive(Debug)]
 struct Part {
     packed: Packed,
-    /// The first of the columns.
-    first: usize,
+    /// Where the first of the columns is in what is computed of a step.
+    place: usize,
 }
 
 #[derive(Debug)]
@@ -105,11 +156,20 @@ enum Packed {
     Rounded(QuantizedConv),
 }
 
+impl Packed {
+    fn shape(&self) -> &ConvShape {
+        match self {
+            Self::Numbers(conv) => conv.shape(),
+            Self::Rounded(conv) => conv.shape(),
+        }
+    }
+}
+
 impl TransposedConv {
     /// Packs a weight in PyTorch's layout: inputs, outputs, height, width.
     ///
     /// # Panics
-    /// If the weight has another length, or the shape is not [covered](TransposedShape::is_covered).
+    /// If the weight has another length, or the shape does not [fit](TransposedShape::fits).
     pub fn new(weight: &[f32], shape: TransposedShape, format: Format) -> Self {
         Self::at(Level::detect(), weight, shape, format)
     }
@@ -119,9 +179,10 @@ impl TransposedConv {
     /// # Panics
     /// As [`new`](Self::new), and if the processor does not have the level.
     pub fn at(level: Level, weight: &[f32], shape: TransposedShape, format: Format) -> Self {
-        Self::of(shape, |columns, part| {
-            let rows = shape.rows(weight, columns, &part);
-            Packed::Numbers(PackedConv::at(level, Weight::Numbers(&rows), part.shape, Algorithm::Direct, format))
+        Self::of(shape, |line, columns| {
+            let conv = shape.conv(line, columns);
+            let rows = shape.rows(weight, line, columns);
+            Packed::Numbers(PackedConv::at(level, Weight::Numbers(&rows), conv, Algorithm::Direct, format))
         })
     }
 
@@ -138,30 +199,33 @@ impl TransposedConv {
     /// # Panics
     /// As there, and if the processor does not have the level.
     pub fn quantized_at(level: Level, weight: Bytes<'_>, shape: TransposedShape) -> Self {
-        Self::of(shape, |columns, part| {
-            let (rows, scales) = (shape.rows(weight.weight, columns, &part), weight.scales.repeat(columns.len()));
+        Self::of(shape, |line, columns| {
+            let conv = shape.conv(line, columns);
+            let (rows, scales) = (shape.rows(weight.weight, line, columns), weight.scales.repeat(columns.all.len()));
             let bytes = Bytes { weight: &rows, scales: &scales, bits: weight.bits };
-            Packed::Rounded(QuantizedConv::by_lines(level, bytes, part.shape))
+            Packed::Rounded(QuantizedConv::by_lines(level, bytes, conv))
         })
     }
 
-    fn of(shape: TransposedShape, pack: impl Fn(&Range<usize>, PartShape) -> Packed) -> Self {
+    fn of(shape: TransposedShape, pack: impl Fn(usize, &Columns) -> Packed) -> Self {
         /// The outputs that fill vectors.
         const MANY: usize = 16;
-        assert!(shape.is_covered(), "{shape:?} leaves gaps");
-        let steps = shape.stride[1];
-        // Columns with as many taps go together, and those that have few outputs: a tap more is less than what vectors leave empty.
-        let together = shape.kernel[1].is_multiple_of(steps) || shape.outputs < MANY;
-        let count = if together { 1 } else { steps };
-        let line = |line: usize| {
-            let part = |part: usize| {
-                let columns = if together { 0..steps } else { part..part + 1 };
-                let packed = pack(&columns, shape.part(line, &columns));
-                Part { packed, first: columns.start }
-            };
-            (0..count).map(part).collect()
+        assert!(shape.fits(), "of {shape:?} more is cut off than a window reaches");
+        // Nothing of a whole step is left out, in taps or in the output.
+        let is_whole = [shape.kernel[1], shape.padding[1]].iter().all(|count| count.is_multiple_of(shape.stride[1]));
+        let alone = (shape.outputs >= MANY && !is_whole).then(|| shape.columns_alone()).flatten();
+        let (columns, cut) = match alone {
+            Some(columns) => (columns, 0),
+            None => {
+                let (columns, cut) = shape.columns_together();
+                (vec![columns], cut)
+            }
         };
-        Self { shape, lines: (0..shape.stride[0]).map(line).collect() }
+        let line = |line: usize| {
+            let part = |columns: &Columns| Part { packed: pack(line, columns), place: columns.place };
+            columns.iter().map(part).collect()
+        };
+        Self { shape, lines: (0..shape.stride[0]).map(line).collect(), cut }
     }
 
     /// The sizes.
@@ -203,116 +267,161 @@ impl TransposedConv {
         quantization: Option<Quantization>,
         epilogue: &Epilogue<'_>,
     ) {
-        images.with_pixels(self.shape.inputs, 0..images.size[0], |images| {
-            self.run_pixels(out, images, quantization, epilogue);
-        });
-    }
-
-    fn run_pixels(
-        &self,
-        out: &mut [f32],
-        images: &Images<'_>,
-        quantization: Option<Quantization>,
-        epilogue: &Epilogue<'_>,
-    ) {
-        /// The numbers of a band, which stay in the cache until they are copied, and its fewest pixels: as many use weights well.
-        const NUMBERS: usize = 64 * 1024;
-        const PIXELS: usize = 192;
-        let TransposedShape { inputs, outputs, kernel, stride, padding, .. } = self.shape;
-        let [height, width] = self.shape.output(images.size);
-        assert!(images.batch * height * width * outputs <= out.len(), "the result does not fit");
+        let TransposedShape { inputs, outputs, stride, .. } = self.shape;
+        let output = self.shape.output(images.size);
+        let numbers = images.batch * output[0] * output[1] * outputs;
+        assert!(numbers <= out.len(), "the result does not fit");
         assert!(epilogue.residual.is_none() && !epilogue.accumulate, "nothing is added to a transposed convolution");
-        if images.batch * height * width * outputs == 0 {
+        if numbers == 0 {
             return;
         }
         epilogue.check(0, outputs);
-        // The steps that are computed of a line, and how many of its first numbers are cut off.
-        let skipped = self.shape.skipped();
-        let steps = images.size[1] + self.shape.beyond(1, 0) - skipped;
-        let cut = (padding[1] - skipped * stride[1]) * outputs;
-        let (line, kept) = (steps * stride[1] * outputs, width * outputs);
-        // The lines of the input's steps that are lines of the output.
-        let lines = |phase: usize| {
-            let end = (height + padding[0]).saturating_sub(phase).div_ceil(stride[0]);
-            padding[0].saturating_sub(phase).div_ceil(stride[0])..end
-        };
-        let count = lines(0).len();
-        let most = (NUMBERS / line).max(PIXELS.div_ceil(steps)).min(count.div_ceil(num_threads())).max(1);
-        let bands = count.div_ceil(most);
-        let bias: Option<Vec<f32>> = epilogue.bias.map(|bias| bias[..outputs].repeat(stride[1]));
-        let epilogue = Epilogue { bias: bias.as_deref(), ..*epilogue };
-        let work = 2 * images.batch * images.size[0] * images.size[1] * inputs * outputs * kernel[0] * kernel[1];
-        let (out, tasks) = (Shared(out.as_mut_ptr()), images.batch * stride[0] * bands);
-        for_each(tasks, work, |task| {
-            let (image, phase, band) = (task / (stride[0] * bands), task / bands % stride[0], task % bands);
-            let all = lines(phase);
-            let part = |band: usize| all.start + band * all.len() / bands;
-            let lines = part(band)..part(band + 1);
-            let compute = |band: &mut [f32], lines: Range<usize>| {
-                for Part { packed, first } in &self.lines[phase] {
-                    let (to, stride) = (&mut band[first * outputs..], stride[1] * outputs);
-                    let (images, held) = (images.one(image), Held { first: 0, height: images.size[0] });
-                    match (packed, quantization) {
-                        (Packed::Numbers(conv), None) => {
-                            conv.run_lines(to, stride, &images, (held, lines.clone()), &epilogue, None);
-                        }
-                        (Packed::Rounded(conv), Some(range)) => {
-                            conv.run_lines(to, stride, &images, (held, lines.clone()), range, &epilogue);
-                        }
-                        _ => panic!("whole numbers are multiplied with whole numbers"),
-                    }
-                }
-            };
-            let to = |index: usize| {
-                let y = image * height + index * stride[0] + phase - padding[0];
-                // SAFETY: the line is in the output (seen above), and no other task has it.
-                unsafe { std::slice::from_raw_parts_mut(out.at(y * kept), kept) }
-            };
-            if line == kept {
-                // Nothing is cut off.
-                return lines.for_each(|index| compute(to(index), index..index + 1));
-            }
-            scratch(lines.len() * line, |band| {
-                compute(band, lines.clone());
-                let all = lines.clone().zip(band.chunks_exact(line));
-                all.for_each(|(index, numbers)| to(index).copy_from_slice(&numbers[cut..cut + kept]));
+        let steps = self.parts().next().map_or(0, |part| part.packed.shape().output(images.size)[1]);
+        let line = steps * stride[1] * outputs;
+        images.with_pixels(inputs, 0..images.size[0], |images| {
+            let each = epilogue.bias.map_or(&[][..], |bias| &bias[..outputs]);
+            // For each column of a step.
+            scratch(each.len() * stride[1], |bias| {
+                bias.chunks_exact_mut(outputs).for_each(|bias| bias.copy_from_slice(each));
+                let epilogue = Epilogue { bias: epilogue.bias.map(|_| &*bias), ..*epilogue };
+                Run { conv: self, images: *images, quantization, epilogue, output, line }.run(out);
             });
         });
     }
 }
 
-/// The convolution of some columns, and where in a step they are.
-struct PartShape {
-    shape: ConvShape,
+/// The computation for some images.
+struct Run<'a> {
+    conv: &'a TransposedConv,
+    images: Images<'a>,
+    quantization: Option<Quantization>,
+    epilogue: Epilogue<'a>,
+    /// The height and width of the output.
+    output: [usize; 2],
+    /// The numbers that are computed of a line.
     line: usize,
+}
+
+impl Run<'_> {
+    fn run(&self, out: &mut [f32]) {
+        let TransposedShape { inputs, outputs, kernel, stride, .. } = self.conv.shape;
+        let Images { batch, size, .. } = self.images;
+        let (some, bands) = self.split();
+        let work = 2 * batch * size[0] * size[1] * inputs * outputs * kernel[0] * kernel[1];
+        let (out, tasks) = (Shared(out.as_mut_ptr()), batch.div_ceil(some) * stride[0] * bands);
+        for_each(tasks, work, |task| {
+            let (first, phase, band) = (task / (stride[0] * bands) * some, task / bands % stride[0], task % bands);
+            let all = self.lines(phase);
+            let part = |band: usize| all.start + band * all.len() / bands;
+            if part(band) < part(band + 1) {
+                self.band(first..batch.min(first + some), phase, part(band)..part(band + 1), &out);
+            }
+        });
+    }
+
+    /// How many images are computed at a time, and in how many bands of lines if it is one.
+    fn split(&self) -> (usize, usize) {
+        /// The numbers of a band, which stay in the cache until they are copied, and its fewest pixels: as many use weights well.
+        const NUMBERS: usize = 64 * 1024;
+        const PIXELS: usize = 192;
+        let TransposedShape { outputs, stride, .. } = self.conv.shape;
+        let lines = self.images.size[0] + self.conv.shape.beyond(0, 0);
+        let most = (NUMBERS / self.line).max((PIXELS * stride[1] * outputs).div_ceil(self.line));
+        // Numbers of windows that are taken together are those of one image.
+        let is_one = self.conv.parts().any(|part| part.packed.shape().has_short_pixels());
+        match (most / lines).min(self.images.batch.div_ceil(num_threads())) {
+            some if some > 1 && !is_one => (some, 1),
+            _ => (1, lines.div_ceil(most.min(lines.div_ceil(num_threads())))),
+        }
+    }
+
+    /// Which of the lines that the convolutions for a line of each step give are lines of the output.
+    fn lines(&self, phase: usize) -> Range<usize> {
+        let TransposedShape { stride, padding, .. } = self.conv.shape;
+        let (first, skipped) = (self.conv.shape.before(0, phase), self.conv.shape.skipped(phase));
+        let end = (self.output[0] + padding[0]).saturating_sub(phase).div_ceil(stride[0]);
+        first - skipped..end.max(first) - skipped
+    }
+
+    /// Some of these lines, of some images.
+    fn band(&self, images: Range<usize>, phase: usize, lines: Range<usize>, out: &Shared<f32>) {
+        let TransposedShape { outputs, kernel, stride, padding, .. } = self.conv.shape;
+        let ([height, width], skipped) = (self.output, self.conv.shape.skipped(phase));
+        let (cut, kept) = (self.conv.cut * outputs, width * outputs);
+        let to = |image: usize, index: usize, count: usize| {
+            let y = image * height + (index + skipped) * stride[0] + phase - padding[0];
+            // SAFETY: `run` has seen that the output holds the lines, and no other task has them.
+            unsafe { std::slice::from_raw_parts_mut(out.at(y * kept), count * kept) }
+        };
+        // Lines of the output that follow each other, or that are computed one by one from one line each.
+        match self.line == kept && images.len() == 1 {
+            true if stride[0] == 1 => {
+                return self.compute(to(images.start, lines.start, lines.len()), &images, phase, lines);
+            }
+            true if kernel[0] == stride[0] => {
+                return lines
+                    .for_each(|index| self.compute(to(images.start, index, 1), &images, phase, index..index + 1));
+            }
+            _ => {}
+        }
+        // Of several images all lines are computed.
+        let whole = self.images.size[0] + self.conv.shape.beyond(0, phase) - skipped;
+        let computed = if images.len() == 1 { lines.clone() } else { 0..whole };
+        scratch(images.len() * computed.len() * self.line, |numbers| {
+            self.compute(numbers, &images, phase, computed.clone());
+            for (image, numbers) in images.zip(numbers.chunks_exact(computed.len() * self.line)) {
+                let numbers = numbers[(lines.start - computed.start) * self.line..].chunks_exact(self.line);
+                let all = lines.clone().zip(numbers);
+                all.for_each(|(index, numbers)| to(image, index, 1).copy_from_slice(&numbers[cut..cut + kept]));
+            }
+        });
+    }
+
+    /// What the convolutions for a line of each step give.
+    fn compute(&self, numbers: &mut [f32], images: &Range<usize>, phase: usize, lines: Range<usize>) {
+        let TransposedShape { outputs, stride, .. } = self.conv.shape;
+        let held = Held { first: 0, height: self.images.size[0] };
+        let images = Images { batch: images.len(), ..self.images.one(images.start) };
+        for Part { packed, place } in &self.conv.lines[phase] {
+            let (to, stride) = (&mut numbers[place * outputs..], stride[1] * outputs);
+            match (packed, self.quantization) {
+                (Packed::Numbers(conv), None) => {
+                    conv.run_lines(to, stride, &images, (held, lines.clone()), &self.epilogue, None);
+                }
+                (Packed::Rounded(conv), Some(range)) => {
+                    conv.run_lines(to, stride, &images, (held, lines.clone()), range, &self.epilogue);
+                }
+                _ => panic!("whole numbers are multiplied with whole numbers"),
+            }
+        }
+    }
 }
 
 impl TransposedShape {
     /// The convolution that gives some columns of a line of each step.
-    fn part(&self, line: usize, columns: &Range<usize>) -> PartShape {
-        let taps = [self.taps(0, line), self.taps(1, columns.start)];
-        let shape = ConvShape {
-            kernel: taps,
-            before: [taps[0] - 1, taps[1] - 1 - self.skipped()],
-            after: [self.beyond(0, line), self.beyond(1, 0)],
-            ..ConvShape::pointwise(self.inputs, columns.len() * self.outputs)
-        };
-        PartShape { shape, line }
+    fn conv(&self, line: usize, columns: &Columns) -> ConvShape {
+        let taps = self.taps(0, line);
+        ConvShape {
+            kernel: [taps, columns.taps],
+            before: [taps - 1 - self.skipped(line), columns.before],
+            after: [self.beyond(0, line), columns.after],
+            ..ConvShape::pointwise(self.inputs, columns.all.len() * self.outputs)
+        }
     }
 
     /// The weights of that convolution: the outputs of one column after those of another. A tap beyond the window is 0.
-    fn rows<T: Copy + Default>(&self, weight: &[T], columns: &Range<usize>, part: &PartShape) -> Vec<T> {
+    fn rows<T: Copy + Default>(&self, weight: &[T], line: usize, columns: &Columns) -> Vec<T> {
         let Self { inputs, outputs, kernel: [height, width], stride, .. } = *self;
         assert_eq!(weight.len(), inputs * outputs * height * width, "the weight of {self:?} has another length");
-        let [down, across] = part.shape.kernel;
-        let mut rows = Vec::with_capacity(columns.len() * outputs * inputs * down * across);
-        for column in columns.clone() {
+        let [down, across] = self.conv(line, columns).kernel;
+        let mut rows = Vec::with_capacity(columns.all.len() * outputs * inputs * down * across);
+        for column in columns.all.clone() {
             for (output, input) in (0..outputs).flat_map(|output| (0..inputs).map(move |input| (output, input))) {
                 let window = &weight[(input * outputs + output) * height * width..][..height * width];
                 for [i, j] in (0..down).flat_map(|i| (0..across).map(move |j| [i, j])) {
                     // The pixel before another one's has the next step's number in its window.
-                    let [y, x] = [(down - 1 - i) * stride[0] + part.line, (across - 1 - j) * stride[1] + column];
-                    rows.push(if x < width { window[y * width + x] } else { T::default() });
+                    let [y, x] = [(down - 1 - i) * stride[0] + line, (across - 1 - j) * stride[1] + column];
+                    rows.push(if y < height && x < width { window[y * width + x] } else { T::default() });
                 }
             }
         }

@@ -30,13 +30,6 @@ pub(in crate::compile) struct Convs {
     input: [usize; 2],
 }
 
-impl Convs {
-    /// A single one, of pixels with the channels last.
-    pub(super) fn one(packed: Arc<PackedConv>, follow: Follow, batch: usize, input: [usize; 2]) -> Self {
-        Self { convs: smallvec![Conv { packed, follow, residual: false }], planes: false, batch, input }
-    }
-}
-
 /// A convolution over two dimensions, or over one, which is that of lines.
 pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
@@ -75,7 +68,7 @@ pub(super) fn sizes(site: &Site<'_>, input: &Layout, weight: &[usize]) -> Option
 }
 
 /// Sizes of a plane, or of a line as one.
-pub(in crate::compile) fn plane(sizes: &[usize]) -> Option<[usize; 2]> {
+pub(super) fn plane(sizes: &[usize]) -> Option<[usize; 2]> {
     match *sizes {
         [width] => Some([1, width]),
         [height, width] => Some([height, width]),

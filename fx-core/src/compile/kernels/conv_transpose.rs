@@ -1,12 +1,12 @@
-//! Transposed convolutions. Those within lines are convolutions with more outputs, whose pixels are those of the result.
+//! Transposed convolutions with known weights and what follows them.
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{ConvShape, Images, TransposedConv, TransposedShape};
+use fx_kernels::dense::{Images, TransposedConv, TransposedShape};
 use fx_kernels::elementwise::Unary;
 use smallvec::smallvec;
 
-use super::conv::{Convs, on_plane, plane};
+use super::conv::{on_plane, plane};
 use super::product::Follow;
 use super::quantized::{self, Range};
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept, saved};
@@ -31,12 +31,8 @@ enum Weight<'a> {
     Rounded([&'a Known; 2], Range),
 }
 
-pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
-    phases(site).or_else(|| transposed(site))
-}
-
 /// The weight, its shape, and the bias.
-fn operands<'a>(site: &Site<'a>) -> Option<(Weight<'a>, Dims, Option<Vec<f32>>)> {
+fn operands<'a>(site: &Site<'a>) -> Option<(Weight<'a>, Dims, Option<Tensor>)> {
     let (weight, shape, bias) = if [ops::qconv_transpose1d, ops::qconv_transpose2d].contains(&site.function) {
         let (operands, shape) = quantized::weight(site)?;
         (Weight::Rounded(operands, Range::at(site)?), shape, 3)
@@ -44,58 +40,10 @@ fn operands<'a>(site: &Site<'a>) -> Option<(Weight<'a>, Dims, Option<Vec<f32>>)>
         let (weight, shape) = site.weight(1)?;
         (Weight::Numbers(weight), shape, 2)
     };
-    Some((weight, shape, site.optional(bias)?.map(|bias| bias.to_vec())))
+    Some((weight, shape, site.optional(bias)?))
 }
 
-/// As a convolution that gives the pixels of the output which stand in place of each pixel of the input, as many as a step has,
-/// if steps are within lines.
-fn phases(site: &Site<'_>) -> Option<Lowered> {
-    let (input, register) = site.value(0)?;
-    let (Weight::Numbers(weight), weight_shape, bias) = operands(site)? else { return None };
-    let [batch, inputs, ref size @ ..] = *input.shape else { return None };
-    let [_, outputs, ref kernel @ ..] = *weight_shape else { return None };
-    if size.len() != kernel.len() || site.attribute::<kind::int>("groups", 1)? != 1 {
-        return None;
-    }
-    let (size, window, result) = (plane(size)?, plane(kernel)?, plane(&site.shape()[2..])?);
-    let [step, padding, _] = steps(site, kernel.len())?;
-    // Windows reach over so many steps, which they should fill to half at least, and the output begins in one of them.
-    let taps = [0, 1].map(|i| window[i].div_ceil(step[i]));
-    if step[0] != 1 || taps[1] * step[1] > 2 * window[1] {
-        return None;
-    }
-    let (skipped, first) = ([0, 1].map(|i| padding[i] / step[i]), [0, 1].map(|i| padding[i] % step[i]));
-    let count = [0, 1].map(|i| (result[i] + first[i]).div_ceil(step[i]));
-    let (mut before, mut after) = ([0; 2], [0; 2]);
-    for i in 0..2 {
-        before[i] = (taps[i] - 1).checked_sub(skipped[i])?;
-        after[i] = (count[i] + skipped[i]).checked_sub(size[i])?;
-    }
-    let all = step[0] * step[1];
-    let shape = ConvShape {
-        inputs,
-        outputs: all * outputs,
-        kernel: taps,
-        stride: [1; 2],
-        dilation: [1; 2],
-        before,
-        after,
-        groups: 1,
-    };
-    let follow = repeated(bias, all);
-    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
-    let mut whole = Dims::from_slice(site.shape());
-    let ndim = whole.len();
-    whole[ndim - 1] = count[1] * step[1];
-    let output = Layout::channels_last(DType::F32, &whole);
-    let offset = first[1] * output.strides[ndim - 1];
-    let part = Layout { shape: Dims::from_slice(site.shape()), ..output.clone() };
-    let packed = site.packs.phases(weight, step, shape, batch, size)?;
-    let lowered = Lowered::new(Convs::one(packed, follow, batch, size), smallvec![wanted], output);
-    Some(if part == lowered.output { lowered } else { Lowered { part: Some((part, offset)), ..lowered } })
-}
-
-fn transposed(site: &Site<'_>) -> Option<Lowered> {
+pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let (weight, weight_shape, bias) = operands(site)?;
     let [batch, inputs, ref size @ ..] = *input.shape else { return None };
@@ -104,9 +52,9 @@ fn transposed(site: &Site<'_>) -> Option<Lowered> {
         return None;
     }
     let [stride, padding, output_padding] = steps(site, kernel.len())?;
-    let shape = TransposedShape { inputs, outputs, kernel: plane(kernel)?, stride, padding, output_padding };
-    let size = plane(size)?;
-    if !shape.is_covered() || shape.output(size) != plane(&site.shape()[2..])? {
+    let (size, kernel) = (plane(size)?, plane(kernel)?);
+    let shape = TransposedShape { inputs, outputs, kernel, stride, padding, output_padding }.for_input(size);
+    if !shape.fits() || shape.output(size) != plane(&site.shape()[2..])? {
         return None;
     }
     let (conv, range) = match weight {
@@ -115,14 +63,9 @@ fn transposed(site: &Site<'_>) -> Option<Lowered> {
             (site.packs.quantized_transposed(operands, range.bits(), shape)?, Some(range))
         }
     };
-    let kernel = Transposed { conv, range, follow: repeated(bias, 1), batch, size };
+    let kernel = Transposed { conv, range, follow: Follow::new(bias), batch, size };
     let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
     Some(Lowered::new(kernel, smallvec![wanted], Layout::channels_last(DType::F32, site.shape())))
-}
-
-/// A bias that follows each of so many pixels' outputs.
-fn repeated(bias: Option<Vec<f32>>, pixels: usize) -> Follow {
-    Follow::new(bias.map(|bias| Tensor::from_vec([pixels * bias.len()], bias.repeat(pixels))))
 }
 
 /// Steps of the windows over so many dimensions, what is cut off on each side, and what is added at the end, if the taps of a window

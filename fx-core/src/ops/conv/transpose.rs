@@ -1,5 +1,5 @@
 //! Transposed convolutions: the transposed weight times the image gives what each element adds to its window. In f32, over one or
-//! two dimensions, they are [`packed`] if windows leave no gaps.
+//! two dimensions, they are [`packed`] if no more is cut off than windows reach.
 
 use fx_kernels::dense::TransposedShape;
 use fx_kernels::threads::for_each_piece;
@@ -52,8 +52,9 @@ pub(crate) fn conv<const N: usize>(
             stride: flat(lift(stride, 1)),
             padding: flat(lift(padding, 0)),
             output_padding: flat(lift(output_padding, 0)),
-        };
-        if sizes.is_covered() {
+        }
+        .for_input(flat(lift(from, 1)));
+        if sizes.fits() {
             let image = if N == 1 { view::unsqueeze(&x, 2) } else { x };
             return Ok(view::reshape(&packed::transposed(&image, weight, bias, sizes), &shape).to_dtype(dtype));
         }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::Quantization;
 
-/// Windows that overlap: in both dimensions or one, in whole steps or not, with something cut off and added.
-const WINDOWS: [([usize; 2], [usize; 2], [usize; 2], [usize; 2]); 10] = [
+/// Windows that overlap or leave gaps: in both dimensions or one, in whole steps or not, with something cut off and added.
+const WINDOWS: [([usize; 2], [usize; 2], [usize; 2], [usize; 2]); 13] = [
     ([4, 4], [2, 2], [1, 1], [0, 0]),
     ([3, 3], [2, 2], [1, 1], [1, 1]),
     ([2, 2], [2, 2], [0, 0], [0, 0]),
@@ -15,6 +15,9 @@ const WINDOWS: [([usize; 2], [usize; 2], [usize; 2], [usize; 2]); 10] = [
     ([7, 2], [3, 1], [4, 0], [0, 0]),
     ([3, 4], [2, 2], [2, 3], [0, 1]),
     ([6, 6], [2, 2], [2, 2], [0, 0]),
+    ([2, 1], [3, 4], [0, 0], [0, 0]),
+    ([2, 3], [3, 5], [1, 2], [2, 4]),
+    ([1, 5], [2, 2], [0, 2], [1, 1]),
 ];
 
 /// What a weight, `[inputs, outputs, height, width]`, makes of pixels.
@@ -38,7 +41,7 @@ fn definition(x: &[f32], w: &[f32], shape: &TransposedShape, batch: usize, size:
 }
 
 fn shapes() -> impl Iterator<Item = (TransposedShape, [usize; 2])> {
-    let sizes = [(20, 24, [5, 4]), (3, 5, [1, 7]), (32, 3, [6, 1])];
+    let sizes = [(20, 24, [5, 4]), (3, 5, [1, 7]), (32, 3, [6, 1]), (4, 4, [40, 3])];
     WINDOWS.into_iter().flat_map(move |(kernel, stride, padding, output_padding)| {
         sizes.map(|(inputs, outputs, size)| {
             (TransposedShape { inputs, outputs, kernel, stride, padding, output_padding }, size)
@@ -50,7 +53,7 @@ fn shapes() -> impl Iterator<Item = (TransposedShape, [usize; 2])> {
 fn transposed_convolutions() {
     for (shape, size) in shapes() {
         let TransposedShape { inputs, outputs, kernel, .. } = shape;
-        let (batch, [height, width]) = (2, shape.output(size));
+        let (batch, [height, width]) = (3, shape.output(size));
         let x = numbers(batch * size[0] * size[1] * inputs, 1);
         let (w, bias) = (numbers(inputs * outputs * kernel[0] * kernel[1], 2), numbers(outputs, 3));
         let want = definition(&x, &w, &shape, batch, size);

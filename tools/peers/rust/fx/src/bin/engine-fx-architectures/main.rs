@@ -6,6 +6,7 @@ mod densenet;
 mod efficientnet;
 mod llama;
 mod swin;
+mod transposed;
 mod unet;
 mod whisper;
 mod yolo;
@@ -21,6 +22,8 @@ impl Models for Architectures {
             "efficientnet_b0" => ready!(efficientnet::efficientnet_b0(), work, input),
             "densenet121" => ready!(densenet::densenet121(), work, input),
             "unet" => ready!(unet::UNet::new(32), work, input),
+            "generator" => ready!(transposed::Generator::new(64), work, input),
+            "heatmaps" => ready!(transposed::Heatmaps::new(), work, input),
             "yolo" => ready!(yolo::Yolo::new(), work, input),
             "convnext_tiny" => ready!(convnext::convnext_tiny(), work, input),
             "swin_t" => ready!(swin::swin_t(), work, input),

@@ -42,6 +42,10 @@ ops! {
     method minimum(input: num, other: num;;) -> one = eval::minimum, infer::numeric, cost::pointwise;
     /// The angle of the point `(other, input)`.
     method atan2(input: num, other: num;;) -> one = eval::atan2, infer::float, cost::pointwise;
+    /// `log(exp(input) + exp(other))`, without overflow.
+    method logaddexp(input: one, other: one;;) -> one = eval::logaddexp, infer::floats, cost::pointwise;
+    /// `sqrt(input * input + other * other)`, without overflow.
+    method hypot(input: one, other: one;;) -> one = eval::hypot, infer::floats, cost::pointwise;
 
     /// Whether the operands are equal.
     method eq(input: num, other: num;;) -> one = eval::eq, infer::compare, cost::pointwise;

@@ -11,6 +11,7 @@ INF, NAN = float("inf"), float("nan")
 
 def rows(table):
     arithmetic(table)
+    float_pairs(table)
     comparisons(table)
     logic(table)
     unary(table)
@@ -122,6 +123,19 @@ def whole(op, sizes):
     if sizes:
         op("number first", 7, d.positive(3))
         op("sizes", -7, 2)
+
+
+def float_pairs(table):
+    for name in ("logaddexp", "hypot"):
+        op = table.op(name, getattr(torch, name))
+        d = op.draw
+        samples(op, d.f, d.f)
+        op("double", d.f(2, 3, dtype=F64), d.f(3, dtype=F64))
+        op("transposed", d.f(3, 2).t(), d.f(2, 3))
+        op("large", torch.tensor([3e38, -3e38, 1e30, 100.0, -200.0]), torch.tensor([3e37, -3e38, -1e30, 101.0, -100.0]))
+        op("not finite", torch.tensor([INF, -INF, INF, -INF, NAN, 1.0, -INF]), torch.tensor([INF, -INF, -INF, INF, 1.0, NAN, 2.0]))
+        op.error("ints", d.i(3), d.i(3))
+        op.error("bools", d.b(3), d.b(3))
 
 
 def comparisons(table):

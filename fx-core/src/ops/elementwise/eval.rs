@@ -186,6 +186,24 @@ pub(super) fn atan2(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     Ok(arithmetic(&tensor(&a, dtype), &tensor(&b, dtype), f32::atan2, f64::atan2, |x, _| x))
 }
 
+/// A function of two floats, which are computed in f64 whatever their type: one loop for all such functions.
+fn in_double(a: &Tensor, b: &Tensor, f: fn(f64, f64) -> f64) -> Tensor {
+    let (x, y) = operands(&Num::Tensor(a), &Num::Tensor(b));
+    iter::zip::<f64, f64, f64>(&x.to_dtype(DType::F64), &y.to_dtype(DType::F64), f).to_dtype(x.dtype())
+}
+
+pub(super) fn logaddexp(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    Ok(in_double(a, b, |x, y| {
+        // Equal infinities have no difference.
+        let distance = if x == y { 0.0 } else { (x - y).abs() };
+        x.max(y) + (-distance).exp().ln_1p()
+    }))
+}
+
+pub(super) fn hypot(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    Ok(in_double(a, b, f64::hypot))
+}
+
 fn compare(a: &Number<'_>, b: &Number<'_>, f: impl Fn(std::cmp::Ordering) -> bool, unordered: bool) -> Result<Tensor> {
     let dtype = compute_type(promote([part(a), part(b)]));
     let (x, y) = operands(a, b);

@@ -105,6 +105,10 @@ pub(super) fn float(a: Number<'_>, b: Number<'_>) -> Result<TensorMeta> {
     Ok(meta.with_dtype(float_of(meta.dtype)))
 }
 
+pub(super) fn floats(a: &TensorMeta, b: &TensorMeta) -> Result<TensorMeta> {
+    shape::floats_only(&elementwise(&a.into(), &b.into())?)
+}
+
 pub(super) fn compare(a: Number<'_>, b: Number<'_>) -> Result<TensorMeta> {
     shape::mask(&elementwise(&(&a).into(), &(&b).into())?)
 }

@@ -116,3 +116,68 @@ fn reductions_over_dimensions() {
     let (gone, kept): (Tensor, Tensor) = short.forward_as(&x).unwrap();
     assert_eq!((gone.shape(), kept.shape()), (&[3][..], &[3, 4, 5][..]));
 }
+
+#[traceable]
+fn grids(rows: &Tensor, columns: &Tensor) -> (Tensor, Tensor, (Tensor, Tensor, Tensor)) {
+    let [x, y] = Tensor::meshgrid([columns, rows], "xy");
+    let [i, j, k] = fx::functional::meshgrid([rows.clone(), columns.clone(), columns.clone()], "ij");
+    (x, y, (i, j, k))
+}
+
+#[traceable]
+fn badly_indexed(x: &Tensor) -> Tensor {
+    let [x] = Tensor::meshgrid([x], "ji");
+    x
+}
+
+/// Functions that are compositions of ops, by hand or as PyTorch gives them.
+#[test]
+fn compositions_of_ops() {
+    let traced = fx::trace_fn!(grids).unwrap();
+    for (rows, columns) in [(2, 3), (1, 4), (3, 1)] {
+        let inputs = (Tensor::arange(rows), Tensor::arange(columns) * 10);
+        let (x, y, (i, j, k)): (Tensor, Tensor, (Tensor, Tensor, Tensor)) = traced.forward_as(inputs).unwrap();
+        let ones = Tensor::ones_with((rows, columns), OnesOptions::new().dtype(DType::I64));
+        assert_eq!((x, y), (&ones * Tensor::arange(columns) * 10, ones * Tensor::arange(rows).reshape((-1, 1))));
+        for (dim, grid) in [i, j, k].iter().enumerate() {
+            let along = grid.movedim(dim as i64, 0).reshape((grid.shape()[dim] as i64, -1)).index((.., 0));
+            assert_eq!(grid.shape(), [rows, columns, columns].map(|size| size as usize));
+            assert_eq!(along, if dim == 0 { Tensor::arange(rows) } else { Tensor::arange(columns) * 10 });
+            assert_eq!(&along.reshape([[-1, 1, 1], [1, -1, 1], [1, 1, -1]][dim]).expand_as(grid), grid);
+        }
+    }
+
+    let traced = fx::trace_fn!(|a, b| {
+        let near = a.pairwise_distance_with(&b, PairwiseDistanceOptions::new().p(f64::INFINITY).eps(0.0));
+        (a.cross(&b, -1), a.cross(&b, 0), b.diff(2, 0), near)
+    })
+    .unwrap();
+    let a = Tensor::from([[1.0, 2.0, -3.0], [0.5, 4.0, 1.0], [-2.0, 0.0, 1.5]]);
+    let b = Tensor::from([[2.0, -1.0, 0.5], [3.0, 1.0, -1.0], [4.0, 2.5, 1.0]]);
+    let (rows, columns, second, near): (Tensor, Tensor, Tensor, Tensor) = traced.forward_as((a, b)).unwrap();
+    assert_eq!(rows, Tensor::from([[-2.0, -6.5, -5.0], [-5.0, 3.5, -11.5], [-3.75, 8.0, -5.0]]));
+    assert_eq!(columns, Tensor::from([[8.0, 10.0, 2.5], [-8.0, -5.0, 3.75], [2.0, 6.0, 2.5]]));
+    assert_eq!((second, near), (Tensor::from([[0.0, -0.5, 3.5]]), Tensor::from([3.5, 3.0, 6.0])));
+}
+
+#[test]
+fn compositions_refuse_what_they_do_not_take() {
+    let square = Tensor::rand([2, 2]);
+    let errors = [
+        fx::trace_fn!(badly_indexed).unwrap_err(),
+        fx::trace_fn!(|x| x.channel_shuffle(0)).unwrap_err(),
+        fx::trace_fn!(grids).unwrap().forward((square.clone(), square.clone())).unwrap_err(),
+        fx::trace_fn!(|x| x.cross(&x, -1)).unwrap().forward(&square).unwrap_err(),
+        fx::trace_fn!(|x| x.channel_shuffle(3)).unwrap().forward(Tensor::rand([1, 4, 2])).unwrap_err(),
+    ];
+    let messages = [
+        "`indexing` is \"ij\" or \"xy\", not \"ji\"",
+        "`groups` must be at least 1, found 0",
+        "the number of dimensions is 2, where the program is written for 1",
+        "the number of slices is 2, where the program is written for 3",
+        "unflatten(f32[1, 4, 2])",
+    ];
+    for (error, message) in errors.iter().zip(messages) {
+        assert!(error.to_string().contains(message) && error.to_string().contains("spellings.rs"), "{error}");
+    }
+}

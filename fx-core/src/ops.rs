@@ -6,6 +6,7 @@
 //! `sum` in a `let` would be such a constant, as a pattern, and not a new variable. Options are imported by name,
 //! `use fx::ops::{CatOptions, FlattenOptions};`, or all of them with `use fx::ops::options::*;`.
 
+mod composed;
 pub mod cost;
 pub mod derived;
 pub mod fallible;
@@ -34,11 +35,15 @@ macro_rules! families {
         /// The options of all functions, and nothing else: `use fx::ops::options::*` hides no name of yours.
         pub mod options {
             $(pub use super::$file::options::*;)+
+            pub use super::composed::PairwiseDistanceOptions;
         }
 
         /// All functions of the op table, as PyTorch's `torch.nn.functional` and `torch` have them.
         pub mod functional {
             $(pub use super::$file::functional::*;)+
+            pub use super::composed::{
+                channel_shuffle, cross, diff, meshgrid, pairwise_distance, pairwise_distance_with,
+            };
         }
 
         /// All families.
@@ -76,6 +81,8 @@ families! {
     structure: Structure,
 }
 
+#[doc(inline)]
+pub use composed::PairwiseDistanceOptions;
 #[doc(inline)]
 pub use function::{Definition, Effect, Function, Source, Style, Tolerance};
 pub(crate) use linalg::{ContractionPart, contraction_parts};

@@ -97,7 +97,7 @@ macro_rules! pixels {
 
         #[traceable]
         impl $Pixel {
-            /// By this factor.
+            /// By this factor, or with as many groups.
             pub fn new($factor: usize) -> Self {
                 Self { $factor }
             }
@@ -122,6 +122,8 @@ pixels! {
     PixelShuffle, "PixelShuffle", pixel_shuffle, upscale_factor;
     /// Rearranges space into channels, as `torch.nn.PixelUnshuffle`.
     PixelUnshuffle, "PixelUnshuffle", pixel_unshuffle, downscale_factor;
+    /// Deals the channels of groups out, as `torch.nn.ChannelShuffle` (Zhang et al., 2018).
+    ChannelShuffle, "ChannelShuffle", channel_shuffle, groups;
 }
 
 /// Resamples to a size or by a factor, as `torch.nn.Upsample`.

@@ -166,6 +166,7 @@ def windows():
     yield case("Upsample bilinear", nn.Upsample(size=(4, 7), mode="bilinear", align_corners=True), IMAGE)
     yield case("PixelShuffle", nn.PixelShuffle(2), IMAGE)
     yield case("PixelUnshuffle", nn.PixelUnshuffle(2), data([1, 1, 4, 6]))
+    yield case("ChannelShuffle", nn.ChannelShuffle(2), IMAGE)
     yield case("ZeroPad2d", nn.ZeroPad2d(1), IMAGE)
     yield case("ReflectionPad2d", nn.ReflectionPad2d((1, 2, 3, 0)), IMAGE)
     yield case("ConstantPad2d", nn.ConstantPad2d(1, 2.5), IMAGE)
@@ -174,6 +175,8 @@ def windows():
 def losses():
     target = data([3, 4], 1)
     yield case("CosineSimilarity", nn.CosineSimilarity(), ROWS, target)
+    yield case("PairwiseDistance", nn.PairwiseDistance(), ROWS, target)
+    yield case("PairwiseDistance keepdim", nn.PairwiseDistance(p=1.0, eps=1e-3, keepdim=True), ROWS, target)
     for name in ["MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"]:
         yield case(name, getattr(nn, name)(), 3 * ROWS, target)
     yield case("MSELoss sum", nn.MSELoss(reduction="sum"), ROWS, target)

@@ -1,10 +1,11 @@
 //! Methods that are compositions of ops, and those whose rows take their arguments in more than one form.
 
+use super::composed::{self, PairwiseDistanceOptions};
 use super::kind::{self, Encode, Ints};
 use super::{Function, functions as targets};
 use crate::arg::Arg;
 use crate::tensor::Tensor;
-use crate::value::{Call, Index, SymInt, Tree, Value};
+use crate::value::{Call, Index, Operand, SymInt, Tree, Value};
 
 /// Methods of every value that are not rows of the table themselves.
 pub trait Derived: Sized {
@@ -224,6 +225,115 @@ pub trait Derived: Sized {
         Self: Value,
     {
         Call::function(targets::getitem).operand(self).arg(index.into_index()).output()
+    }
+
+    /// Grids of coordinates, one for each of `N` tensors of one dimension: the tensor along a dimension of its own, expanded
+    /// over those of the others. `indexing` is `"ij"`, which is PyTorch's default, or `"xy"`, which swaps the first two dimensions.
+    ///
+    /// A trace has the sizes, a `reshape` and an `expand` of each tensor.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    ///
+    /// let (rows, columns) = (Tensor::from([0.0, 1.0]), Tensor::from([5.0, 6.0, 7.0]));
+    /// let [y, x] = Tensor::meshgrid([&rows, &columns], "ij");
+    /// assert_eq!(y, Tensor::from([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]));
+    /// assert_eq!(x, Tensor::from([[5.0, 6.0, 7.0], [5.0, 6.0, 7.0]]));
+    /// ```
+    #[track_caller]
+    fn meshgrid<const N: usize>(tensors: [impl Operand<Self>; N], indexing: &str) -> [Self; N]
+    where
+        Self: Value,
+    {
+        composed::meshgrid(tensors, indexing)
+    }
+
+    /// The channels, which are dimension 1, dealt out: the first of each of the groups, then the second of each
+    /// (Zhang et al., 2018).
+    ///
+    /// A trace has `unflatten`, `transpose` and `flatten`.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    ///
+    /// let x = Tensor::arange(6).reshape((1, 6, 1, 1));
+    /// assert_eq!(x.channel_shuffle(2).reshape(-1), Tensor::from([0_i64, 3, 1, 4, 2, 5]));
+    /// ```
+    #[track_caller]
+    fn channel_shuffle(&self, groups: impl Encode<kind::int, Self>) -> Self
+    where
+        Self: Value,
+    {
+        composed::channel_shuffle(self, groups)
+    }
+
+    /// The `p`-norm of the difference of two vectors, along the last dimension, with broadcasting; `p` is 2 unless it is set.
+    ///
+    /// A trace has `sub`, `add` of `eps` and `norm`.
+    ///
+    /// ```
+    /// use fx_core::ops::PairwiseDistanceOptions;
+    /// use fx_core::prelude::*;
+    ///
+    /// let (a, b) = (Tensor::from([[0.0, 0.0], [1.0, 1.0]]), Tensor::from([3.0, 4.0]));
+    /// assert!(a.pairwise_distance(&b).all_close(&Tensor::from([5.0, 13.0_f32.sqrt()]), 1e-5, 0.0));
+    /// let options = PairwiseDistanceOptions::new().p(1.0).keepdim(true);
+    /// assert!(a.pairwise_distance_with(&b, options).all_close(&Tensor::from([[7.0], [5.0]]), 1e-5, 0.0));
+    /// ```
+    #[track_caller]
+    fn pairwise_distance(&self, x2: impl Operand<Self>) -> Self
+    where
+        Self: Value,
+    {
+        composed::pairwise_distance(self, x2)
+    }
+
+    /// As [`Self::pairwise_distance`], with options.
+    #[track_caller]
+    fn pairwise_distance_with(&self, x2: impl Operand<Self>, options: PairwiseDistanceOptions) -> Self
+    where
+        Self: Value,
+    {
+        composed::pairwise_distance_with(self, x2, options)
+    }
+
+    /// The cross product of vectors of three elements along a dimension, as `torch.linalg.cross`, whose default is -1. The other
+    /// dimensions broadcast; with different numbers of dimensions, `dim` is negative.
+    ///
+    /// A trace has `unbind`, products, differences and a `stack`.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    ///
+    /// let (x, y) = (Tensor::from([1.0, 0.0, 0.0]), Tensor::from([0.0, 1.0, 0.0]));
+    /// assert_eq!(x.cross(&y, -1), Tensor::from([0.0, 0.0, 1.0]));
+    /// ```
+    #[track_caller]
+    fn cross(&self, other: impl Operand<Self>, dim: i64) -> Self
+    where
+        Self: Value,
+    {
+        composed::cross(self, other, dim)
+    }
+
+    /// The differences of neighbours along a dimension, taken `n` times, as `torch.diff`, whose defaults are 1 and -1. `n` is
+    /// at most the size; of booleans there are none.
+    ///
+    /// A trace has the size, two `narrow`s and their difference, `n` times.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    ///
+    /// let x = Tensor::from([1.0, 4.0, 9.0, 16.0]);
+    /// assert_eq!(x.diff(1, -1), Tensor::from([3.0, 5.0, 7.0]));
+    /// assert_eq!(x.diff(2, -1), Tensor::from([2.0, 2.0]));
+    /// ```
+    #[track_caller]
+    fn diff(&self, n: usize, dim: i64) -> Self
+    where
+        Self: Value,
+    {
+        composed::diff(self, n, dim)
     }
 }
 

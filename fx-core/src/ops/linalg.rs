@@ -1,6 +1,7 @@
 //! Products of vectors and matrices.
 
 mod attention;
+mod distance;
 mod einsum;
 mod eval;
 mod infer;
@@ -69,6 +70,9 @@ ops! {
     method canonical_mask [canonical_mask_with: CanonicalMaskOptions]
         (mask: one;; num_heads: int = 1, dtype: dtype = DType::F32) -> one
         = attention::canonical_mask, attention::mask_shape, cost::none, tolerance Tolerance::EXACT;
+    /// The `p`-norms of the differences between each row of the first and each of the second of two (stacks of) matrices.
+    method cdist [cdist_with: CdistOptions] (x1: one, x2: one;; p: float = 2.0) -> one
+        = distance::cdist, distance::shape, cost::matmul, tolerance Tolerance::SUMMATION;
     /// The cosine of the angle between vectors along a dimension; norms are taken as at least `eps`.
     method cosine_similarity [cosine_similarity_with: CosineSimilarityOptions] (x1: one, x2: one;;
         dim: int = 1, eps: float = 1e-8) -> one

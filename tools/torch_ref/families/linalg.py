@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 F16, BF16, F32, F64 = torch.float16, torch.bfloat16, torch.float32, torch.float64
 I64, I32 = torch.int64, torch.int32
+INF, NAN = float("inf"), float("nan")
 
 
 def rows(table):
@@ -110,6 +111,28 @@ def layers(table):
     op("double", d.f(2, 3, dtype=F64), d.f(2, 2, dtype=F64), d.f(4, 3, 2, dtype=F64), None)
     op.error("features", d.f(2, 3), d.f(2, 2), d.f(4, 2, 2), None)
     op.error("batches", d.f(2, 3), d.f(3, 2), d.f(4, 3, 2), None)
+
+    op = table.op("cdist", torch.cdist)
+    d = op.draw
+    for p in (0.0, 0.5, 1.0, 2.0, 3.0, float("inf")):
+        a, b = d.f(3, 4), d.f(2, 4)
+        b[0, 0] = a[1, 0]
+        op(f"p = {p}", a, b, **({} if p == 2.0 else {"p": p}))
+    op("batch", d.f(2, 3, 2), d.f(2, 2, 2))
+    op("broadcast", d.f(2, 1, 3, 2), d.f(3, 2, 2), p=1.0)
+    op("equal rows", torch.ones(2, 3), torch.ones(2, 3), p=3.0)
+    op("transposed", d.f(3, 4).t(), d.f(3, 2).t())
+    op("double", d.f(3, 4, dtype=F64), d.f(2, 4, dtype=F64))
+    op("not finite", torch.tensor([[NAN, 1.0], [INF, 1.0]]), torch.tensor([[0.0, 2.0], [INF, 3.0]]))
+    op("no elements", d.f(2, 0), d.f(3, 0))
+    op("no rows", d.f(0, 2), d.f(3, 2))
+    op("none to compare with", d.f(2, 2), d.f(0, 2))
+    op.error("widths", d.f(2, 3), d.f(2, 4))
+    op.error("vectors", d.f(3), d.f(2, 3))
+    op.error("ints", d.i(2, 3), d.i(2, 3))
+    op.error("dtypes", d.f(2, 3), d.f(2, 3, dtype=F64))
+    op.error("batches", d.f(2, 2, 3), d.f(3, 2, 3))
+    op.error("negative p", d.f(2, 3), d.f(2, 3), p=-1.0)
 
     op = table.op("cosine_similarity", F.cosine_similarity)
     d = op.draw

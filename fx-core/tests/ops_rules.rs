@@ -104,6 +104,12 @@ fn symbolic_sizes_pass_through() {
     check("randn_like", &[x()], &none, "f32[N, 10]");
     check("index_select", &[x(), classes.clone()], &Kwargs::from_iter([("dim", Arg::Int(1))]), "f32[N, N]");
     check("argsort", &[x()], &none, "i64[N, 10]");
+    check("cdist", &[x(), x()], &none, "f32[N, N]");
+    let image = Arg::Value(Meta::tensor([Dim::Int(2), Dim::Int(3), n.clone(), Dim::Int(8)], DType::F32));
+    let kernel = || ("kernel_size", Arg::Tuple(vec![Arg::Int(1), Arg::Int(2)]));
+    check("im2col", &[image], &Kwargs::from_iter([kernel()]), "f32[2, 6, 7*N]");
+    let columns = Arg::Value(Meta::tensor([Dim::Int(2), Dim::Int(6), &n * 3], DType::F32));
+    check("fold", &[columns], &Kwargs::from_iter([kernel(), ("output_size", sizes())]), "f32[2, 3, N, 4]");
     let each = Kwargs::from_iter([("reduction", Arg::from("none"))]);
     check("cross_entropy", &[x(), classes], &each, "f32[N]");
 }

@@ -8,12 +8,7 @@ use fx::ops::{
 };
 use fx_macros::traceable;
 
-use crate::settings::{Source, brief, flag, tuple, window};
-
-/// Sizes as PyTorch prints them where it keeps what was given: one number, or a tuple.
-fn given(sizes: &[usize]) -> String {
-    if sizes.iter().all(|size| *size == sizes[0]) { sizes[0].to_string() } else { tuple(sizes) }
-}
+use crate::settings::{Source, brief, flag, given, tuple, window};
 
 macro_rules! max_pools {
     ($($(#[doc = $doc:literal])* $Pool:ident, $n:literal, $name:literal, $op:ident, $Options:ident;)+) => { $(

@@ -60,6 +60,11 @@ pub(crate) fn tuple(items: &[impl Display]) -> String {
     }
 }
 
+/// Sizes as PyTorch prints them where it keeps what was given: one number, or a tuple.
+pub(crate) fn given(sizes: &[usize]) -> String {
+    if sizes.iter().all(|size| *size == sizes[0]) { sizes[0].to_string() } else { tuple(sizes) }
+}
+
 /// One number if all are the same, else all of them: as they are given to a module.
 pub(crate) fn brief(items: &[usize]) -> String {
     match items {

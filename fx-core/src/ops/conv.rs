@@ -3,6 +3,7 @@
 //! All are computed by one implementation for three dimensions: the missing ones are in front, of size 1.
 
 mod eval;
+mod fold;
 mod infer;
 mod packed;
 mod transpose;
@@ -50,4 +51,14 @@ ops! {
         stride: triple = [1; 3], padding: triple = [0; 3], output_padding: triple = [0; 3], groups: int = 1,
         dilation: triple = [1; 3]) -> one
         = transpose::conv, infer::conv_transpose, cost::conv_transpose, tolerance Tolerance::SUMMATION;
+
+    /// The windows of an image as columns, `[N, C, H, W]` to `[N, C * kh * kw, windows]`, with or without the batch. This is
+    /// `torch.nn.functional.unfold`; `unfold` is the method of that name of PyTorch's tensors.
+    method im2col [im2col_with: Im2colOptions] (input: one; kernel_size: pair; dilation: pair = [1; 2],
+        padding: pair = [0; 2], stride: pair = [1; 2]) -> one
+        = fold::im2col, fold::im2col_shape, cost::none, tolerance Tolerance::EXACT;
+    /// An image as the sum of its windows: `[N, C * kh * kw, windows]` to `[N, C, H, W]`, with or without the batch.
+    method fold [fold_with: FoldOptions] (input: one; output_size: sizes, kernel_size: pair; dilation: pair = [1; 2],
+        padding: pair = [0; 2], stride: pair = [1; 2]) -> one
+        = fold::fold, fold::fold_shape, cost::reduction, tolerance Tolerance::SUMMATION;
 }

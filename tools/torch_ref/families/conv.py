@@ -12,6 +12,7 @@ def rows(table):
     for n in (1, 2, 3):
         conv(table, n)
         transposed(table, n)
+    windows(table)
 
 
 def each(n, *values):
@@ -71,3 +72,45 @@ def transposed(table, n):
     op.error("channels", d.f(1, 3, *space), w, None)
     op.error("output padding too large", x, w, None, output_padding=each(n, 1, 1, 1))
     op.error("dtypes", x, w.double(), None)
+
+
+def windows(table):
+    op = table.op("im2col", F.unfold)
+    d = op.draw
+    x = d.f(1, 2, 4, 5)
+    op("plain", x, kernel_size=(2, 3))
+    op("one number", x, kernel_size=2)
+    op("stride", x, kernel_size=(2, 2), stride=(2, 3))
+    op("padding", x, kernel_size=(3, 2), padding=(1, 2))
+    op("dilation", x, kernel_size=(2, 2), dilation=(3, 2))
+    op("all", d.f(2, 1, 4, 5), kernel_size=(2, 3), dilation=(2, 1), padding=(1, 0), stride=(2, 2))
+    op("unbatched", d.f(2, 4, 3), kernel_size=(2, 2))
+    op("transposed", d.f(1, 2, 5, 4).transpose(2, 3), kernel_size=(2, 2))
+    op("double", x.double(), kernel_size=(3, 3))
+    op("half", x.half(), kernel_size=(3, 3))
+    op("no batch elements", d.f(0, 2, 3, 3), kernel_size=(2, 2))
+    op.error("ints", d.i(1, 2, 4, 5), kernel_size=(2, 2))
+    op.error("kernel too large", x, kernel_size=(5, 2))
+    op.error("rank", d.f(4, 5), kernel_size=(2, 2))
+    op.error("zero stride", x, kernel_size=(2, 2), stride=(0, 1))
+    op.error("zero kernel", x, kernel_size=(2, 0))
+
+    op = table.op("fold", F.fold)
+    d = op.draw
+    op("plain", d.f(1, 8, 12), output_size=(4, 5), kernel_size=(2, 2))
+    op("one number", d.f(2, 4, 9), output_size=(4, 4), kernel_size=2)
+    op("stride", d.f(1, 4, 4), output_size=(4, 5), kernel_size=(2, 2), stride=(2, 3))
+    op("padding", d.f(1, 6, 32), output_size=(4, 5), kernel_size=(3, 2), padding=(1, 2))
+    op("dilation", d.f(1, 4, 3), output_size=(4, 5), kernel_size=(2, 2), dilation=(3, 2))
+    op("all", d.f(2, 6, 4), output_size=(4, 5), kernel_size=(2, 3), dilation=(2, 1), padding=(1, 0), stride=(2, 2))
+    op("unbatched", d.f(8, 12), output_size=(4, 5), kernel_size=(2, 2))
+    op("transposed", d.f(1, 12, 8).transpose(1, 2), output_size=(4, 5), kernel_size=(2, 2))
+    op("double", d.f(1, 8, 12, dtype=F64), output_size=(4, 5), kernel_size=(2, 2))
+    op("half", d.f(1, 8, 4, dtype=F16), output_size=(4, 4), kernel_size=(2, 2), stride=(2, 2))
+    op.error("ints", d.i(1, 8, 12), output_size=(4, 5), kernel_size=(2, 2))
+    op.error("windows", d.f(1, 8, 11), output_size=(4, 5), kernel_size=(2, 2))
+    op.error("channels", d.f(1, 7, 12), output_size=(4, 5), kernel_size=(2, 2))
+    op.error("kernel too large", d.f(1, 4, 4), output_size=(1, 5), kernel_size=(2, 2))
+    op.error("rank", d.f(1, 1, 8, 12), output_size=(4, 5), kernel_size=(2, 2))
+    op.error("zero stride", d.f(1, 8, 12), output_size=(4, 5), kernel_size=(2, 2), stride=(0, 1))
+    op.error("negative padding", d.f(1, 8, 12), output_size=(4, 5), kernel_size=(2, 2), padding=(-1, 0))

@@ -96,26 +96,25 @@ impl Layer {
             let work = added.len() * 4;
             for_each_piece(out, to, work, |filter, out| {
                 out.fill(bias.map_or(T::default(), |bias| bias[group * filters + filter]));
-                self.add(&added[filter * taps * from..][..taps * from], out);
+                add_windows(&self.plane, &added[filter * taps * from..][..taps * from], out);
             });
         }
         out
     }
+}
 
-    /// Adds every element's window to one channel of the result.
-    fn add<T: Number>(&self, added: &[T], out: &mut [T]) {
-        let (plane, from) = (&self.plane, self.plane.outputs());
-        for (tap, added) in added.chunks_exact(from.max(1)).enumerate() {
-            plane.rows(plane.tap(tap), |range, first| {
-                let added = &added[range];
-                if plane.stride[2] == 1 {
-                    let out = &mut out[first..first + added.len()];
-                    out.iter_mut().zip(added).for_each(|(out, &x)| *out += x);
-                } else {
-                    let out = out[first..].iter_mut().step_by(plane.stride[2]);
-                    out.zip(added).for_each(|(out, &x)| *out += x);
-                }
-            });
-        }
+/// Adds every window, of which each tap has its elements side by side, to one channel of an image.
+pub(super) fn add_windows<T: Number>(plane: &Plane, added: &[T], out: &mut [T]) {
+    for (tap, added) in added.chunks_exact(plane.outputs().max(1)).enumerate() {
+        plane.rows(plane.tap(tap), |range, first| {
+            let added = &added[range];
+            if plane.stride[2] == 1 {
+                let out = &mut out[first..first + added.len()];
+                out.iter_mut().zip(added).for_each(|(out, &x)| *out += x);
+            } else {
+                let out = out[first..].iter_mut().step_by(plane.stride[2]);
+                out.zip(added).for_each(|(out, &x)| *out += x);
+            }
+        });
     }
 }

@@ -181,3 +181,23 @@ fn compositions_refuse_what_they_do_not_take() {
         assert!(error.to_string().contains(message) && error.to_string().contains("spellings.rs"), "{error}");
     }
 }
+
+/// An image, sampled where it is and turned; its windows, and what their sum is.
+#[test]
+fn grids_and_windows_of_images() {
+    let traced = fx::trace_fn!(|x, theta| {
+        let [n, c, h, w] = x.sizes();
+        let grid = theta.affine_grid((n, c, &h, &w));
+        let columns = x.im2col_with(3, Im2colOptions::new().padding(1));
+        (x.grid_sample(&grid), columns.fold_with((h, w), 3, FoldOptions::new().padding(1)))
+    })
+    .unwrap();
+    for size in [4, 5] {
+        let x = Tensor::rand([1, 2, size, size]);
+        let theta = Tensor::from([[[0.0_f32, -1.0, 0.0], [1.0, 0.0, 0.0]]]);
+        let (turned, sums): (Tensor, Tensor) = traced.forward_as((x.clone(), theta)).unwrap();
+        assert!(turned.all_close(&x.transpose(2, 3).flip([2]), 1e-5, 1e-5), "{turned:?} of {x:?}");
+        let inner = [(); 2].iter().fold(sums / &x, |y, ()| y.narrow(2, 1, size - 2).transpose(2, 3));
+        assert!(inner.all_close(&Tensor::full(inner.shape(), 9.0), 1e-5, 0.0));
+    }
+}

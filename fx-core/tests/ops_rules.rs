@@ -107,6 +107,12 @@ fn symbolic_sizes_pass_through() {
     check("cdist", &[x(), x()], &none, "f32[N, N]");
     let image = Arg::Value(Meta::tensor([Dim::Int(2), Dim::Int(3), n.clone(), Dim::Int(8)], DType::F32));
     let kernel = || ("kernel_size", Arg::Tuple(vec![Arg::Int(1), Arg::Int(2)]));
+    let grid = Arg::Value(Meta::tensor([Dim::Int(2), n.clone(), Dim::Int(5), Dim::Int(2)], DType::F32));
+    check("grid_sample", &[image.clone(), grid], &none, "f32[2, 3, N, 5]");
+    let theta = Arg::Value(Meta::tensor([Dim::Int(2), Dim::Int(2), Dim::Int(3)], DType::F32));
+    let size = [Arg::Int(2), Arg::Int(3), Arg::Value(Meta::Int(n.clone())), Arg::Int(4)];
+    let size = Kwargs::from_iter([("size", Arg::Tuple(size.to_vec()))]);
+    check("affine_grid", &[theta], &size, "f32[2, N, 4, 2]");
     check("im2col", &[image], &Kwargs::from_iter([kernel()]), "f32[2, 6, 7*N]");
     let columns = Arg::Value(Meta::tensor([Dim::Int(2), Dim::Int(6), &n * 3], DType::F32));
     check("fold", &[columns], &Kwargs::from_iter([kernel(), ("output_size", sizes())]), "f32[2, 3, N, 4]");

@@ -5,6 +5,7 @@
 
 mod eval;
 mod getitem;
+mod grid;
 mod infer;
 mod resize;
 
@@ -126,6 +127,16 @@ ops! {
     method interpolate [interpolate_with: InterpolateOptions<V>] (input: one;; size: opt_sizes = None,
         scale_factor: opt_floats = None, mode: string = "nearest".into(), align_corners: opt_flag = None) -> one
         = resize::interpolate, resize::interpolate_shape, cost::pointwise;
+    /// Sampled at the places of a grid, `[N, H, W, 2]` with coordinates from -1 to 1, that along the width first (of volumes,
+    /// `[N, D, H, W, 3]`). `mode` is `"bilinear"`, `"nearest"` or `"bicubic"`, `padding_mode` `"zeros"`, `"border"` or
+    /// `"reflection"`. With `align_corners` -1 and 1 are the centres of the outermost elements, else their outer edges.
+    method grid_sample [grid_sample_with: GridSampleOptions] (input: one, grid: one;; mode: string = "bilinear".into(),
+        padding_mode: string = "zeros".into(), align_corners: flag = false) -> one
+        = grid::grid_sample, grid::grid_sample_shape, cost::pointwise, tolerance Tolerance::SUMMATION;
+    /// The grid for `grid_sample` of an affine map of each image: matrices `[N, 2, 3]` and the size `[N, C, H, W]` of the
+    /// result (of volumes, `[N, 3, 4]` and `[N, C, D, H, W]`).
+    method affine_grid [affine_grid_with: AffineGridOptions] (theta: one; size: sizes; align_corners: flag = false)
+        -> one = grid::affine_grid, grid::affine_grid_shape, cost::pointwise, tolerance Tolerance::SUMMATION;
     /// Channels rearranged into space: `[.., C*r*r, H, W]` to `[.., C, H*r, W*r]` (Shi et al., 2016).
     method pixel_shuffle(input: one; upscale_factor: int;) -> one
         = resize::pixel_shuffle, resize::pixel_shuffle_shape, cost::none, tolerance Tolerance::EXACT;

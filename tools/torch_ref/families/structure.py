@@ -17,6 +17,7 @@ def rows(table):
     joins(table)
     arrangements(table)
     resizes(table)
+    grids(table)
 
 
 def sizes(table):
@@ -394,3 +395,49 @@ def resizes(table):
     op("unbatched", d.f(2, 3, 3), downscale_factor=3)
     op.error("size", d.f(1, 1, 3, 4), downscale_factor=2)
     op.error("rank", d.f(4, 2), downscale_factor=2)
+
+
+def grids(table):
+    op = table.op("grid_sample", F.grid_sample)
+    d = op.draw
+    nan, inf = float("nan"), float("inf")
+    edges = torch.tensor([[[[nan, 0.0], [inf, 0.0], [-inf, 0.1], [1e30, 0.2], [0.1, -1e30]]]])
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for around in ("zeros", "border", "reflection"):
+            options = {"mode": mode, "padding_mode": around}
+            options = {name: word for name, word in options.items() if word not in ("bilinear", "zeros")}
+            words = f"{mode}, {around}"
+            op(words, d.f(1, 2, 4, 5), d.f(1, 2, 3, 2), **options)
+            op(f"{words}, corners", d.f(1, 1, 4, 3), d.f(1, 2, 3, 2, low=-4.0, high=4.0), **options, align_corners=True)
+            op(f"{words}, not finite", d.f(1, 1, 4, 5), edges, **options)
+            op(f"{words}, one element", d.f(1, 1, 1, 1), d.f(1, 1, 3, 2), **options, align_corners=True)
+        op(f"{mode}, volumes", d.f(1, 2, 2, 3, 4), d.f(1, 1, 2, 2, 3, low=-1.0, high=1.0), **options)
+    op("batch", d.f(2, 1, 3, 3), d.f(2, 2, 2, 2, low=-1.0, high=1.0))
+    op("transposed", d.f(1, 2, 4, 5).transpose(2, 3), d.f(1, 2, 3, 2).transpose(1, 2))
+    op("double", d.f(1, 2, 4, 5, dtype=F64), d.f(1, 2, 3, 2, dtype=F64))
+    op("no channels", d.f(1, 0, 4, 5), d.f(1, 2, 3, 2))
+    op("no places", d.f(1, 2, 4, 5), d.f(1, 0, 3, 2))
+    op.error("batches", d.f(2, 2, 4, 5), d.f(1, 2, 3, 2))
+    op.error("coordinates", d.f(1, 2, 4, 5), d.f(1, 2, 3, 3))
+    op.error("rank", d.f(2, 4, 5), d.f(2, 3, 2))
+    op.error("rank of the grid", d.f(1, 2, 4, 5), d.f(1, 3, 2))
+    op.error("dtypes", d.f(1, 2, 4, 5), d.f(1, 2, 3, 2, dtype=F64))
+    op.error("ints", d.i(1, 2, 4, 5), d.i(1, 2, 3, 2))
+    op.error("mode", d.f(1, 2, 4, 5), d.f(1, 2, 3, 2), mode="linear")
+    op.error("padding mode", d.f(1, 2, 4, 5), d.f(1, 2, 3, 2), padding_mode="circular")
+    op.error("nothing to sample", d.f(1, 2, 0, 5), d.f(1, 2, 3, 2))
+
+    op = table.op("affine_grid", F.affine_grid)
+    d = op.draw
+    op("images", d.f(2, 2, 3), size=(2, 3, 3, 4))
+    op("corners", d.f(1, 2, 3), size=(1, 3, 3, 4), align_corners=True)
+    op("one element", d.f(1, 2, 3), size=(1, 3, 1, 2), align_corners=True)
+    op("volumes", d.f(1, 3, 4), size=(1, 1, 2, 3, 2))
+    op("volumes, corners", d.f(2, 3, 4), size=(2, 1, 2, 2, 2), align_corners=True)
+    op("double", d.f(1, 2, 3, dtype=F64), size=(1, 3, 3, 2))
+    op.error("ints", d.i(1, 2, 3), size=(1, 3, 3, 2))
+    op.error("batches", d.f(2, 2, 3), size=(1, 3, 3, 2))
+    op.error("matrix", d.f(1, 3, 4), size=(1, 3, 3, 2))
+    op.error("rank", d.f(2, 3), size=(1, 3, 3, 2))
+    op.error("size", d.f(1, 2, 3), size=(1, 3, 2))
+    op.error("nothing", d.f(1, 2, 3), size=(1, 3, 0, 2))

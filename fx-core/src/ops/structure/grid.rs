@@ -1,0 +1,309 @@
+//! Images sampled at the places of a grid, and the grids of affine maps.
+//!
+//! A place is looked at dimension by dimension: each has some taps, an element and its weight, and the taps of a place are all
+//! combinations of them.
+
+use std::borrow::Cow;
+
+use fx_kernels::threads::for_each_piece;
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::ops::shape::{require_equal, require_float, require_ndim};
+use crate::ops::wide::{in_floats, wide};
+use crate::tensor::num::Real;
+use crate::tensor::{DType, Dims, Element, Tensor, numel};
+use crate::value::{Dim, Shape, TensorMeta};
+
+type Word = Cow<'static, str>;
+
+/// How many places have their taps in memory at once.
+const BLOCK: usize = 1 << 14;
+
+pub(super) fn grid_sample_shape(
+    x: &TensorMeta,
+    grid: &TensorMeta,
+    mode: Word,
+    padding_mode: Word,
+    _align_corners: bool,
+) -> Result<TensorMeta> {
+    require_float(x)?;
+    require_ndim(x, "the input", 4..=5, "4 or 5")?;
+    if !matches!(&*mode, "bilinear" | "nearest" | "bicubic") {
+        return Err(Error::argument(format!("`mode` is \"bilinear\", \"nearest\" or \"bicubic\", not \"{mode}\"")));
+    }
+    if !matches!(&*padding_mode, "zeros" | "border" | "reflection") {
+        let message = format!("`padding_mode` is \"zeros\", \"border\" or \"reflection\", not \"{padding_mode}\"");
+        return Err(Error::argument(message));
+    }
+    if grid.dtype != x.dtype {
+        return Err(Error::dtype(format!("the input and the grid must have one element type, found {x} and {grid}")));
+    }
+    let spatial = x.ndim() - 2;
+    if grid.ndim() != x.ndim() || !grid.shape[spatial + 1].may_eq(&Dim::from(spatial)) {
+        return Err(Error::shape(format!(
+            "the grid for {x} must have {} dimensions, the last with {spatial} coordinates, found {grid}",
+            x.ndim()
+        ))
+        .help("the coordinates of a place are in the last dimension, that along the width first"));
+    }
+    require_equal(&x.shape[0], &grid.shape[0], || {
+        format!("the input and the grid must have the same batch size, found {x} and {grid}")
+    })?;
+    if x.shape[2..].iter().any(|size| size.as_int() == Some(0)) {
+        return Err(Error::shape(format!("there is nothing to sample in {x}")));
+    }
+    let mut shape = Shape::from(&x.shape[..2]);
+    shape.extend(grid.shape[1..=spatial].iter().cloned());
+    Ok(TensorMeta { shape, dtype: x.dtype })
+}
+
+/// Which elements a place is made of.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Nearest,
+    Linear,
+    Cubic,
+}
+
+/// What lies around the image.
+#[derive(Clone, Copy, PartialEq)]
+enum Around {
+    Zeros,
+    Border,
+    Reflection,
+}
+
+/// How the places along a dimension are looked at.
+#[derive(Clone, Copy)]
+struct Axis {
+    size: usize,
+    mode: Mode,
+    around: Around,
+    align_corners: bool,
+}
+
+impl Axis {
+    /// A coordinate from -1 to 1 as a place among the elements.
+    fn place<T: Real>(&self, coordinate: T) -> T {
+        let (one, half) = (T::of(1.0), T::of(self.size as f64 / 2.0));
+        if self.align_corners {
+            (coordinate + one) * T::of((self.size as f64 - 1.0) / 2.0)
+        } else {
+            (coordinate + one) * half - T::of(0.5)
+        }
+    }
+
+    /// A place within the image, unless zeros lie around it. NaN is the first element.
+    fn within<T: Real>(&self, place: T) -> T {
+        let zero = T::of(0.0);
+        let place = match self.around {
+            Around::Zeros => return place,
+            Around::Border => place,
+            Around::Reflection if self.align_corners && self.size == 1 => return zero,
+            Around::Reflection => {
+                let (low, span) = if self.align_corners { (0.0, self.size - 1) } else { (-0.5, self.size) };
+                let (low, twice) = (T::of(low), T::of(2.0 * span as f64));
+                let distance = (place - low).abs();
+                let rest = distance - (distance / twice).trunc() * twice;
+                let back = twice - rest;
+                (if rest < back { rest } else { back }) + low
+            }
+        };
+        let last = T::of(self.size as f64 - 1.0);
+        if place > last {
+            last
+        } else if place > zero {
+            place
+        } else {
+            zero
+        }
+    }
+
+    /// The element at a whole place, and its weight.
+    fn tap<T: Real>(&self, place: T, weight: T) -> (Option<usize>, T) {
+        let place = place.f64();
+        ((0.0..self.size as f64).contains(&place).then_some(place as usize), weight)
+    }
+
+    /// The elements for a coordinate; there is none for a tap outside of the image.
+    fn taps<T: Real>(&self, coordinate: T) -> SmallVec<[(Option<usize>, T); 4]> {
+        let (one, place) = (T::of(1.0), self.place(coordinate));
+        match self.mode {
+            Mode::Nearest => SmallVec::from_iter([self.tap(self.within(place).round(), one)]),
+            Mode::Linear => {
+                let place = self.within(place);
+                let (low, part) = (place.floor(), place - place.floor());
+                SmallVec::from_iter([self.tap(low, one - part), self.tap(low + one, part)])
+            }
+            Mode::Cubic => {
+                let (low, part) = (place.floor(), place - place.floor());
+                let weights = [far(part + one), near(part), near(one - part), far(one - part + one)];
+                let taps = weights.into_iter().zip([-1.0, 0.0, 1.0, 2.0]);
+                taps.map(|(weight, step)| self.tap(self.within(low + T::of(step)), weight)).collect()
+            }
+        }
+    }
+}
+
+/// The steepness of cubic interpolation (Keys, 1981), as PyTorch has it.
+const STEEPNESS: f64 = -0.75;
+
+/// The weight of an element at a distance of at most 1.
+fn near<T: Real>(x: T) -> T {
+    (T::of(STEEPNESS + 2.0) * x - T::of(STEEPNESS + 3.0)) * x * x + T::of(1.0)
+}
+
+/// The weight of an element at a distance between 1 and 2.
+fn far<T: Real>(x: T) -> T {
+    let a = T::of(STEEPNESS);
+    ((a * x - T::of(5.0) * a) * x + T::of(8.0) * a) * x - T::of(4.0) * a
+}
+
+pub(super) fn grid_sample(
+    x: &Tensor,
+    grid: &Tensor,
+    mode: Word,
+    padding_mode: Word,
+    align_corners: bool,
+) -> Result<Tensor> {
+    let (dtype, spatial) = (x.dtype(), x.ndim() - 2);
+    let mode = match &*mode {
+        "nearest" => Mode::Nearest,
+        "bicubic" => Mode::Cubic,
+        _ => Mode::Linear,
+    };
+    let around = match &*padding_mode {
+        "border" => Around::Border,
+        "reflection" => Around::Reflection,
+        _ => Around::Zeros,
+    };
+    let axes: SmallVec<[Axis; 3]> =
+        x.shape()[2..].iter().map(|&size| Axis { size, mode, around, align_corners }).collect();
+    let mut shape = Dims::from_slice(&x.shape()[..2]);
+    shape.extend_from_slice(&grid.shape()[1..=spatial]);
+    let (channels, places) = (x.shape()[1], numel(&shape[2..]));
+    let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
+    let (x, grid) = (convert(x), convert(grid));
+    let out = in_floats!(dtype, T => {
+        let (x, grid) = (x.as_slice::<T>().unwrap_or(&[]), grid.as_slice::<T>().unwrap_or(&[]));
+        let mut out = vec![T::of(0.0); numel(&shape)];
+        let images = out.chunks_exact_mut((channels * places).max(1));
+        for (index, out) in images.enumerate() {
+            let x = &x[index * channels * numel_of(&axes)..][..channels * numel_of(&axes)];
+            sample(x, &grid[index * places * spatial..][..places * spatial], &axes, places, out);
+        }
+        Tensor::from_vec(&shape, out)
+    });
+    Ok(out.to_dtype(dtype))
+}
+
+/// The elements of one channel.
+fn numel_of(axes: &[Axis]) -> usize {
+    axes.iter().map(|axis| axis.size).product()
+}
+
+/// Samples all channels of an image.
+fn sample<T: Element + Real>(x: &[T], grid: &[T], axes: &[Axis], places: usize, out: &mut [T]) {
+    let mut taps: Vec<(usize, T)> = Vec::new();
+    for first in (0..places).step_by(BLOCK) {
+        let block = first..places.min(first + BLOCK);
+        taps.clear();
+        for place in block.clone() {
+            combine(&grid[place * axes.len()..][..axes.len()], axes, &mut taps);
+        }
+        let count = taps.len() / block.len();
+        let mut channels: Vec<&mut [T]> = out.chunks_exact_mut(places).map(|out| &mut out[block.clone()]).collect();
+        let work = channels.len() * taps.len() * 4;
+        for_each_piece(&mut channels, 1, work, |channel, out| {
+            let x = &x[channel * numel_of(axes)..][..numel_of(axes)];
+            for (out, taps) in out[0].iter_mut().zip(taps.chunks_exact(count)) {
+                *out = taps.iter().map(|(place, weight)| x[*place] * *weight).sum();
+            }
+        });
+    }
+}
+
+/// Adds the taps of a place, all combinations of those along each axis. The coordinate of the last axis is the first.
+fn combine<T: Real>(coordinates: &[T], axes: &[Axis], taps: &mut Vec<(usize, T)>) {
+    let start = taps.len();
+    taps.push((0, T::of(1.0)));
+    for (axis, coordinate) in axes.iter().zip(coordinates.iter().rev()) {
+        let along = axis.taps(*coordinate);
+        let before: SmallVec<[(usize, T); 16]> = taps.drain(start..).collect();
+        for (place, weight) in before {
+            // Outside of the image are zeros; a weight that is NaN counts there too.
+            taps.extend(along.iter().map(|(tap, factor)| match tap {
+                Some(tap) => (place * axis.size + tap, weight * *factor),
+                None => (place * axis.size, weight * *factor * T::of(0.0)),
+            }));
+        }
+    }
+}
+
+pub(super) fn affine_grid_shape(
+    theta: &TensorMeta,
+    size: SmallVec<[Dim; 6]>,
+    _align_corners: bool,
+) -> Result<TensorMeta> {
+    require_float(theta)?;
+    if !matches!(size.len(), 4 | 5) {
+        return Err(Error::argument(format!(
+            "`size` must have 4 or 5 numbers, those of the images, found {}",
+            size.len()
+        )));
+    }
+    let spatial = size.len() - 2;
+    let [batch, rows, columns] = &theta.shape[..] else { return Err(no_matrices(theta, spatial)) };
+    if !rows.may_eq(&Dim::from(spatial)) || !columns.may_eq(&Dim::from(spatial + 1)) {
+        return Err(no_matrices(theta, spatial));
+    }
+    require_equal(batch, &size[0], || format!("there are {batch} matrices in {theta} for {} images", size[0]))?;
+    if size[2..].iter().any(|size| size.as_int().is_some_and(|size| size < 1)) {
+        return Err(Error::argument(format!("the sizes of the images must be at least 1, found {size:?}")));
+    }
+    let mut shape = Shape::new();
+    shape.push(batch.clone());
+    shape.extend(size[2..].iter().cloned());
+    shape.push(Dim::from(spatial));
+    Ok(TensorMeta { shape, dtype: theta.dtype })
+}
+
+fn no_matrices(theta: &TensorMeta, spatial: usize) -> Error {
+    let columns = spatial + 1;
+    Error::shape(format!(
+        "for this size `theta` must be [N, {spatial}, {columns}], a matrix for each image, found {theta}"
+    ))
+}
+
+pub(super) fn affine_grid(theta: &Tensor, size: SmallVec<[i64; 6]>, align_corners: bool) -> Result<Tensor> {
+    let spatial = size.len() - 2;
+    let sizes: Dims = size[2..].iter().map(|&size| size as usize).collect();
+    let coordinate = |place: usize, size: usize| match (align_corners, size) {
+        (true, 1) => 0.0,
+        (true, size) => 2.0 * place as f64 / (size as f64 - 1.0) - 1.0,
+        (false, size) => (2.0 * place as f64 + 1.0) / size as f64 - 1.0,
+    };
+    let mut shape = Dims::from_slice(&theta.shape()[..1]);
+    shape.extend_from_slice(&sizes);
+    shape.push(spatial);
+    let wide = theta.to_dtype(DType::F64).contiguous();
+    let matrices = wide.as_slice::<f64>().unwrap_or(&[]);
+    let mut out = Vec::with_capacity(numel(&shape));
+    for matrix in matrices.chunks_exact(spatial * (spatial + 1)) {
+        for place in 0..numel(&sizes) {
+            // The width first, which changes fastest.
+            let mut rest = place;
+            let mut coordinates: SmallVec<[f64; 3]> = SmallVec::new();
+            for size in sizes.iter().rev() {
+                coordinates.push(coordinate(rest % size, *size));
+                rest /= size;
+            }
+            for row in matrix.chunks_exact(spatial + 1) {
+                let products = row.iter().zip(&coordinates).map(|(factor, x)| factor * x);
+                out.push(products.sum::<f64>() + row[spatial]);
+            }
+        }
+    }
+    Ok(Tensor::from_vec(&shape, out).to_dtype(theta.dtype()))
+}

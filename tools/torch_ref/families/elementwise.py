@@ -134,6 +134,9 @@ def float_pairs(table):
         op("transposed", d.f(3, 2).t(), d.f(2, 3))
         op("large", torch.tensor([3e38, -3e38, 1e30, 100.0, -200.0]), torch.tensor([3e37, -3e38, -1e30, 101.0, -100.0]))
         op("not finite", torch.tensor([INF, -INF, INF, -INF, NAN, 1.0, -INF]), torch.tensor([INF, -INF, -INF, INF, 1.0, NAN, 2.0]))
+        op("not finite, double", *(torch.tensor([INF, -INF, NAN, 1.0, INF]).double().roll(n) for n in (0, 1)))
+        op("one broadcasts to both", d.f(2, 1), d.f(1, 3, dtype=F64))
+        op("bfloat16", d.f(4, dtype=BF16), d.f(4, dtype=BF16))
         op.error("ints", d.i(3), d.i(3))
         op.error("bools", d.b(3), d.b(3))
 

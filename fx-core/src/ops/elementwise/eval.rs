@@ -97,10 +97,15 @@ pub(super) fn add(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Ten
     }
     let (x, y) = operands(&a, &b);
     if part == 1.0 {
-        return Ok(Arg::Value(by_kernel(Binary::Add, &x, &y, |x, y| x + y, |x, y| x + y, |x, y| x.wrapping_add(y))));
+        return Ok(Arg::Value(sum(&x, &y)));
     }
     let int = |x: i64, y: i64| x.wrapping_add(y.wrapping_mul(whole));
     Ok(Arg::Value(arithmetic(&x, &y, |x, y| x + single * y, |x, y| x + part * y, int)))
+}
+
+/// The sums of the elements in the same place after broadcasting, which have one type.
+fn sum(a: &Tensor, b: &Tensor) -> Tensor {
+    by_kernel(Binary::Add, a, b, |x, y| x + y, |x, y| x + y, i64::wrapping_add)
 }
 
 pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Tensor>> {
@@ -186,22 +191,38 @@ pub(super) fn atan2(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     Ok(arithmetic(&tensor(&a, dtype), &tensor(&b, dtype), f32::atan2, f64::atan2, |x, _| x))
 }
 
-/// A function of two floats, which are computed in f64 whatever their type: one loop for all such functions.
-fn in_double(a: &Tensor, b: &Tensor, f: fn(f64, f64) -> f64) -> Tensor {
+/// A function of two floats: of f64, or in f32.
+fn of_floats(a: &Tensor, b: &Tensor, f32: impl Fn(f32, f32) -> f32, f64: impl Fn(f64, f64) -> f64) -> (Tensor, DType) {
     let (x, y) = operands(&Num::Tensor(a), &Num::Tensor(b));
-    iter::zip::<f64, f64, f64>(&x.to_dtype(DType::F64), &y.to_dtype(DType::F64), f).to_dtype(x.dtype())
+    let dtype = x.dtype();
+    let (x, y) = (x.to_dtype(wide(dtype)), y.to_dtype(wide(dtype)));
+    let out = match dtype {
+        DType::F64 => iter::zip::<f64, f64, f64>(&x, &y, f64),
+        _ => iter::zip::<f32, f32, f32>(&x, &y, f32),
+    };
+    (out, dtype)
 }
 
 pub(super) fn logaddexp(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    Ok(in_double(a, b, |x, y| {
+    fn distance<R: Real>(x: R, y: R) -> R {
         // Equal infinities have no difference.
-        let distance = if x == y { 0.0 } else { (x - y).abs() };
-        x.max(y) + (-distance).exp().ln_1p()
-    }))
+        if x == y { R::of(0.0) } else { -(x - y).abs() }
+    }
+    let (distance, dtype) = of_floats(a, b, distance, distance);
+    let [x, y] = [a, b].map(|x| x.to_dtype(distance.dtype()));
+    let (more, most) = (log1p(&exp(&distance)?)?, maximum(Num::Tensor(&x), Num::Tensor(&y))?);
+    Ok(sum(&most, &more).to_dtype(dtype))
 }
 
 pub(super) fn hypot(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    Ok(in_double(a, b, f64::hypot))
+    // Squares of f32 fit an f64.
+    let single = |x: f32, y: f32| {
+        let (wide, tall) = (f64::from(x), f64::from(y));
+        let root = (wide * wide + tall * tall).sqrt() as f32;
+        if x.is_infinite() || y.is_infinite() { f32::INFINITY } else { root }
+    };
+    let (out, dtype) = of_floats(a, b, single, f64::hypot);
+    Ok(out.to_dtype(dtype))
 }
 
 fn compare(a: &Number<'_>, b: &Number<'_>, f: impl Fn(std::cmp::Ordering) -> bool, unordered: bool) -> Result<Tensor> {

@@ -17,8 +17,8 @@ use crate::value::{Dim, Shape, TensorMeta};
 
 type Word = Cow<'static, str>;
 
-/// How many places have their taps in memory at once.
-const BLOCK: usize = 1 << 14;
+/// How many places have their taps in memory at once, so that these stay in the cache for all channels.
+const BLOCK: usize = 1 << 11;
 
 pub(super) fn grid_sample_shape(
     x: &TensorMeta,
@@ -78,7 +78,6 @@ enum Around {
 #[derive(Clone, Copy)]
 struct Axis {
     size: usize,
-    mode: Mode,
     around: Around,
     align_corners: bool,
 }
@@ -120,29 +119,34 @@ impl Axis {
         }
     }
 
-    /// The element at a whole place, and its weight.
-    fn tap<T: Real>(&self, place: T, weight: T) -> (Option<usize>, T) {
+    /// The element at a whole place, and its weight. Outside of the image are zeros; a weight that is NaN counts there too.
+    fn tap<T: Real>(&self, place: T, weight: T) -> (usize, T) {
         let place = place.f64();
-        ((0.0..self.size as f64).contains(&place).then_some(place as usize), weight)
+        if (0.0..self.size as f64).contains(&place) { (place as usize, weight) } else { (0, weight * T::of(0.0)) }
     }
 
-    /// The elements for a coordinate; there is none for a tap outside of the image.
-    fn taps<T: Real>(&self, coordinate: T) -> SmallVec<[(Option<usize>, T); 4]> {
+    /// The elements for a coordinate: the nearest one, two of linear interpolation, or four of cubic.
+    fn taps<T: Real, const EACH: usize>(&self, coordinate: T) -> [(usize, T); EACH] {
         let (one, place) = (T::of(1.0), self.place(coordinate));
-        match self.mode {
-            Mode::Nearest => SmallVec::from_iter([self.tap(self.within(place).round(), one)]),
-            Mode::Linear => {
+        let mut taps = [(0, T::of(0.0)); EACH];
+        match EACH {
+            1 => taps[0] = self.tap(self.within(place).round(), one),
+            2 => {
                 let place = self.within(place);
-                let (low, part) = (place.floor(), place - place.floor());
-                SmallVec::from_iter([self.tap(low, one - part), self.tap(low + one, part)])
+                let low = place.floor();
+                let part = place - low;
+                (taps[0], taps[1]) = (self.tap(low, one - part), self.tap(low + one, part));
             }
-            Mode::Cubic => {
-                let (low, part) = (place.floor(), place - place.floor());
+            _ => {
+                let low = place.floor();
+                let part = place - low;
                 let weights = [far(part + one), near(part), near(one - part), far(one - part + one)];
-                let taps = weights.into_iter().zip([-1.0, 0.0, 1.0, 2.0]);
-                taps.map(|(weight, step)| self.tap(self.within(low + T::of(step)), weight)).collect()
+                for ((tap, weight), step) in taps.iter_mut().zip(weights).zip([-1.0, 0.0, 1.0, 2.0]) {
+                    *tap = self.tap(self.within(low + T::of(step)), weight);
+                }
             }
         }
+        taps
     }
 }
 
@@ -178,8 +182,7 @@ pub(super) fn grid_sample(
         "reflection" => Around::Reflection,
         _ => Around::Zeros,
     };
-    let axes: SmallVec<[Axis; 3]> =
-        x.shape()[2..].iter().map(|&size| Axis { size, mode, around, align_corners }).collect();
+    let axes: SmallVec<[Axis; 3]> = x.shape()[2..].iter().map(|&size| Axis { size, around, align_corners }).collect();
     let mut shape = Dims::from_slice(&x.shape()[..2]);
     shape.extend_from_slice(&grid.shape()[1..=spatial]);
     let (channels, places) = (x.shape()[1], numel(&shape[2..]));
@@ -191,7 +194,12 @@ pub(super) fn grid_sample(
         let images = out.chunks_exact_mut((channels * places).max(1));
         for (index, out) in images.enumerate() {
             let x = &x[index * channels * numel_of(&axes)..][..channels * numel_of(&axes)];
-            sample(x, &grid[index * places * spatial..][..places * spatial], &axes, places, out);
+            let grid = &grid[index * places * spatial..][..places * spatial];
+            match mode {
+                Mode::Nearest => sample::<T, 1>(x, grid, &axes, places, out),
+                Mode::Linear => sample::<T, 2>(x, grid, &axes, places, out),
+                Mode::Cubic => sample::<T, 4>(x, grid, &axes, places, out),
+            }
         }
         Tensor::from_vec(&shape, out)
     });
@@ -203,40 +211,48 @@ fn numel_of(axes: &[Axis]) -> usize {
     axes.iter().map(|axis| axis.size).product()
 }
 
-/// Samples all channels of an image.
-fn sample<T: Element + Real>(x: &[T], grid: &[T], axes: &[Axis], places: usize, out: &mut [T]) {
-    let mut taps: Vec<(usize, T)> = Vec::new();
+/// Samples all channels of an image, with so many taps along each axis.
+fn sample<T: Element + Real, const EACH: usize>(x: &[T], grid: &[T], axes: &[Axis], places: usize, out: &mut [T]) {
+    let count = EACH.pow(axes.len() as u32);
+    let mut taps = vec![(0, T::of(0.0)); count * BLOCK.min(places)];
     for first in (0..places).step_by(BLOCK) {
         let block = first..places.min(first + BLOCK);
-        taps.clear();
-        for place in block.clone() {
-            combine(&grid[place * axes.len()..][..axes.len()], axes, &mut taps);
-        }
-        let count = taps.len() / block.len();
+        let taps = &mut taps[..count * block.len()];
+        let grid = grid[block.start * axes.len()..].chunks_exact(axes.len());
+        taps.chunks_exact_mut(count).zip(grid).for_each(|(taps, place)| combine::<T, EACH>(place, axes, taps));
         let mut channels: Vec<&mut [T]> = out.chunks_exact_mut(places).map(|out| &mut out[block.clone()]).collect();
         let work = channels.len() * taps.len() * 4;
         for_each_piece(&mut channels, 1, work, |channel, out| {
             let x = &x[channel * numel_of(axes)..][..numel_of(axes)];
             for (out, taps) in out[0].iter_mut().zip(taps.chunks_exact(count)) {
-                *out = taps.iter().map(|(place, weight)| x[*place] * *weight).sum();
+                // In pieces of a known length.
+                let sum =
+                    |taps: &[(usize, T); EACH]| -> T { taps.iter().map(|(place, weight)| x[*place] * *weight).sum() };
+                *out = taps.as_chunks::<EACH>().0.iter().map(sum).sum();
             }
         });
     }
 }
 
-/// Adds the taps of a place, all combinations of those along each axis. The coordinate of the last axis is the first.
-fn combine<T: Real>(coordinates: &[T], axes: &[Axis], taps: &mut Vec<(usize, T)>) {
-    let start = taps.len();
-    taps.push((0, T::of(1.0)));
-    for (axis, coordinate) in axes.iter().zip(coordinates.iter().rev()) {
-        let along = axis.taps(*coordinate);
-        let before: SmallVec<[(usize, T); 16]> = taps.drain(start..).collect();
-        for (place, weight) in before {
-            // Outside of the image are zeros; a weight that is NaN counts there too.
-            taps.extend(along.iter().map(|(tap, factor)| match tap {
-                Some(tap) => (place * axis.size + tap, weight * *factor),
-                None => (place * axis.size, weight * *factor * T::of(0.0)),
-            }));
+/// Writes the taps of a place, all combinations of those along each axis. The coordinate of the last axis is the first.
+#[inline(always)]
+fn combine<T: Real, const EACH: usize>(coordinates: &[T], axes: &[Axis], taps: &mut [(usize, T)]) {
+    let along = |axis: usize| axes[axis].taps::<T, EACH>(coordinates[axes.len() - 1 - axis]);
+    let both =
+        |(place, weight): (usize, T), size: usize, (tap, factor): (usize, T)| (place * size + tap, weight * factor);
+    let lines = along(0);
+    if let [_, row] = axes {
+        let row_taps = along(1);
+        for (line, taps) in lines.into_iter().zip(taps.as_chunks_mut::<EACH>().0) {
+            *taps = row_taps.map(|tap| both(line, row.size, tap));
+        }
+    } else {
+        let (rows, columns) = (along(1), along(2));
+        for (plane, taps) in lines.into_iter().zip(taps.chunks_exact_mut(EACH * EACH)) {
+            for (row, taps) in rows.into_iter().zip(taps.as_chunks_mut::<EACH>().0) {
+                let line = both(plane, axes[1].size, row);
+                *taps = columns.map(|tap| both(line, axes[2].size, tap));
+            }
         }
     }
 }

@@ -122,7 +122,8 @@ impl Axis {
     /// The element at a whole place, and its weight. Outside of the image are zeros; a weight that is NaN counts there too.
     fn tap<T: Real>(&self, place: T, weight: T) -> (usize, T) {
         let place = place.f64();
-        if (0.0..self.size as f64).contains(&place) { (place as usize, weight) } else { (0, weight * T::of(0.0)) }
+        let inside = (0.0..self.size as f64).contains(&place);
+        if inside { (place as i64 as usize, weight) } else { (0, weight * T::of(0.0)) }
     }
 
     /// The elements for a coordinate: the nearest one, two of linear interpolation, or four of cubic.
@@ -133,12 +134,12 @@ impl Axis {
             1 => taps[0] = self.tap(self.within(place).round(), one),
             2 => {
                 let place = self.within(place);
-                let low = place.floor();
+                let low = floor(place);
                 let part = place - low;
                 (taps[0], taps[1]) = (self.tap(low, one - part), self.tap(low + one, part));
             }
             _ => {
-                let low = place.floor();
+                let low = floor(place);
                 let part = place - low;
                 let weights = [far(part + one), near(part), near(one - part), far(one - part + one)];
                 for ((tap, weight), step) in taps.iter_mut().zip(weights).zip([-1.0, 0.0, 1.0, 2.0]) {
@@ -147,6 +148,16 @@ impl Axis {
             }
         }
         taps
+    }
+}
+
+/// The whole number below, without a call of the C library for those that are usual.
+fn floor<T: Real>(x: T) -> T {
+    let whole = T::of(x.f64() as i32 as f64);
+    match x.abs() < T::of(1e9) {
+        true if whole > x => whole - T::of(1.0),
+        true => whole,
+        false => x.floor(),
     }
 }
 
@@ -222,15 +233,45 @@ fn sample<T: Element + Real, const EACH: usize>(x: &[T], grid: &[T], axes: &[Axi
         taps.chunks_exact_mut(count).zip(grid).for_each(|(taps, place)| combine::<T, EACH>(place, axes, taps));
         let mut channels: Vec<&mut [T]> = out.chunks_exact_mut(places).map(|out| &mut out[block.clone()]).collect();
         let work = channels.len() * taps.len() * 4;
-        for_each_piece(&mut channels, 1, work, |channel, out| {
-            let x = &x[channel * numel_of(axes)..][..numel_of(axes)];
-            for (out, taps) in out[0].iter_mut().zip(taps.chunks_exact(count)) {
-                // In pieces of a known length.
-                let sum =
-                    |taps: &[(usize, T); EACH]| -> T { taps.iter().map(|(place, weight)| x[*place] * *weight).sum() };
-                *out = taps.as_chunks::<EACH>().0.iter().map(sum).sum();
+        for_each_piece(&mut channels, TOGETHER, work, |index, out| {
+            let x = &x[index * TOGETHER * numel_of(axes)..];
+            match out {
+                [a, b, c] => add_up::<T, EACH, TOGETHER>(x, numel_of(axes), taps, count, [a, b, c]),
+                out => {
+                    for (x, out) in x.chunks_exact(numel_of(axes)).zip(out) {
+                        add_up::<T, EACH, 1>(x, numel_of(axes), taps, count, [out]);
+                    }
+                }
             }
         });
+    }
+}
+
+/// How many channels are sampled at a time: of each tap the place and the weight are read once for them.
+const TOGETHER: usize = 3;
+
+/// The sums of the taps of each place, so many of each, in some channels of so many elements.
+fn add_up<T: Element + Real, const EACH: usize, const CHANNELS: usize>(
+    x: &[T],
+    area: usize,
+    taps: &[(usize, T)],
+    count: usize,
+    mut out: [&mut [T]; CHANNELS],
+) {
+    let channels: [&[T]; CHANNELS] = std::array::from_fn(|channel| &x[channel * area..][..area]);
+    for (index, taps) in taps.chunks_exact(count).enumerate() {
+        let mut sums = [T::of(0.0); CHANNELS];
+        // In pieces of a known length.
+        for taps in taps.as_chunks::<EACH>().0 {
+            for (place, weight) in taps {
+                for (sum, channel) in sums.iter_mut().zip(channels) {
+                    *sum += channel[*place] * *weight;
+                }
+            }
+        }
+        for (out, sum) in out.iter_mut().zip(sums) {
+            out[index] = sum;
+        }
     }
 }
 

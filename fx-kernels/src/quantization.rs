@@ -76,7 +76,8 @@ impl Kernel for Apply<'_> {
     }
 }
 
-/// Writes the first `width` numbers of rows as words of so many whole ones without a sign, four or two; after the last come any. There are as many rows as there are places for, each `distance` words long.
+/// Writes the first `width` numbers of rows as words of so many whole ones without a sign, four or two; after the last come any.
+/// There are as many rows as there are places for, each `distance` words long.
 ///
 /// # Panics
 /// If the processor has no instruction for it, or there are too few numbers.

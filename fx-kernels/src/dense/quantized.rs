@@ -216,9 +216,7 @@ impl QuantizedConv {
             }),
         });
     }
-}
 
-impl QuantizedConv {
     /// Computes some lines of the output from some lines of the images; all of both if there are several images.
     ///
     /// # Panics

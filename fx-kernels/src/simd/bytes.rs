@@ -1,7 +1,7 @@
 //! Words of bytes, and the ways that processors multiply them.
 
 #[cfg(target_arch = "x86_64")]
-use super::x86::bytes::{Dots8, Dots16, Short, Wide};
+use super::x86::bytes::{Dots, Quads, Wide};
 use super::{Level, Vector};
 
 /// A way to multiply whole numbers of eight bits, in vectors whose lanes are words of them, or whole numbers of 32 bits.
@@ -75,11 +75,11 @@ pub(crate) fn dispatch_bytes<K: ByteKernel>(level: Level, widened: bool, kernel:
     {
         #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
         fn avx512<K: ByteKernel>(kernel: K) {
-            kernel.run::<Dots16>();
+            kernel.run::<Dots>();
         }
         #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
         fn avx_vnni<K: ByteKernel>(kernel: K) {
-            kernel.run::<Dots8>();
+            kernel.run::<Quads<true>>();
         }
         #[target_feature(enable = "avx2,fma,f16c")]
         fn avx2<K: ByteKernel, B: Bytes>(kernel: K) {
@@ -91,7 +91,7 @@ pub(crate) fn dispatch_bytes<K: ByteKernel>(level: Level, widened: bool, kernel:
                 Level::Avx512 => avx512(kernel),
                 _ if widened => avx2::<K, Wide>(kernel),
                 _ if is_x86_feature_detected!("avxvnni") => avx_vnni(kernel),
-                _ => avx2::<K, Short>(kernel),
+                _ => avx2::<K, Quads<false>>(kernel),
             }
         }
     }

@@ -36,20 +36,6 @@ impl F32x8 {
         unsafe { x86::_mm256_add_epi32(x86::_mm256_cvtps_epi32(self.0), x86::_mm256_set1_epi32(added)) }
     }
 
-    /// The numbers of four vectors as words of four bytes.
-    #[inline(always)]
-    fn bytes([a, b, c, d]: [Self; 4], added: i32) -> Self {
-        // Parts of 128 bits are packed each on their own.
-        const ORDER: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
-        // SAFETY: as above.
-        unsafe {
-            let low = x86::_mm256_packs_epi32(a.rounded(added), b.rounded(added));
-            let high = x86::_mm256_packs_epi32(c.rounded(added), d.rounded(added));
-            let order = x86::_mm256_loadu_si256(ORDER.as_ptr().cast());
-            Self::of(x86::_mm256_permutevar8x32_epi32(x86::_mm256_packus_epi16(low, high), order))
-        }
-    }
-
     #[inline(always)]
     fn whole(self) -> Self {
         // SAFETY: as above.
@@ -58,9 +44,9 @@ impl F32x8 {
 }
 
 /// Four products at a time: AVX-512 VNNI.
-pub(in crate::simd) struct Dots16;
+pub(in crate::simd) struct Dots;
 
-impl Bytes for Dots16 {
+impl Bytes for Dots {
     type Vector = F32x16;
 
     #[inline(always)]
@@ -90,39 +76,30 @@ impl Bytes for Dots16 {
     }
 }
 
-/// Four products at a time: AVX-VNNI.
-pub(in crate::simd) struct Dots8;
+/// Four products at a time: AVX-VNNI, or AVX2 for numbers of the left operand up to 127, of which two products fit 16 bits together.
+pub(in crate::simd) struct Quads<const VNNI: bool>;
 
-impl Bytes for Dots8 {
+impl<const VNNI: bool> Bytes for Quads<VNNI> {
     type Vector = F32x8;
 
     #[inline(always)]
-    fn words(numbers: [F32x8; 4], added: i32) -> F32x8 {
-        F32x8::bytes(numbers, added)
+    fn words([a, b, c, d]: [F32x8; 4], added: i32) -> F32x8 {
+        // As above.
+        const ORDER: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
+        // SAFETY: who has a vector has the instructions.
+        unsafe {
+            let low = x86::_mm256_packs_epi32(a.rounded(added), b.rounded(added));
+            let high = x86::_mm256_packs_epi32(c.rounded(added), d.rounded(added));
+            let order = x86::_mm256_loadu_si256(ORDER.as_ptr().cast());
+            F32x8::of(x86::_mm256_permutevar8x32_epi32(x86::_mm256_packus_epi16(low, high), order))
+        }
     }
     #[inline(always)]
     fn dot(left: F32x8, right: F32x8, sum: F32x8) -> F32x8 {
-        // SAFETY: as for AVX-512.
-        F32x8::of(unsafe { x86::_mm256_dpbusd_avx_epi32(sum.bits(), left.bits(), right.bits()) })
-    }
-    #[inline(always)]
-    fn numbers(whole: F32x8) -> F32x8 {
-        whole.whole()
-    }
-}
-
-/// AVX2, for numbers of the left operand up to 127: two products fit 16 bits together.
-pub(in crate::simd) struct Short;
-
-impl Bytes for Short {
-    type Vector = F32x8;
-
-    #[inline(always)]
-    fn words(numbers: [F32x8; 4], added: i32) -> F32x8 {
-        F32x8::bytes(numbers, added)
-    }
-    #[inline(always)]
-    fn dot(left: F32x8, right: F32x8, sum: F32x8) -> F32x8 {
+        if VNNI {
+            // SAFETY: as for AVX-512.
+            return F32x8::of(unsafe { x86::_mm256_dpbusd_avx_epi32(sum.bits(), left.bits(), right.bits()) });
+        }
         // SAFETY: who has a vector has the instructions.
         F32x8::of(unsafe {
             let pairs = x86::_mm256_maddubs_epi16(left.bits(), right.bits());

@@ -412,6 +412,7 @@ fn plans_keep_only_packed_integers() {
         ("qlinear_pointwise", vec![8, 12], [3, 12, 12]),
         ("qconv1d_pointwise", vec![8, 12, 3], [3, 12, 12]),
         ("qconv1d_pointwise", vec![8, 1, 3], [3, 8, 12]),
+        ("qconv_transpose1d", vec![12, 8, 3], [3, 12, 12]),
     ] {
         let made = Arc::new(AtomicUsize::new(0));
         let (count, size) = (Arc::clone(&made), weight.clone());

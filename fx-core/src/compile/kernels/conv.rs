@@ -35,18 +35,21 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let (weight, weight_shape) = site.weight(1)?;
     let (shape, batch, [height, width]) = sizes(site, input, &weight_shape)?;
-    let inputs = shape.inputs;
     let output = Layout::channels_last(DType::F32, site.shape());
     let other = other(site, 3, &output)?;
-    // A first layer reads images as they come.
-    let planes = input.is_row_major() && !input.is_channels_last() && inputs < 16;
-    let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
+    let (planes, wanted) = reads(input, shape.inputs);
     let wanted = Wanted::new(register, wanted);
     let packed = site.packs.conv(weight, shape, batch, [height, width])?;
     let conv = Conv { packed, follow: Follow::of(site, 2)?, residual: other.is_some() };
     let kernel = Convs { convs: smallvec![conv], planes, batch, input: [height, width] };
     let operands = [wanted].into_iter().chain(other).collect();
     Some(Lowered::new(kernel, operands, output))
+}
+
+/// How images of so many channels are read, and whether the channels are first: a first layer reads images as they come.
+pub(super) fn reads(input: &Layout, channels: usize) -> (bool, Layout) {
+    let planes = input.is_row_major() && !input.is_channels_last() && channels < 16;
+    (planes, if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) })
 }
 
 /// The sizes of a convolution with a weight of some shape, of how many images, and how large these are.

@@ -7,7 +7,7 @@ use fx_kernels::Quantization;
 use fx_kernels::dense::{Images, QuantizedConv, QuantizedLinear};
 use fx_kernels::elementwise::Unary;
 
-use super::conv::{sizes, window_of};
+use super::conv::{reads, sizes, window_of};
 use super::product::{Follow, other};
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept};
 use crate::compile::layout::Layout;
@@ -70,8 +70,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let (shape, batch, size) = sizes(site, input, &weight)?;
     let output = Layout::channels_last(DType::F32, site.shape());
     let residual = other(site, 4, &output)?;
-    let planes = input.is_row_major() && !input.is_channels_last() && shape.inputs < 16;
-    let wanted = if planes { input.clone() } else { Layout::channels_last(DType::F32, &input.shape) };
+    let (planes, wanted) = reads(input, shape.inputs);
     let pixels = Pixels { batch, size, planes };
     let range = Range::at(site)?;
     let product = Product::Conv(site.packs.quantized_conv(operands, range.bits(), shape)?, pixels);

@@ -309,14 +309,6 @@ impl PackedConv {
                 let left = Left::Rows { data: images.data, stride: stride_in };
                 Product { left, rows: pixels, panels, epilogue, quantized }.run_by(self.algorithm, out, stride);
             });
-        } else if self.by_taps().is_some() {
-            // One by one, so that what is copied stays in the cache.
-            for image in 0..images.batch {
-                let row = image * height * width;
-                let start = (row * stride).min(out.len());
-                let out = &mut out[start..];
-                self.run_lines(out, stride, &images.one(image), (whole, 0..height), &epilogue.at_row(row), None);
-            }
         } else {
             self.run_lines(out, stride, images, (whole, 0..height), epilogue, quantized);
         }
@@ -348,6 +340,16 @@ impl PackedConv {
         let (read, above) = self.shape.lines_read(&lines, held.height);
         let read = read.start - held.first..read.end - held.first;
         let output = [lines.len(), width];
+        if self.by_taps().is_some() && images.batch > 1 {
+            // One by one, so that what is copied stays in the cache.
+            for image in 0..images.batch {
+                let row = image * output[0] * output[1];
+                let start = (row * stride).min(out.len());
+                let (out, epilogue) = (&mut out[start..], epilogue.at_row(row));
+                self.run_lines(out, stride, &images.one(image), (held, lines.clone()), &epilogue, quantized);
+            }
+            return;
+        }
         if let Some(panels) = self.by_taps() {
             // All windows are inside the image with its padding.
             let window = dilation[0] * (kernel[0].max(1) - 1) + 1;

@@ -238,7 +238,7 @@ impl QuantizedConv {
                 let (read, _) = packed.shape().lines_read(&lines, height);
                 let held = Held { first: read.start, height };
                 images.with_pixels(inputs, read, |images| {
-                    let len = images.size[0] * images.strides(inputs)[1];
+                    let len = images.batch * images.strides(inputs)[0];
                     rounded(&images.data[..len.min(images.data.len())], quantization, |data| {
                         packed.run_lines(out, stride, &Images { data, ..*images }, (held, lines), epilogue, None);
                     });

@@ -1,4 +1,4 @@
-//! Transposed convolutions whose windows overlap.
+//! Transposed convolutions.
 //!
 //! Of a step of the output, as many lines and columns as the windows' stride, each is a convolution of the input with its own taps.
 //! Columns are computed beside each other, so that what a band of lines gives are lines of the output.
@@ -327,10 +327,8 @@ impl Run<'_> {
         let TransposedShape { outputs, stride, .. } = self.conv.shape;
         let lines = self.images.size[0] + self.conv.shape.beyond(0, 0);
         let most = (NUMBERS / self.line).max((PIXELS * stride[1] * outputs).div_ceil(self.line));
-        // Numbers of windows that are taken together are those of one image.
-        let is_one = self.conv.parts().any(|part| part.packed.shape().has_short_pixels());
         match (most / lines).min(self.images.batch.div_ceil(num_threads())) {
-            some if some > 1 && !is_one => (some, 1),
+            some if some > 1 => (some, 1),
             _ => (1, lines.div_ceil(most.min(lines.div_ceil(num_threads())))),
         }
     }

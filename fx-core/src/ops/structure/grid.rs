@@ -58,14 +58,6 @@ pub(super) fn grid_sample_shape(
     Ok(TensorMeta { shape, dtype: x.dtype })
 }
 
-/// Which elements a place is made of.
-#[derive(Clone, Copy, PartialEq)]
-enum Mode {
-    Nearest,
-    Linear,
-    Cubic,
-}
-
 /// What lies around the image.
 #[derive(Clone, Copy, PartialEq)]
 enum Around {
@@ -183,11 +175,6 @@ pub(super) fn grid_sample(
     align_corners: bool,
 ) -> Result<Tensor> {
     let (dtype, spatial) = (x.dtype(), x.ndim() - 2);
-    let mode = match &*mode {
-        "nearest" => Mode::Nearest,
-        "bicubic" => Mode::Cubic,
-        _ => Mode::Linear,
-    };
     let around = match &*padding_mode {
         "border" => Around::Border,
         "reflection" => Around::Reflection,
@@ -202,16 +189,16 @@ pub(super) fn grid_sample(
     let out = in_floats!(dtype, T => {
         let (x, grid) = (x.as_slice::<T>().unwrap_or(&[]), grid.as_slice::<T>().unwrap_or(&[]));
         let mut out = vec![T::of(0.0); numel(&shape)];
-        let images = out.chunks_exact_mut((channels * places).max(1));
-        for (index, out) in images.enumerate() {
+        let work = out.len() * 16;
+        for_each_piece(&mut out, (channels * places).max(1), work, |index, out| {
             let x = &x[index * channels * numel_of(&axes)..][..channels * numel_of(&axes)];
             let grid = &grid[index * places * spatial..][..places * spatial];
-            match mode {
-                Mode::Nearest => sample::<T, 1>(x, grid, &axes, places, out),
-                Mode::Linear => sample::<T, 2>(x, grid, &axes, places, out),
-                Mode::Cubic => sample::<T, 4>(x, grid, &axes, places, out),
+            match &*mode {
+                "nearest" => sample::<T, 1>(x, grid, &axes, places, out),
+                "bicubic" => sample::<T, 4>(x, grid, &axes, places, out),
+                _ => sample::<T, 2>(x, grid, &axes, places, out),
             }
-        }
+        });
         Tensor::from_vec(&shape, out)
     });
     Ok(out.to_dtype(dtype))

@@ -8,7 +8,7 @@
 //!   instructions are not enabled, and each would be a call.
 //! - Nothing hands vectors through the standard library's functions that take closures, such as `array::from_fn`: those are
 //!   compiled elsewhere too, and it would take link-time optimisation to make them part of the function.
-//! - Vector types are named in this file only. Whoever has a vector got it from `dispatch`, which has seen that the
+//! - Vector types are named in this file and in `simd/bytes.rs` only. Whoever has a vector got it from `dispatch`, which has seen that the
 //!   processor has the instructions; that is why arithmetic on vectors is safe.
 
 mod bytes;

@@ -292,6 +292,24 @@ fn a_weight_can_have_one_scale() {
     assert!(scales.iter().all(|scale| (scale / (largest / 127.5) - 1.0).abs() < 1e-6), "{scales:?}");
 }
 
+/// As PyTorch's configuration for x86 processors, whose `reduce_range` is set.
+#[test]
+fn inputs_may_have_seven_bits() {
+    let convert = |qconfig: QConfig| {
+        let mut prepared = prepare_fx(&scalar_layer(), &QConfigMapping::new().set_global(qconfig)).unwrap();
+        prepared.forward(floats("x", &[40, 1])).unwrap();
+        prepared.convert_fx().unwrap()
+    };
+    let (seven, eight) = (convert(QConfig::x86()), convert(QConfig::default()));
+    assert!(
+        seven.graph().to_string().contains("quant_min: 0, quant_max: 127, dtype: torch.uint8"),
+        "{}",
+        seven.graph()
+    );
+    let steps = qparams(&seven)[0].0 / qparams(&eight)[0].0;
+    assert!((1.9..2.1).contains(&steps), "steps are {steps} times as wide");
+}
+
 /// A transposed convolution's outputs are along the second dimension of its weight.
 #[test]
 fn transposed_convolutions_have_scales_of_outputs() {

@@ -15,8 +15,9 @@ pub enum Format {
     Bf16,
     /// Rounded to f16. Weights that are too large for it are kept as they are.
     F16,
-    /// Whole numbers from -128 to 127, as bytes: of [`QuantizedLinear`](super::QuantizedLinear) and
-    /// [`QuantizedConv`](super::QuantizedConv). Other weights stay as they are.
+    /// Whole numbers from -128 to 127, as bytes: of [`QuantizedLinear`](super::QuantizedLinear),
+    /// [`QuantizedConv`](super::QuantizedConv) and [`TransposedConv::quantized`](super::TransposedConv::quantized). Other weights
+    /// stay as they are.
     Int8,
 }
 

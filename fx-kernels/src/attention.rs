@@ -5,6 +5,7 @@
 //! the values. When the highest score grows, what was gathered is scaled down (Milakov and Gimelshein, 2018; Dao et al., 2022).
 
 mod block;
+mod on_unit;
 mod one;
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,7 @@ mod tile;
 mod words;
 
 use crate::dense::Format;
-use crate::simd::{Kernel, Level, Vector, dispatch, dispatch_pairs, has_pairs};
+use crate::simd::{Kernel, Level, MatrixUnit, Vector, dispatch, dispatch_pairs, has_pairs};
 use crate::sort::sort_few;
 use crate::threads::{Shared, for_each};
 use block::{Block, InPairs};
@@ -147,6 +148,7 @@ pub(crate) fn attention_at(
     let chunk = chunk(batches * heads, queries);
     let chunks = queries.div_ceil(chunk);
     let format = sizes.format_at(level, scores.format);
+    let unit = MatrixUnit::detect().filter(|_| format == Format::Bf16);
     let work = 2 * batches * heads * queries * keys * (width + values);
     for_each(batches * heads * chunks, work, |task| {
         let (first, head) = (task % chunks * chunk, task / chunks);
@@ -163,6 +165,7 @@ pub(crate) fn attention_at(
             k: (k.0.as_ptr().wrapping_add(place(k.1, key_head)), k.1.row),
             v: (v.0.as_ptr().wrapping_add(place(v.1, key_head)), v.1.row),
             rows,
+            unit,
         };
         match format {
             Format::Bf16 => dispatch_pairs(InPairs(block)),

@@ -15,6 +15,7 @@ mod format;
 mod images;
 mod left;
 mod linear;
+mod matrix_unit;
 mod panels;
 mod pool;
 mod product;

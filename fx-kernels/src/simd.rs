@@ -15,6 +15,7 @@ mod bytes;
 #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod generic;
 mod lanes;
+mod matrix_unit;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod plain;
@@ -28,6 +29,7 @@ use std::sync::OnceLock;
 
 pub(crate) use bytes::{ByteKernel, Bytes, dispatch_bytes, has_bytes, has_quads};
 pub(crate) use lanes::{BESIDE, Beside, Lanes};
+pub(crate) use matrix_unit::{MatrixUnit, Registers, SIDE, Squares};
 
 /// A set of vector instructions that kernels are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use super::on_unit::OnUnit;
 use super::tile::Tile;
 use super::words::{Rounded, Singles, Words, power};
 use super::{Kernel, Mask, Scores, Sizes, Strides, Vector};
@@ -16,11 +17,11 @@ use crate::math::Single;
 use crate::memory::{LINE, Lent};
 use crate::pairs::{round_below, round_to_pairs};
 use crate::rows::first as first_lanes;
-use crate::simd::{BESIDE, Beside, Lanes, PairKernel, Pairs};
+use crate::simd::{BESIDE, Beside, Lanes, MatrixUnit, PairKernel, Pairs};
 use crate::tiles::tiles;
 
 /// The most keys at a time: with their values and the scores of a panel they stay in the cache.
-const KEYS: usize = 256;
+pub(super) const KEYS: usize = 256;
 /// The bytes after which places in the first-level cache repeat.
 const REPEAT: usize = 4096;
 
@@ -36,6 +37,8 @@ pub(super) struct Block<'a> {
     pub(super) v: (*const f32, usize),
     /// The queries, of which nobody else writes the results.
     pub(super) rows: Range<usize>,
+    /// What multiplies pairs, if not vectors.
+    pub(super) unit: Option<MatrixUnit>,
 }
 
 /// What panels share.
@@ -48,6 +51,8 @@ struct Scratch {
     /// A block of keys and one of values, where they are copied.
     keys: *mut f32,
     values: *mut f32,
+    /// What multiplies them, if not vectors.
+    unit: Option<OnUnit>,
 }
 
 /// What is kept of a panel of queries while blocks of keys pass.
@@ -112,13 +117,18 @@ impl Block<'_> {
         let copied = in_pairs || self.k.1 != width && (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT);
         let masked = !matches!(self.scores.mask, Mask::None | Mask::Causal);
         let mask = if masked { [V::LANES * KEYS, V::LANES * V::LANES] } else { [0; 2] };
-        let keys = if copied { W::count(width) * KEYS } else { 0 };
-        let shared = [wide * KEYS, mask[0], mask[1], keys, if in_pairs { values * W::count(KEYS) } else { 0 }];
-        let each = [width * wide, values * wide, wide, wide].map(|len| len.next_multiple_of(LINE));
+        let unit = self.unit.filter(|_| in_pairs).map(OnUnit::new);
+        let [keys, copied_values, queries] = match unit {
+            Some(_) => OnUnit::sizes(W::count(width), values),
+            None if in_pairs => [W::count(width) * KEYS, W::count(KEYS) * values, 0],
+            None => [if copied { width * KEYS } else { 0 }, 0, 0],
+        };
+        let shared = [wide * KEYS, mask[0], mask[1], keys, copied_values];
+        let each = [width.max(queries) * wide, values * wide, wide, wide].map(|len| len.next_multiple_of(LINE));
         let of_panel: usize = each.iter().sum();
         let mut memory = Lent::new(shared.iter().sum::<usize>() + panels * of_panel);
         let [scores, mask_rows, mask, keys, values_copy] = parts(memory.numbers_mut().as_mut_ptr(), shared);
-        let scratch = Scratch { scores, mask_rows, mask, keys, values: values_copy };
+        let scratch = Scratch { scores, mask_rows, mask, keys, values: values_copy, unit };
         let first = values_copy.wrapping_add(shared[4]);
         let panel = |index: usize| {
             let start = self.rows.start + index * wide;
@@ -128,7 +138,11 @@ impl Block<'_> {
         // SAFETY: the operands were checked to hold all rows, and the scratch memory has room for all parts.
         unsafe {
             for index in 0..panels {
-                self.pack::<V, W>(&panel(index));
+                let panel = panel(index);
+                self.pack::<V, W>(&panel);
+                if let Some(unit) = &scratch.unit {
+                    unit.pad(panel.queries, W::count(width), panel.rows.len().next_multiple_of(V::LANES));
+                }
             }
             let last_key = self.last_key(self.rows.end - 1);
             // Without any key there is one block of none.
@@ -214,7 +228,11 @@ impl Block<'_> {
     ) -> ((*const f32, usize), (*const f32, usize)) {
         let (Sizes { width, values, .. }, count) = (self.sizes, block.len());
         let words = W::count(width);
-        if count > 0 {
+        if let Some(unit) = &scratch.unit {
+            let [k, v] = [self.k, self.v].map(|operand| from(operand, block.start));
+            // SAFETY: the caller's promise.
+            unsafe { unit.copy::<V, W>((k, width, scratch.keys), (v, values, scratch.values), count) };
+        } else if count > 0 {
             // SAFETY: the caller's promise; a last row may end where its operand does.
             unsafe {
                 let rows = |(first, distance): (*const f32, usize), len: usize| {
@@ -281,17 +299,21 @@ impl Block<'_> {
         let place = |row: usize, v: usize| row * wide + v * V::LANES;
         // SAFETY: the caller's promise; the scratch memory has room for the block's scores.
         unsafe {
-            for (first, count) in tiles(keys, V::ROWS) {
-                let tile = Tile {
-                    rows: count,
-                    left: k.0.wrapping_add(first * k.1),
-                    row: k.1,
-                    step: 1,
-                    depth: W::count(width),
-                    panel: panel.queries,
-                    out: scratch.scores.wrapping_add(first * wide),
-                };
-                tile.run::<V, W, VECTORS>(None, None);
+            if let Some(unit) = &scratch.unit {
+                unit.scores(scratch.keys, keys, W::count(width), (panel.queries, wide), scratch.scores);
+            } else {
+                for (first, count) in tiles(keys, V::ROWS) {
+                    let tile = Tile {
+                        rows: count,
+                        left: k.0.wrapping_add(first * k.1),
+                        row: k.1,
+                        step: 1,
+                        depth: W::count(width),
+                        panel: panel.queries,
+                        out: scratch.scores.wrapping_add(first * wide),
+                    };
+                    tile.run::<V, W, VECTORS>(None, None);
+                }
             }
             let lowest = V::splat(f32::NEG_INFINITY);
             self.mask::<V>(scratch, panel, block.start, keys);
@@ -338,17 +360,23 @@ impl Block<'_> {
                 factor[v] = V::select(sum.eq(V::zero()), V::splat(self.scores.empty), V::splat(1.0) / sum);
             }
             let ends = block.start + keys == end;
-            for (first, count) in tiles(values, V::ROWS) {
-                let tile = Tile {
-                    rows: count,
-                    left: v.0.wrapping_add(first),
-                    row: 1,
-                    step: v.1,
-                    depth: W::count(keys),
-                    panel: scratch.scores,
-                    out: panel.results.wrapping_add(first * wide),
-                };
-                tile.run::<V, W, VECTORS>((!starts).then_some(shrink), ends.then_some(factor));
+            let (before, after) = ((!starts).then_some(shrink), ends.then_some(factor));
+            if let Some(unit) = &scratch.unit {
+                let powers = (scratch.scores, W::count(keys));
+                unit.results::<V, VECTORS>(scratch.values, values, powers, panel.results, before, after);
+            } else {
+                for (first, count) in tiles(values, V::ROWS) {
+                    let tile = Tile {
+                        rows: count,
+                        left: v.0.wrapping_add(first),
+                        row: 1,
+                        step: v.1,
+                        depth: W::count(keys),
+                        panel: scratch.scores,
+                        out: panel.results.wrapping_add(first * wide),
+                    };
+                    tile.run::<V, W, VECTORS>(before, after);
+                }
             }
             if ends {
                 self.write::<V>(panel, wide);

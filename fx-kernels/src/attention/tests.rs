@@ -70,8 +70,16 @@ fn definition(sizes: Sizes, q: Operand<'_>, k: Operand<'_>, v: Operand<'_>, scal
     out
 }
 
+/// By the processor's own matrix unit, if it has one, by the model of one, and by vectors alone.
 #[test]
 fn all_layouts_and_masks() {
+    let own = MatrixUnit::detect();
+    for unit in [own, Some(MatrixUnit::Model), None].into_iter().skip(usize::from(own.is_none())) {
+        MatrixUnit::with(unit, layouts_and_masks);
+    }
+}
+
+fn layouts_and_masks() {
     // Batches, heads, heads of keys, queries, keys, width, length of a value.
     let cases = [
         [1, 1, 1, 1, 1, 1, 1],

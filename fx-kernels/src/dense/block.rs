@@ -160,16 +160,17 @@ impl Block {
 }
 
 /// Rows at equal distances, of which the first numbers are copied.
-struct Rows<'a> {
-    data: &'a [f32],
-    stride: usize,
-    width: usize,
-    rounding: Rounding,
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub(crate) data: &'a [f32],
+    pub(crate) stride: usize,
+    pub(crate) width: usize,
+    pub(crate) rounding: Rounding,
 }
 
 impl Rows<'_> {
     /// Copies as many rows as there are places for, which are `distance` apart.
-    fn take(&self, copy: &mut [f32], distance: usize) {
+    pub(crate) fn take(&self, copy: &mut [f32], distance: usize) {
         let Self { data, stride, width, rounding } = *self;
         match rounding {
             Rounding::Pairs => return round_to_pairs(copy, distance, data, stride, width),

@@ -16,7 +16,7 @@ use super::weight::Weight;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
 use crate::memory::scratch;
-use crate::simd::{Level, has_pairs};
+use crate::simd::{Level, MatrixUnit, SIDE, has_pairs};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,12 +120,14 @@ impl ConvShape {
         const READ: usize = 24;
         /// The products in the time in which a weight of Winograd's algorithm is made of taps.
         const MAKE: usize = 4;
+        /// The products that a matrix unit makes of pairs in the time of one of numbers, at least.
+        const ON_UNIT: usize = 8;
         /// The tiles that take as long as a single one: products wait for the ones before.
         const FEW: usize = 4;
         if self.is_pointwise() && format == Format::F32 {
             return Algorithm::Strassen;
         }
-        let twice_as_fast = self.format(format) == Format::Bf16 && has_pairs(Level::detect());
+        let in_pairs = self.format(format) == Format::Bf16 && has_pairs(Level::detect());
         if !Winograd::fits(self) {
             return Algorithm::Direct;
         }
@@ -142,8 +144,12 @@ impl ConvShape {
             all + tiles * places * (inputs + outputs) * TRANSFORM
         };
         let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
-        // Pairs take half of the memory: what comes in their place must be faster by a tenth.
-        let direct = if twice_as_fast { direct / 2 - direct / 20 } else { direct };
+        let direct = match MatrixUnit::detect() {
+            Some(_) if in_pairs && inputs.is_multiple_of(2 * SIDE) => direct / ON_UNIT,
+            // They take half of the memory: what comes in their place must be faster by a tenth.
+            _ if in_pairs => direct / 2 - direct / 20,
+            _ => direct,
+        };
         let costs = [(direct, Algorithm::Direct), (tiled(2), Algorithm::Winograd2), (tiled(4), Algorithm::Winograd4)];
         costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)
     }

@@ -95,6 +95,11 @@ impl Packing {
         self.rows() / self.left()
     }
 
+    /// Whether a matrix unit multiplies such words.
+    pub(crate) fn is_for_unit(self) -> bool {
+        matches!(self, Self::Pairs | Self::Quads)
+    }
+
     /// Whether words are whole numbers.
     pub(crate) fn is_whole(self) -> bool {
         matches!(self, Self::Quads | Self::Bytes)

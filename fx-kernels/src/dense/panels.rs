@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::format::Packing;
 use super::weight::Weight;
 use crate::memory::{Lines, scratch};
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Level, SIDE, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece};
 
 /// Matrices of equal size, in panels of as many columns as two vectors have; a matrix's last one may be narrower.
@@ -74,8 +74,11 @@ impl Panels {
         let steps = rows.len() / packing.rows();
         let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps, columns, cached: false };
         let (group, len) = (panels.group(), groups * panels.group());
-        let mut lines = memory(len);
-        let packed = &mut lines.numbers_mut()[..len];
+        // A matrix unit reads whole registers: beyond the last row are zeros.
+        let beyond = if packing.is_for_unit() { (SIDE - 1) * 2 * lanes } else { 0 };
+        let mut lines = memory(len + beyond);
+        let (packed, zeros) = lines.numbers_mut()[..len + beyond].split_at_mut(len);
+        zeros.fill(0.0);
         for_each_piece(packed, group, 16 * len, |index, packed| {
             for_each_piece(packed, steps * 2 * lanes, 16 * group, |panel, packed| {
                 let (first, width) = (panel * 2 * lanes, panels.width(panel));

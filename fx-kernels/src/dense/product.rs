@@ -15,6 +15,7 @@ use super::algorithm::Algorithm;
 use super::block::{Block, Rounding};
 use super::format::Packing;
 use super::left::Left;
+use super::matrix_unit::OnUnit;
 use super::panels::{Panel, Panels, tile_size};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
@@ -132,8 +133,12 @@ impl Product<'_> {
                 // SAFETY: the operands hold all rows and columns (just seen), and what is faster has the sizes for it.
                 unsafe { Strassen { product: self, data, stride: distance, ways: ways() }.run(&out, stride) };
             }
-            // SAFETY: the operands hold all rows and columns (just seen).
-            _ => unsafe { self.compute(0..panels.count(), &out, stride) },
+            _ => match OnUnit::of(self) {
+                // SAFETY: the operands hold all rows and columns (just seen).
+                Some(product) => unsafe { product.run(&out, stride) },
+                // SAFETY: as above.
+                None => unsafe { self.compute(0..panels.count(), &out, stride) },
+            },
         }
     }
 
@@ -191,14 +196,14 @@ impl Product<'_> {
     }
 
     /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.
-    fn width(&self, run: usize) -> usize {
+    pub(super) fn width(&self, run: usize) -> usize {
         let is_written = self.quantized.is_some_and(|quantized| quantized.is_written);
         let packing = self.panels.packing();
         self.panels.groups() * run * if is_written { packing.left() } else { packing.rows() }
     }
 
     /// What numbers of the left operand are rounded to.
-    fn rounding(&self) -> Rounding {
+    pub(super) fn rounding(&self) -> Rounding {
         let (panels, packing) = (self.panels, self.panels.packing());
         match self.quantized {
             _ if packing == Packing::Pairs => Rounding::Pairs,

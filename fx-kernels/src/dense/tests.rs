@@ -2,6 +2,7 @@
 
 mod compact;
 mod depthwise;
+mod matrix_unit;
 mod panels;
 mod quantized;
 mod transposed;
@@ -12,6 +13,7 @@ use super::*;
 use crate::Level;
 use crate::elementwise::Unary;
 use crate::gemm::Matrix;
+use crate::simd::MatrixUnit;
 
 pub(super) fn numbers(len: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
@@ -217,11 +219,16 @@ fn algorithms() {
         assert_eq!(window(channels).algorithm(images, [side; 2], Format::F32), algorithm, "{images}x{side}x{channels}");
     }
     assert_eq!(ConvShape { stride: [2; 2], ..window(64) }.algorithm(8, [56; 2], Format::F32), Algorithm::Direct);
-    // Pairs are multiplied at twice the rate.
+    // Pairs are multiplied at twice the rate, by a matrix unit at eight times.
     let pairs = crate::simd::has_pairs(Level::detect());
     for (side, with_pairs) in [(7, Algorithm::Direct), (56, Algorithm::Winograd4)] {
-        let algorithm = if pairs { with_pairs } else { Algorithm::Winograd4 };
-        assert_eq!(window(256).algorithm(1, [side; 2], Format::Bf16), algorithm, "{side}");
+        let algorithm = |unit, otherwise| {
+            let want = if pairs { otherwise } else { Algorithm::Winograd4 };
+            let got = MatrixUnit::with(unit, || window(256).algorithm(1, [side; 2], Format::Bf16));
+            assert_eq!(got, want, "{side}, {unit:?}");
+        };
+        algorithm(None, with_pairs);
+        algorithm(Some(MatrixUnit::Model), Algorithm::Direct);
     }
     // Windows of few channels are not kept in pairs.
     assert_eq!(window(16).algorithm(1, [8; 2], Format::Bf16), Algorithm::Winograd4);

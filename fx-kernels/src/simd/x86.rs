@@ -3,6 +3,8 @@
 //! A module for each holds the instructions under common names; those that take one operand or two are imported, the
 //! others written out.
 
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(super) mod amx;
 pub(super) mod bytes;
 mod sse2;
 

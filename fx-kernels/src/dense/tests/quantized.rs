@@ -10,11 +10,11 @@ const RANGES: [Quantization; 3] = [
     Quantization { scale: 0.008, zero_point: 58, min: 0, max: 127 },
 ];
 
-fn bytes(len: usize, seed: u32) -> Vec<i8> {
+pub(super) fn bytes(len: usize, seed: u32) -> Vec<i8> {
     numbers(len, seed).into_iter().map(|x| (x * 255.9).round() as i8).collect()
 }
 
-fn scales(len: usize) -> Vec<f32> {
+pub(super) fn scales(len: usize) -> Vec<f32> {
     numbers(len, 9).into_iter().map(|x| (x + 0.6) / 64.0).collect()
 }
 

@@ -1,0 +1,263 @@
+//! Products by the processor's matrix unit.
+//!
+//! Its registers hold rows that are equally far apart: a tile's rows are pixels of one line of the output, and the left operand is
+//! copied, with what pads it, as words. A task multiplies a block of lines with a set of panels, two tiles with a panel at a time, over
+//! the whole inner dimension. The sums go through memory to what follows them.
+
+mod lines;
+
+use std::ops::Range;
+use std::ptr::null;
+
+use self::lines::{Block, Lines, Tile};
+use super::epilogue::Epilogue;
+use super::panels::Panel;
+use super::product::Product;
+use crate::elementwise::run_rows;
+use crate::math;
+use crate::memory::{LINE, kept, new_key, scratch};
+use crate::simd::{ByteKernel, Bytes, Kernel, MatrixUnit, Registers, SIDE, Squares, Vector, dispatch, dispatch_bytes};
+use crate::threads::{Shared, for_each, shared_out};
+
+/// The fewest rows of a tile, and the shortest runs in words, that take less time than with vectors.
+const FEWEST: usize = 2;
+const SHORTEST: usize = 4;
+/// The words of the left operand that stay in the second-level cache beside panels and results.
+const BLOCK: usize = 192 * 1024;
+/// The words of panels that stay in the cache while all of them are used for two tiles after two tiles.
+const SMALL_PANELS: usize = 64 * 1024;
+/// The words that are read in the time in which one is made of numbers.
+const COPIED: usize = 8;
+/// The tasks that make a fair share for each of a few threads likely.
+const TASKS: usize = 8;
+/// The sums of two tiles.
+const SUMS: usize = 2 * SIDE * 2 * SIDE;
+
+/// A product for a matrix unit.
+pub(super) struct OnUnit<'a> {
+    product: &'a Product<'a>,
+    unit: MatrixUnit,
+    lines: Lines<'a>,
+}
+
+/// What a task works on.
+struct Task<'a> {
+    block: &'a Block,
+    /// The copy of the block.
+    copy: &'a [f32],
+    /// Where the runs of a row are in it.
+    runs: &'a [usize],
+    registers: &'a Registers,
+    /// The result, and the distance of its rows.
+    out: &'a Shared<f32>,
+    stride: usize,
+}
+
+impl<'a> OnUnit<'a> {
+    /// The product, if there is a unit that computes it faster than vectors do.
+    pub(super) fn of(product: &'a Product<'a>) -> Option<Self> {
+        let panels = product.panels;
+        if !panels.packing().is_for_unit() || panels.lanes() != SIDE || panels.groups() > 1 {
+            return None;
+        }
+        let unit = MatrixUnit::detect()?;
+        let words = panels.steps() / product.left.runs();
+        // Rows of the panel beyond a run are multiplied with zeros: what is no number would spread.
+        let spreads = !panels.packing().is_whole() && !words.is_multiple_of(SIDE);
+        let lines = Lines::of(product, words)?;
+        (!spreads && words >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })
+    }
+
+    /// Computes the product into rows that are `stride` apart.
+    ///
+    /// # Safety
+    /// The result and the operands must hold all rows and columns.
+    pub(super) unsafe fn run(&self, out: &Shared<f32>, stride: usize) {
+        let Product { rows, panels, .. } = *self.product;
+        let (id, [blocks, sets]) = (new_key(), self.split());
+        let work = 2 * rows * panels.columns() * panels.inner();
+        for_each(blocks * sets, work, |task| {
+            let (index, set) = (task / sets, task % sets);
+            let set = set * panels.count() / sets..(set + 1) * panels.count() / sets;
+            let block = &self.lines.block(index, blocks);
+            let write = |copy: &mut [f32]| self.lines.copy(self.product, block, copy);
+            kept((id, index), self.lines.len(block), write, |copy| {
+                let (runs, registers) = (&self.lines.runs(block), &self.unit.registers(self.lines.rows()));
+                self.task(&Task { block, copy, runs, registers, out, stride }, set);
+            });
+        });
+    }
+
+    /// How many blocks of lines there are, and how many sets of panels: as many as read the least.
+    fn split(&self) -> [usize; 2] {
+        let (lines, panels) = (&self.lines, self.product.panels);
+        let copied = lines.len(&lines.block(0, 1));
+        let least = copied.div_ceil(BLOCK).clamp(1, lines.most_blocks());
+        let tasks = shared_out(TASKS);
+        let sets = |blocks: usize| tasks.div_ceil(blocks).min(panels.count());
+        let traffic = |blocks: usize| blocks * panels.group() + sets(blocks) * copied * COPIED;
+        let most = (lines.all_tiles() / 4).min(4 * tasks).max(least);
+        let blocks = (least..=most).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
+        let blocks = shared_out(blocks).min(lines.most_blocks());
+        [blocks, sets(blocks)]
+    }
+
+    /// A block times a set of panels.
+    fn task(&self, task: &Task<'_>, set: Range<usize>) {
+        let panels = self.product.panels;
+        let pairs = self.lines.count(task.block).div_ceil(2);
+        scratch(SUMS, |sums| {
+            if panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
+                for pair in 0..pairs {
+                    set.clone().for_each(|index| self.pair(task, pair, pairs, &panels.panel(0, index), sums));
+                }
+            } else {
+                for panel in set.map(|index| panels.panel(0, index)) {
+                    (0..pairs).for_each(|pair| self.pair(task, pair, pairs, &panel, sums));
+                }
+            }
+        });
+    }
+
+    /// Two tiles, or the last one, times a panel.
+    fn pair(&self, task: &Task<'_>, pair: usize, pairs: usize, panel: &Panel<'_>, sums: &mut [f32]) {
+        assert!(sums.len() >= SUMS);
+        let (lines, rows) = (&self.lines, self.lines.rows());
+        let tile = |index: usize| (index < lines.count(task.block)).then(|| lines.tile(task.block, index));
+        let tiles = [2 * pair, 2 * pair + 1].map(tile);
+        // What comes after the panel is brought in by all pairs together.
+        let (len, steps) = (panel.data.len().div_ceil(LINE), task.runs.len() * lines.words().div_ceil(SIDE));
+        let each = len.div_ceil(pairs * steps);
+        let each = if std::env::var_os("NOPRE").is_some() { 0 } else { each };
+        let squares = Squares {
+            whole: self.product.panels.packing().is_whole(),
+            left: tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start..].as_ptr())),
+            distance: lines.distance(),
+            runs: task.runs,
+            len: lines.words(),
+            panel: panel.data.as_ptr(),
+            wide: panel.width > SIDE,
+            next: panel.data.as_ptr_range().end.wrapping_add(pair * steps * each * LINE),
+            lines: each,
+            sums: sums.as_mut_ptr(),
+        };
+        // SAFETY: the copy has the rows of all tiles, panels are followed by others or by zeros, and there is room for the sums (seen above).
+        unsafe { task.registers.multiply(&squares) };
+        for (tile, sums) in tiles.into_iter().flatten().zip(sums.chunks_exact(rows * panel.width)) {
+            self.finish(task, tile, panel, sums);
+        }
+    }
+
+    /// Writes what follows the sums of a tile.
+    fn finish(&self, task: &Task<'_>, tile: Tile, panel: &Panel<'_>, sums: &[f32]) {
+        let Product { panels, epilogue, quantized, .. } = *self.product;
+        let (row, rows) = (tile.row + tile.again, self.lines.rows() - tile.again);
+        let out = task.out.at(row * task.stride);
+        let finish = Finish {
+            sums: &sums[tile.again * panel.width..],
+            width: panel.width,
+            rows,
+            columns: panel.columns,
+            scales: quantized.map_or(&[], |quantized| &quantized.scales[panel.first..]),
+            bias: epilogue.bias.map(|bias| &bias[panel.first..]),
+            epilogue: &epilogue.at_row(row),
+            first: panel.first,
+            out,
+            stride: task.stride,
+        };
+        let level = panels.level();
+        match panels.packing().is_whole() {
+            true => dispatch_bytes(level, false, finish),
+            false => dispatch(level, finish),
+        }
+        if let Some(function) = epilogue.function() {
+            // SAFETY: the result holds the rows and columns, which no other task has.
+            unsafe { run_rows(level, function, out.add(panel.first), rows, task.stride, panel.columns) };
+        }
+    }
+}
+
+/// Sums of some rows and columns, and what is done with them.
+struct Finish<'a> {
+    /// Rows of the panel's width.
+    sums: &'a [f32],
+    width: usize,
+    rows: usize,
+    columns: usize,
+    /// What whole numbers are multiplied by, from the first column on.
+    scales: &'a [f32],
+    bias: Option<&'a [f32]>,
+    /// From the first row on.
+    epilogue: &'a Epilogue<'a>,
+    /// The first column.
+    first: usize,
+    /// The first row of the result, and the distance of rows.
+    out: *mut f32,
+    stride: usize,
+}
+
+impl Finish<'_> {
+    /// Writes what sums become, which are `numbers`.
+    #[inline(always)]
+    fn write<V: Vector<Elem = f32>>(&self, numbers: impl Fn(V) -> V) {
+        for column in (0..self.columns).step_by(2 * V::LANES) {
+            match self.columns - column {
+                count if count >= 2 * V::LANES => self.columns::<V, 2>(column, [V::LANES; 2], &numbers),
+                count if count > V::LANES => self.columns::<V, 2>(column, [V::LANES, count - V::LANES], &numbers),
+                count => self.columns::<V, 1>(column, [count], &numbers),
+            }
+        }
+    }
+
+    /// Some vectors of columns, of which so many are there.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    fn columns<V: Vector<Elem = f32>, const VECTORS: usize>(
+        &self,
+        column: usize,
+        counts: [usize; VECTORS],
+        numbers: &impl Fn(V) -> V,
+    ) {
+        let (low, high) = self.epilogue.limits();
+        let (mut scales, mut biases) = ([V::splat(1.0); VECTORS], [V::zero(); VECTORS]);
+        for v in 0..VECTORS {
+            let place = column + v * V::LANES..column + v * V::LANES + counts[v];
+            if !self.scales.is_empty() {
+                scales[v] = V::load_part(&self.scales[place.clone()]);
+            }
+            if let Some(bias) = self.bias {
+                biases[v] = V::load_part(&bias[place]);
+            }
+        }
+        for row in 0..self.rows {
+            for v in 0..VECTORS {
+                let (column, count) = (column + v * V::LANES, counts[v]);
+                let sums = numbers(V::load(&self.sums[row * self.width + column..])).mul_add(scales[v], biases[v]);
+                let place = |stride: usize| row * stride + self.first + column;
+                // SAFETY: the result and the residual have the row and so many columns.
+                unsafe {
+                    let load = |from: *const f32, stride| V::load_first(from.add(place(stride)), count);
+                    let sums = self.epilogue.add(sums, (self.out.cast_const(), self.stride), load);
+                    math::clamp(sums, low, high).store_first(self.out.add(place(self.stride)), count);
+                }
+            }
+        }
+    }
+}
+
+impl Kernel for Finish<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        self.write::<V>(|sums| sums);
+    }
+}
+
+impl ByteKernel for Finish<'_> {
+    #[inline(always)]
+    fn run<B: Bytes>(self) {
+        self.write::<B::Vector>(B::numbers);
+    }
+}

@@ -1,0 +1,119 @@
+//! Registers that hold matrices of words, and the products of these: AMX, which Intel's processors have.
+
+use std::marker::PhantomData;
+
+#[cfg(test)]
+mod model;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+use super::x86::amx;
+
+/// The most rows of a register, and the words in a row.
+pub(crate) const SIDE: usize = 16;
+
+/// What multiplies matrices in registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MatrixUnit {
+    /// AMX, with whole numbers of eight bits and bf16.
+    #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux", not(miri))), allow(dead_code))]
+    Amx,
+    /// Plain Rust that does the same: for tests.
+    #[cfg(test)]
+    Model,
+}
+
+/// The registers of this thread, until they are given back: those of the left operand and of the sums have so many rows.
+pub(crate) struct Registers {
+    unit: MatrixUnit,
+    rows: usize,
+    _stays: PhantomData<*mut ()>,
+}
+
+/// What is multiplied at a time: up to two registers of rows with up to two of columns.
+#[derive(Clone, Copy)]
+pub(crate) struct Squares<'a> {
+    /// Whether words are four bytes, those on the left without a sign. Otherwise they are two bf16.
+    pub(crate) whole: bool,
+    /// The first row of each register of rows; the second may be null.
+    pub(crate) left: [*const f32; 2],
+    /// The distance of the rows.
+    pub(crate) distance: usize,
+    /// Where the runs of a row are, from its beginning on.
+    pub(crate) runs: &'a [usize],
+    /// The words of a run. After them come zeros, up to a multiple of [`SIDE`].
+    pub(crate) len: usize,
+    /// What the rows are multiplied with: for each of their words a row of one or two registers.
+    pub(crate) panel: *const f32,
+    /// Whether they are two.
+    pub(crate) wide: bool,
+    /// From where lines are brought into the second-level cache, so many for each row of registers.
+    pub(crate) next: *const f32,
+    pub(crate) lines: usize,
+    /// Where the sums are written, in rows as long as the panel's: whole numbers of 32 bits, or f32.
+    pub(crate) sums: *mut f32,
+}
+
+impl MatrixUnit {
+    /// The unit that this process may use, if there is one.
+    pub(crate) fn detect() -> Option<Self> {
+        #[cfg(test)]
+        if let Some(unit) = model::chosen() {
+            return unit;
+        }
+        #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+        if amx::is_granted() {
+            return Some(Self::Amx);
+        }
+        None
+    }
+
+    /// Runs something, on this thread, as if there was such a unit or none.
+    #[cfg(test)]
+    pub(crate) fn with<R>(unit: Option<Self>, f: impl FnOnce() -> R) -> R {
+        model::with(unit, f)
+    }
+
+    /// Makes the thread's registers ready, with so many rows, 1 to [`SIDE`].
+    pub(crate) fn registers(self, rows: usize) -> Registers {
+        assert!((1..=SIDE).contains(&rows), "a register does not have {rows} rows");
+        match self {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+            // SAFETY: there is no such unit unless the process may use it.
+            Self::Amx => unsafe { amx::configure(rows) },
+            #[cfg(test)]
+            Self::Model => {}
+            #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+            unit => unreachable!("there is no {unit:?} here"),
+        }
+        Registers { unit: self, rows, _stays: PhantomData }
+    }
+}
+
+impl Registers {
+    /// Multiplies matrices.
+    ///
+    /// # Safety
+    /// There must be as many rows as registers have, with all runs and the zeros after each; as many rows of the panel as the runs have
+    /// words, and so many more that they are a multiple of [`SIDE`] counted from the last run's first; and the sums must have a place.
+    pub(crate) unsafe fn multiply(&self, squares: &Squares<'_>) {
+        match self.unit {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+            // SAFETY: the registers are ready, and the rest is the caller's promise.
+            MatrixUnit::Amx => unsafe { amx::multiply(self.rows, squares) },
+            #[cfg(test)]
+            // SAFETY: the caller's promise.
+            MatrixUnit::Model => unsafe { model::multiply(self.rows, squares) },
+            #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+            unit => unreachable!("there is no {unit:?} here"),
+        }
+    }
+}
+
+impl Drop for Registers {
+    fn drop(&mut self) {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+        if self.unit == MatrixUnit::Amx {
+            // SAFETY: the registers were made ready.
+            unsafe { amx::release() };
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! AMX: eight registers of up to 16 rows of 64 bytes, and instructions that multiply them.
+//!
+//! The compiler does not know these instructions by name yet, so that they are written as assembly. It does not use the registers
+//! itself: what is in them stays from one instruction to the next.
+
+use std::arch::asm;
+use std::arch::x86_64::{__cpuid, __cpuid_count};
+use std::sync::OnceLock;
+
+use crate::memory::{LINE, prefetch_far};
+use crate::simd::matrix_unit::{SIDE, Squares};
+
+/// The bytes of a word.
+const WORD: usize = size_of::<f32>();
+
+/// Whether the processor has the instructions for bytes and bf16, and the system lets this process use them, which it asks once.
+pub(in crate::simd) fn is_granted() -> bool {
+    static GRANTED: OnceLock<bool> = OnceLock::new();
+    *GRANTED.get_or_init(|| {
+        /// The features of leaf 7: bf16, registers and bytes.
+        const FEATURES: u32 = 1 << 22 | 1 << 24 | 1 << 25;
+        /// The request, and the part of a thread's state that the registers are.
+        const REQUEST: libc::c_long = 0x1023;
+        const REGISTERS: libc::c_long = 18;
+        let has = __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & FEATURES == FEATURES;
+        // SAFETY: the request changes nothing but what the process may use; a system that does not know it says so.
+        has && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST, REGISTERS) } == 0
+    })
+}
+
+/// How many rows and bytes registers have.
+#[repr(C, align(64))]
+struct Configuration {
+    palette: u8,
+    start: u8,
+    reserved: [u8; 14],
+    bytes: [u16; 16],
+    rows: [u8; 16],
+}
+
+/// Sets the rows of the sums, registers 0 to 3, and of the left operand, 4 and 5; those of the right one, 6 and 7, are always 16.
+///
+/// # Safety
+/// The instructions must be [granted](is_granted), and there must be 1 to 16 rows.
+pub(in crate::simd) unsafe fn configure(rows: usize) {
+    let [mut all_bytes, mut all_rows] = [[0; 16]; 2];
+    all_bytes[..8].fill(64);
+    all_rows[..6].fill(rows as u8);
+    all_rows[6..8].fill(SIDE as u8);
+    let (bytes, rows) = (all_bytes.map(u16::from), all_rows);
+    let configuration = Configuration { palette: 1, start: 0, reserved: [0; 14], bytes, rows };
+    // SAFETY: the caller's promise.
+    unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly)) };
+}
+
+/// Gives the registers back, so that the system need not save them.
+///
+/// # Safety
+/// The instructions must be granted.
+pub(in crate::simd) unsafe fn release() {
+    // SAFETY: the caller's promise.
+    unsafe { asm!("tilerelease", options(nostack, nomem)) };
+}
+
+/// See [`Registers::multiply`](crate::simd::matrix_unit::Registers::multiply).
+///
+/// # Safety
+/// As there, with registers that were [made ready](configure).
+pub(in crate::simd) unsafe fn multiply(rows: usize, squares: &Squares<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (squares.whole, !squares.left[1].is_null(), squares.wide) {
+            (true, true, true) => run::<true, true, true>(rows, squares),
+            (true, true, false) => run::<true, true, false>(rows, squares),
+            (true, false, true) => run::<true, false, true>(rows, squares),
+            (true, false, false) => run::<true, false, false>(rows, squares),
+            (false, true, true) => run::<false, true, true>(rows, squares),
+            (false, true, false) => run::<false, true, false>(rows, squares),
+            (false, false, true) => run::<false, false, true>(rows, squares),
+            (false, false, false) => run::<false, false, false>(rows, squares),
+        }
+    }
+}
+
+macro_rules! zero {
+    ($to:literal) => {
+        asm!(concat!("tilezero tmm", $to), options(nostack, nomem))
+    };
+}
+
+/// Reads a register's rows, so many bytes apart.
+macro_rules! load {
+    ($to:literal, $from:expr, $apart:expr) => {
+        asm!(concat!("tileloadd tmm", $to, ", [{from} + {apart}]"), from = in(reg) $from, apart = in(reg) $apart,
+            options(nostack, readonly))
+    };
+}
+
+macro_rules! store {
+    ($from:literal, $to:expr, $apart:expr) => {
+        asm!(concat!("tilestored [{to} + {apart}], tmm", $from), to = in(reg) $to, apart = in(reg) $apart, options(nostack))
+    };
+}
+
+/// Adds the products of two registers to a third.
+macro_rules! dot {
+    ($whole:expr, $sum:literal, $left:literal, $right:literal) => {
+        if $whole {
+            asm!(concat!("tdpbusd tmm", $sum, ", tmm", $left, ", tmm", $right), options(nostack, nomem))
+        } else {
+            asm!(concat!("tdpbf16ps tmm", $sum, ", tmm", $left, ", tmm", $right), options(nostack, nomem))
+        }
+    };
+}
+
+/// The products, with two registers of rows (`TALL`) or one, and two of columns (`WIDE`) or one.
+///
+/// # Safety
+/// As for [`multiply`].
+unsafe fn run<const WHOLE: bool, const TALL: bool, const WIDE: bool>(rows: usize, squares: &Squares<'_>) {
+    let Squares { left, distance, runs, len, panel, mut next, lines, sums, .. } = *squares;
+    let width = if WIDE { 2 * SIDE } else { SIDE };
+    let (apart, across) = (distance * WORD, width * WORD);
+    // SAFETY: the caller's promise, for all that is read and written.
+    unsafe {
+        zero!(0);
+        zero!(1);
+        zero!(2);
+        zero!(3);
+        for (run, start) in runs.iter().enumerate() {
+            let mut right = panel.wrapping_add(run * len * width);
+            for step in (0..len).step_by(SIDE) {
+                let [upper, lower] = left.map(|left| left.wrapping_add(start + step));
+                load!(4, upper, apart);
+                load!(6, right, across);
+                if WIDE {
+                    load!(7, right.wrapping_add(SIDE), across);
+                }
+                dot!(WHOLE, 0, 4, 6);
+                if TALL {
+                    load!(5, lower, apart);
+                }
+                if WIDE {
+                    dot!(WHOLE, 1, 4, 7);
+                }
+                if TALL {
+                    dot!(WHOLE, 2, 5, 6);
+                }
+                if TALL && WIDE {
+                    dot!(WHOLE, 3, 5, 7);
+                }
+                for _ in 0..lines {
+                    prefetch_far(next);
+                    next = next.wrapping_add(LINE);
+                }
+                right = right.wrapping_add(SIDE * width);
+            }
+        }
+        let below = sums.wrapping_add(rows * width);
+        store!(0, sums, across);
+        if WIDE {
+            store!(1, sums.wrapping_add(SIDE), across);
+        }
+        if TALL {
+            store!(2, below, across);
+        }
+        if TALL && WIDE {
+            store!(3, below.wrapping_add(SIDE), across);
+        }
+    }
+}

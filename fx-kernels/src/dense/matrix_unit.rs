@@ -128,7 +128,6 @@ impl<'a> OnUnit<'a> {
         // What comes after the panel is brought in by all pairs together.
         let (len, steps) = (panel.data.len().div_ceil(LINE), task.runs.len() * lines.words().div_ceil(SIDE));
         let each = len.div_ceil(pairs * steps);
-        let each = if std::env::var_os("NOPRE").is_some() { 0 } else { each };
         let squares = Squares {
             whole: self.product.panels.packing().is_whole(),
             left: tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start..].as_ptr())),

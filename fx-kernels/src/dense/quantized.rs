@@ -20,7 +20,7 @@ use super::weight::Weight;
 use crate::memory::scratch;
 use crate::quantization::Quantization;
 use crate::simd::Level;
-use crate::threads::for_each_piece;
+use crate::threads::{for_each_piece, shared_out};
 
 /// Weights of whole numbers, in PyTorch's layout: a row for each output.
 #[derive(Clone, Copy, Debug)]
@@ -211,9 +211,7 @@ impl QuantizedConv {
         self.columns.with(quantization, epilogue, |quantized, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, Some(quantized)),
             Weights::Patches(patches) => patches.run(out, stride, images, quantized, epilogue),
-            Weights::Rounded(packed) => rounded(images.data, quantization, |data| {
-                packed.run(out, stride, &Images { data, ..*images }, epilogue);
-            }),
+            Weights::Rounded(packed) => run_rounded(packed, out, stride, images, quantization, epilogue),
         });
     }
 
@@ -234,15 +232,7 @@ impl QuantizedConv {
             Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, Some(quantized)),
             Weights::Patches(_) => panic!("windows of few channels are made of whole images"),
             Weights::Rounded(packed) => {
-                let (inputs, height) = (packed.shape().inputs, held.height);
-                let (read, _) = packed.shape().lines_read(&lines, height);
-                let held = Held { first: read.start, height };
-                images.with_pixels(inputs, read, |images| {
-                    let len = images.batch * images.strides(inputs)[0];
-                    rounded(&images.data[..len.min(images.data.len())], quantization, |data| {
-                        packed.run_lines(out, stride, &Images { data, ..*images }, (held, lines), epilogue, None);
-                    });
-                });
+                rounded_lines(packed, out, stride, images, (held, lines), quantization, epilogue);
             }
         });
     }
@@ -318,6 +308,57 @@ impl Columns {
             f(Quantized { left: input, is_written: false, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
         });
     }
+}
+
+/// As [`PackedConv::run`], of images that are rounded: some lines, and what is computed from them, before others take their place in
+/// the cache.
+fn run_rounded(
+    packed: &PackedConv,
+    out: &mut [f32],
+    stride: usize,
+    images: &Images<'_>,
+    quantization: Quantization,
+    epilogue: &Epilogue<'_>,
+) {
+    /// The numbers of the lines that are rounded together.
+    const BAND: usize = 64 * 1024;
+    let shape = packed.shape();
+    let ([height, width], held) = (shape.output(images.size), Held { first: 0, height: images.size[0] });
+    let Some(last) = (height * width).checked_sub(1) else { return };
+    let band = (BAND / (images.size[1] * shape.inputs * shape.stride[0]).max(1)).clamp(1, height);
+    let band = height.div_ceil(shared_out(height.div_ceil(band)));
+    for image in 0..images.batch {
+        let row = image * height * width;
+        let out = &mut out[row * stride..][..last * stride + shape.outputs];
+        let image = images.one(image);
+        for_each_piece(out, band * width * stride, 2 * (last + 1) * packed.products(), |index, out| {
+            let lines = index * band..height.min((index + 1) * band);
+            let epilogue = epilogue.at_row(row + index * band * width);
+            rounded_lines(packed, out, stride, &image, (held, lines), quantization, &epilogue);
+        });
+    }
+}
+
+/// As [`PackedConv::run_lines`], of lines that are rounded.
+fn rounded_lines(
+    packed: &PackedConv,
+    out: &mut [f32],
+    stride: usize,
+    images: &Images<'_>,
+    (held, lines): (Held, Range<usize>),
+    quantization: Quantization,
+    epilogue: &Epilogue<'_>,
+) {
+    let inputs = packed.shape().inputs;
+    let (read, _) = packed.shape().lines_read(&lines, held.height);
+    let first = read.start;
+    images.with_pixels(inputs, read.start - held.first..read.end - held.first, |images| {
+        let len = images.batch * images.strides(inputs)[0];
+        rounded(&images.data[..len.min(images.data.len())], quantization, |data| {
+            let images = Images { data, ..*images };
+            packed.run_lines(out, stride, &images, (Held { first, ..held }, lines), epilogue, None);
+        });
+    });
 }
 
 /// Calls a function with numbers rounded to what whole ones stand for.

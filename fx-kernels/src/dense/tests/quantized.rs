@@ -90,6 +90,38 @@ fn convolutions_of_bytes() {
     }
 }
 
+/// Images of channels on their own that are rounded some lines at a time.
+#[test]
+fn channels_on_their_own_in_bands() {
+    let (channels, batch, size) = (30, 2, [71, 40]);
+    let shape = ConvShape {
+        kernel: [3; 2],
+        stride: [2, 1],
+        before: [1; 2],
+        after: [1; 2],
+        groups: channels,
+        ..ConvShape::pointwise(channels, channels)
+    };
+    let (w, scales, bias) = (bytes(channels * 9, 2), scales(channels), numbers(channels, 3));
+    let x = numbers(batch * size[0] * size[1] * channels, 1);
+    let x_rounded: Vec<f32> = x.iter().map(|x| rounded(*x, RANGES[0]) as f32).collect();
+    let w_scaled: Vec<f32> = (0..w.len()).map(|index| f32::from(w[index]) * scales[index / 9]).collect();
+    let want = definition(&x_rounded, &w_scaled, &shape, batch, size, channels);
+    let residual = numbers(want.len(), 4);
+    for level in Level::available() {
+        let conv = QuantizedConv::at(level, Bytes { weight: &w, scales: &scales, bits: 8 }, shape);
+        for case in [2, 7] {
+            let mut out = vec![0.25; want.len()];
+            let epilogue = following(case, &bias, &residual, channels);
+            conv.run(&mut out, channels, &Images::pixels(&x, batch, size, channels), RANGES[0], &epilogue);
+            for (index, (got, want)) in out.iter().zip(&want).enumerate() {
+                let want = followed(*want, case, bias[index % channels], residual[index]);
+                close(*got, want, 36, &format!("{level:?} at {index}"));
+            }
+        }
+    }
+}
+
 /// What is no number is written as 0, and what is too large as the largest.
 #[test]
 fn what_is_not_in_the_range() {

@@ -14,6 +14,7 @@ mod parts;
 mod plan;
 mod print;
 mod profile;
+mod words;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

@@ -38,6 +38,6 @@ pub use format::Format;
 pub use images::{Images, Layout};
 pub use linear::PackedLinear;
 pub use pool::{Divisor, Pool, PoolShape};
-pub use quantized::{Bytes, QuantizedConv, QuantizedLinear};
+pub use quantized::{Activations, Bytes, QuantizedConv, QuantizedLinear};
 pub use transposed::{TransposedConv, TransposedShape};
 pub use weight::Weight;

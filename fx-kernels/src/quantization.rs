@@ -82,51 +82,106 @@ impl Kernel for Apply<'_> {
 /// # Panics
 /// If the processor has no instruction for it, or there are too few numbers.
 pub(crate) fn round_to_words(
-    (level, each): (Level, usize),
+    words: (Level, usize),
     quantization: Quantization,
-    words: &mut [f32],
+    to: &mut [f32],
     distance: usize,
     numbers: &[f32],
     stride: usize,
     width: usize,
 ) {
-    dispatch_bytes(level, each < 4, Round { quantization, words, distance, numbers, stride, width });
+    let rows = to.len() / distance;
+    assert!(width.div_ceil(words.1) <= distance, "{width} numbers do not fit {distance} words");
+    assert!(rows == 0 || (rows - 1) * stride + width <= numbers.len(), "there are too few numbers");
+    // SAFETY: there are as many numbers, and as many places (just seen).
+    unsafe { round_rows(words, quantization, (to.as_mut_ptr(), distance), (numbers.as_ptr(), stride), [rows, width]) };
 }
 
-struct Round<'a> {
+/// As [`round_to_words`], of so many rows of so many numbers.
+///
+/// # Safety
+/// The numbers must be readable and the words writable: at each place so many rows, as far apart as is said.
+///
+/// # Panics
+/// If the processor has no instruction for it.
+pub(crate) unsafe fn round_rows(
+    (level, each): (Level, usize),
     quantization: Quantization,
-    words: &'a mut [f32],
-    distance: usize,
-    numbers: &'a [f32],
-    stride: usize,
+    to: (*mut f32, usize),
+    from: (*const f32, usize),
+    [rows, width]: [usize; 2],
+) {
+    dispatch_bytes(level, each < 4, Round { quantization, to, from, rows, width });
+}
+
+struct Round {
+    quantization: Quantization,
+    to: (*mut f32, usize),
+    from: (*const f32, usize),
+    rows: usize,
     width: usize,
 }
 
-impl ByteKernel for Round<'_> {
+impl ByteKernel for Round {
     #[inline(always)]
     fn run<B: Bytes>(self) {
+        let Self { quantization, to, from, rows, width } = self;
         // The numbers of a vector of words.
         let (lanes, each) = (B::Vector::LANES, B::NUMBERS * B::Vector::LANES);
-        let (whole, zero) = (self.width / each, self.quantization.zero());
-        for (row, to) in self.words.chunks_exact_mut(self.distance).enumerate() {
-            let from = &self.numbers[row * self.stride..][..self.width];
-            let (to, last) = to[..self.width.div_ceil(B::NUMBERS)].split_at_mut(whole * lanes);
-            let (from, rest) = from.split_at(whole * each);
-            for (to, from) in to.chunks_exact_mut(lanes).zip(from.chunks_exact(each)) {
+        let (whole, zero) = (width - width % each, quantization.zero());
+        for row in 0..rows {
+            let (from, to) = (from.0.wrapping_add(row * from.1), to.0.wrapping_add(row * to.1));
+            let mut first = 0;
+            while first < whole {
                 let mut parts = [B::Vector::zero(); 4];
                 for (place, part) in parts.iter_mut().enumerate().take(B::NUMBERS) {
-                    *part = self.quantization.scaled(B::Vector::load(&from[place * lanes..]));
+                    // SAFETY: who makes one gives places for so many numbers and words.
+                    *part = quantization.scaled(unsafe { B::Vector::load_at(from.add(first + place * lanes)) });
                 }
-                B::words(parts, zero).store(to);
+                // SAFETY: as above.
+                unsafe { B::words(parts, zero).store_at(to.add(first / B::NUMBERS)) };
+                first += each;
             }
-            if !last.is_empty() {
+            if whole < width {
+                let rest = width - whole;
                 let mut parts = [B::Vector::zero(); 4];
                 for (place, part) in parts.iter_mut().enumerate().take(B::NUMBERS) {
-                    let first = (place * lanes).min(rest.len());
-                    *part = self.quantization.scaled(B::Vector::load_part(&rest[first..]));
+                    let before = (place * lanes).min(rest);
+                    // SAFETY: as above.
+                    let numbers =
+                        unsafe { B::Vector::load_first(from.add(whole + before), (rest - before).min(lanes)) };
+                    *part = quantization.scaled(numbers);
                 }
-                B::words(parts, zero).store_part(last);
+                let words = rest.div_ceil(B::NUMBERS);
+                // SAFETY: as above.
+                unsafe { B::words(parts, zero).store_first(to.add(whole / B::NUMBERS), words) };
             }
+        }
+    }
+}
+
+/// Writes what the bytes of words stand for, as many as there is room for.
+pub(crate) fn widen_words(level: Level, quantization: Quantization, numbers: &mut [f32], words: &[f32]) {
+    // SAFETY: as many bytes are the words.
+    let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) };
+    dispatch(level, Widen { quantization, numbers, bytes });
+}
+
+struct Widen<'a> {
+    quantization: Quantization,
+    numbers: &'a mut [f32],
+    bytes: &'a [u8],
+}
+
+impl Kernel for Widen<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let (zero, scale) = (self.quantization.zero(), self.quantization.scale);
+        for (to, byte) in self.numbers.iter_mut().zip(self.bytes) {
+            *to = (i32::from(*byte) - zero) as f32 * scale;
         }
     }
 }

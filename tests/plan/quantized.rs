@@ -305,6 +305,11 @@ fn quantized_models() -> Vec<(String, GraphModule, GraphModule, Vec<usize>)> {
     all
 }
 
+/// The steps of a printed plan that are layers of whole numbers.
+fn integer_layers(plan: &str) -> impl Iterator<Item = &str> {
+    plan.lines().filter(|line| line.contains(" of rounded") || line.contains(" of bytes"))
+}
+
 /// Where a layer reads what another gave, a number near a tie may become the integer beside, and others after it: results differ
 /// by some part of what rounding costs. Layers on their own are tested to the rounding of sums.
 #[test]
@@ -316,13 +321,30 @@ fn models_give_what_their_reference_form_gives() {
             let (off, rounding) = (distance(&found, &wanted), distance(&wanted, &interpreted(&module, &x)));
             assert!(off < 1e-2 && rounding < 0.1, "{name}, batch of {batch}: off by {off}, rounding {rounding}");
             let text = plan(&quantized, &x);
-            let layers = text.lines().filter(|line| line.contains(" of rounded")).count();
+            let layers = integer_layers(&text).count();
             let calls = quantized.graph().find_calls(ops::dequantize_per_channel);
             let readers: usize = calls.iter().map(|id| quantized.graph()[*id].users().len()).sum();
             assert_eq!(layers, readers, "{name}: {text}");
             assert!(!text.contains("  op ") && !text.contains("quantize"), "{name}: {text}");
         }
     }
+}
+
+/// What a layer of integers leaves for others alone is written as the bytes that they read, if their range is known.
+#[test]
+fn values_between_layers_are_bytes() {
+    let mut all = 0;
+    for (name, _, quantized, shape) in quantized_models() {
+        let text = plan(&quantized, &input("x", &[&[2], &shape[..]].concat()));
+        let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+        let (written, read) = (count(" to bytes"), count(" of bytes"));
+        assert!(written <= read && count(" u8[") == written, "{name}: {text}");
+        assert!(written == 0 || !name.contains("Dynamic") && text.contains("in int8"), "{name}: {text}");
+        all += written;
+    }
+    let (_, _, quantized, shape) = quantized_models().swap_remove(0);
+    let has_bytes = plan(&quantized, &input("x", &[&[2], &shape[..]].concat())).contains("in int8");
+    assert_eq!(all > 0, has_bytes, "{all} values are bytes");
 }
 
 /// A plan has the weights of integers, packed once for all shapes, and the model nothing else. But a channel on its own is
@@ -347,8 +369,7 @@ fn weights_are_integers() {
         if text.contains("in int8") {
             let whole = module.plan(&inputs[0]).unwrap().packed_bytes();
             assert!(packed < whole / 2, "{name}: {packed} bytes, {whole} in f32");
-            let layers = text.lines().filter(|line| line.contains(" of rounded"));
-            for line in layers {
+            for line in integer_layers(&text) {
                 assert!(line.contains("in int8") != line.contains("of 32 groups"), "{name}: {line}");
             }
         }

@@ -17,6 +17,7 @@ use super::memory::assign;
 use super::packs::Packs;
 use super::parts::split;
 use super::plan::{Action, Form, Plan, Source, Step};
+use super::words::narrow;
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId, Opcode};
@@ -59,6 +60,7 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Resu
         builder.values.insert(id, value);
     }
     let mut steps = builder.steps;
+    narrow(&mut steps, &output);
     let mut parts = split(&mut steps, &output);
     let buffers = assign(&mut steps, &mut parts, &output);
     let form = |tensor: &Tensor| Form { dtype: tensor.dtype(), shape: tensor.shape().into() };
@@ -331,7 +333,7 @@ impl Builder<'_> {
     fn step(&mut self, node: NodeId, action: Action, layout: Option<Layout>) -> usize {
         let into = self.steps.len();
         let (flops, bytes) = std::mem::take(&mut self.work);
-        self.steps.push(Step { node, action, into, frees: SmallVec::new(), layout, flops, bytes });
+        self.steps.push(Step { node, action, into, frees: SmallVec::new(), layout, values: None, flops, bytes });
         into
     }
 

@@ -19,6 +19,7 @@ mod resize;
 use std::fmt;
 use std::sync::Arc;
 
+use fx_kernels::Quantization;
 use fx_kernels::dense::{Algorithm, Format};
 use fx_kernels::elementwise::Unary;
 use smallvec::SmallVec;
@@ -93,6 +94,21 @@ pub(super) trait Kernel: Send + Sync {
     /// A kernel for this one and for another that gives one of its operands, which nobody else reads, if that is faster.
     /// The other's operands take that one's place.
     fn after(&self, _before: &dyn Kernel, _operand: usize) -> Option<Arc<dyn Kernel>> {
+        None
+    }
+
+    /// What an operand is rounded to, if that is known and the kernel could [read](Self::reading_words) it as words of such numbers.
+    fn rounds(&self, _operand: usize) -> Option<Quantization> {
+        None
+    }
+
+    /// The same, where the operand that it [rounds](Self::rounds) is words.
+    fn reading_words(&self) -> Option<Arc<dyn Kernel>> {
+        None
+    }
+
+    /// The same, whose result, which lies so, is written as words of numbers that are rounded so, if it can be; and how these lie.
+    fn writing_words(&self, _rounded: Quantization, _layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
         None
     }
 

@@ -179,7 +179,7 @@ pub(super) fn assign(steps: &mut [Step], parts: &mut [Parts], output: &Arg<Sourc
 }
 
 impl Step {
-    fn for_each_read(&self, f: &mut impl FnMut(usize)) {
+    pub(super) fn for_each_read(&self, f: &mut impl FnMut(usize)) {
         let mut read = |source: &Source| {
             if let Source::Register(register) = source {
                 f(*register);

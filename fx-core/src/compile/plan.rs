@@ -62,6 +62,8 @@ pub(super) struct Step {
     pub(super) frees: SmallVec<[usize; 4]>,
     /// How the result lies, if that is known and it is one tensor.
     pub(super) layout: Option<Layout>,
+    /// The shape of the result, where it lies as words of several numbers each.
+    pub(super) values: Option<Dims>,
     /// Floating-point operations, a multiply-add counted as two.
     pub(super) flops: u64,
     /// Bytes of operands, weights and results.

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use super::parts::Parts;
 use super::plan::{Action, Plan, Step};
 use crate::passes::Device;
-use crate::tensor::Dims;
+use crate::tensor::{DType, Dims};
 use crate::text::{seconds, si, table};
 
 impl Step {
@@ -42,7 +42,12 @@ impl Step {
 
     fn cells(&self, plan: &Plan, index: usize, device: &Device) -> Vec<String> {
         let (shape, layout) = match &self.layout {
-            Some(layout) => (format!("{}{}", layout.dtype, Shape(&layout.shape)), layout.name().to_owned()),
+            Some(layout) => {
+                // Words are of bytes.
+                let (dtype, shape) =
+                    self.values.as_ref().map_or((layout.dtype, &layout.shape), |shape| (DType::U8, shape));
+                (format!("{dtype}{}", Shape(shape)), layout.name().to_owned())
+            }
             None => ("-".to_owned(), "-".to_owned()),
         };
         let name = plan.graph.get(self.node).map_or("", |node| node.name());

@@ -266,6 +266,19 @@ impl PackedConv {
         }
     }
 
+    /// What the words of the weights are, if they are those of products.
+    pub(crate) fn packing(&self) -> Option<Packing> {
+        match &self.weights {
+            Weights::Groups(panels) => Some(panels.packing()),
+            Weights::Depthwise(_) | Weights::Winograd(_) => None,
+        }
+    }
+
+    /// The level whose vectors they are packed for.
+    pub(crate) fn level(&self) -> Level {
+        self.level
+    }
+
     /// The sizes.
     pub fn shape(&self) -> &ConvShape {
         &self.shape
@@ -385,7 +398,9 @@ impl PackedConv {
                 Product { left, rows: output[0] * output[1], panels, epilogue, quantized: None }.run(out, stride);
             });
         }
-        images.with_pixels(inputs, read, |images| {
+        let is_written = quantized.is_some_and(|quantized| quantized.is_written);
+        let channels = if is_written { inputs / 4 } else { inputs };
+        images.with_pixels(channels, read, |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
             let (data, input, before) = (images.data, images.size, [above, before[1]]);
             let windows =

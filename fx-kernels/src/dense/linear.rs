@@ -137,6 +137,16 @@ impl PackedLinear {
         self.panels.packing().format()
     }
 
+    /// What their words are.
+    pub(crate) fn packing(&self) -> Packing {
+        self.panels.packing()
+    }
+
+    /// The level whose vectors they are packed for.
+    pub(crate) fn level(&self) -> Level {
+        self.panels.level()
+    }
+
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
         self.panels.bytes()

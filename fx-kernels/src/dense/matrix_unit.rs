@@ -16,6 +16,7 @@ use super::product::Product;
 use crate::elementwise::run_rows;
 use crate::math;
 use crate::memory::{LINE, kept, new_key, scratch};
+use crate::quantization::round_rows;
 use crate::simd::{ByteKernel, Bytes, Kernel, MatrixUnit, Registers, SIDE, Squares, Vector, dispatch, dispatch_bytes};
 use crate::threads::{Shared, for_each, shared_out};
 
@@ -150,8 +151,15 @@ impl<'a> OnUnit<'a> {
     /// Writes what follows the sums of a tile.
     fn finish(&self, task: &Task<'_>, tile: Tile, panel: &Panel<'_>, sums: &[f32]) {
         let Product { panels, epilogue, quantized, .. } = *self.product;
+        let level = panels.level();
         let (row, rows) = (tile.row + tile.again, self.lines.rows() - tile.again);
-        let out = task.out.at(row * task.stride);
+        // Numbers that are rounded are so before they leave the first-level cache.
+        let mut numbers = [0.0; SIDE * 2 * SIDE];
+        let output = self.product.output();
+        let (out, stride) = match output {
+            None => (task.out.at(row * task.stride), task.stride),
+            Some(_) => (numbers.as_mut_ptr().wrapping_sub(panel.first), 2 * SIDE),
+        };
         let finish = Finish {
             sums: &sums[tile.again * panel.width..],
             width: panel.width,
@@ -162,16 +170,20 @@ impl<'a> OnUnit<'a> {
             epilogue: &epilogue.at_row(row),
             first: panel.first,
             out,
-            stride: task.stride,
+            stride,
         };
-        let level = panels.level();
         match panels.packing().is_whole() {
             true => dispatch_bytes(level, false, finish),
             false => dispatch(level, finish),
         }
         if let Some(function) = epilogue.function() {
-            // SAFETY: the result holds the rows and columns, which no other task has.
-            unsafe { run_rows(level, function, out.add(panel.first), rows, task.stride, panel.columns) };
+            // SAFETY: the result, or what is to be rounded, holds the rows and columns, which no other task has.
+            unsafe { run_rows(level, function, out.wrapping_add(panel.first), rows, stride, panel.columns) };
+        }
+        if let Some(rounded) = output {
+            let (to, from) = (task.out.at(row * task.stride + panel.first / 4), numbers.as_ptr());
+            // SAFETY: the result holds the rows and columns as words, which no other task has.
+            unsafe { round_rows((level, 4), rounded, (to, task.stride), (from, stride), [rows, panel.columns]) };
         }
     }
 }
@@ -235,9 +247,9 @@ impl Finish<'_> {
                 let place = |stride: usize| row * stride + self.first + column;
                 // SAFETY: the result and the residual have the row and so many columns.
                 unsafe {
-                    let load = |from: *const f32, stride| V::load_first(from.add(place(stride)), count);
+                    let load = |from: *const f32, stride| V::load_first(from.wrapping_add(place(stride)), count);
                     let sums = self.epilogue.add(sums, (self.out.cast_const(), self.stride), load);
-                    math::clamp(sums, low, high).store_first(self.out.add(place(self.stride)), count);
+                    math::clamp(sums, low, high).store_first(self.out.wrapping_add(place(self.stride)), count);
                 }
             }
         }

@@ -21,7 +21,7 @@ use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
 use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, ways};
-use crate::quantization::Quantization;
+use crate::quantization::{Quantization, round_rows};
 use crate::simd::Level;
 use crate::threads::{Shared, for_each, shared_out};
 
@@ -34,6 +34,9 @@ const BLOCK: usize = 160 * 1024;
 const SMALL_BLOCK: usize = 32 * 1024;
 /// The numbers of panels that stay in the cache beside all else.
 pub(crate) const SMALL_PANELS: usize = 40 * 1024;
+/// The numbers of a result that wait to be rounded, and the columns from which on not all of a row's do.
+const RESULTS: usize = 64 * 1024;
+const WIDE: usize = 256;
 /// The words of the left operand that stay in the first-level cache between two panels.
 const NEAR: usize = 4 * 1024;
 /// The pointers to the left operand in a block.
@@ -66,6 +69,8 @@ pub(crate) struct Quantized<'a> {
     pub(crate) left: Quantization,
     /// Whether it is written so already.
     pub(crate) is_written: bool,
+    /// What the result is rounded to, if it is written as words of four bytes.
+    pub(crate) output: Option<Quantization>,
     /// What the products of whole numbers are multiplied by, for each column. Not used where weights are kept as the numbers
     /// that they stand for.
     pub(crate) scales: &'a [f32],
@@ -123,8 +128,13 @@ impl Product<'_> {
         let run = panels.steps() / self.left.runs();
         assert!(run * self.left.runs() == panels.steps(), "the inner dimensions of a product must be equal");
         assert!(self.left.covers(self.rows, self.width(run)), "the left operand is too short");
-        assert!(stride >= width && (self.rows - 1) * stride + width <= out.len(), "the result does not fit");
+        let row = self.written(width);
+        assert!(stride >= row && (self.rows - 1) * stride + row <= out.len(), "the result does not fit");
         self.epilogue.check(self.rows, width);
+        if self.output().is_some() {
+            assert!(panels.columns().is_multiple_of(4), "{} columns are no whole words", panels.columns());
+            assert!(!self.epilogue.accumulate, "numbers are not added to words");
+        }
         let scales = self.quantized.map_or(0, |quantized| quantized.scales.len());
         assert!(!panels.packing().is_whole() || scales >= width, "{scales} scales for {width} columns");
         let out = Shared(out.as_mut_ptr());
@@ -153,7 +163,52 @@ impl Product<'_> {
         let work = 2 * self.rows * panels.groups() * columns.min(panels.columns()) * panels.inner();
         for_each(panels.groups() * split.blocks * split.sets, work, |task| {
             let (group, task) = (task / (split.blocks * split.sets), task % (split.blocks * split.sets));
-            self.task(&split, group, task / split.sets, task % split.sets, out, stride);
+            let (block, set) = (task / split.sets, task % split.sets);
+            match self.output() {
+                None => self.task(&split, group, block, split.set(set), out, stride),
+                Some(rounded) => self.rounded_task(&split, group, block, set, out, stride, rounded),
+            }
+        });
+    }
+
+    /// What the result is rounded to, if it is written as words.
+    pub(super) fn output(&self) -> Option<Quantization> {
+        self.quantized?.output
+    }
+
+    /// The words that so many numbers of the result take.
+    pub(super) fn written(&self, numbers: usize) -> usize {
+        if self.output().is_some() { numbers / 4 } else { numbers }
+    }
+
+    /// A block of rows times a set of panels, whose result is rounded while it is in the cache.
+    #[allow(clippy::too_many_arguments, reason = "as many say where the task is")]
+    fn rounded_task(
+        &self,
+        split: &Split,
+        group: usize,
+        block: usize,
+        set: usize,
+        out: &Shared<f32>,
+        stride: usize,
+        rounded: Quantization,
+    ) {
+        let panels = self.panels;
+        let width = 2 * panels.lanes();
+        let (set, all) = (split.set(set), panels.columns());
+        let columns = (set.start * width).min(all)..(set.end * width).min(all);
+        let rows = split.rows(split.tiles_of(block), self.rows);
+        // As many for each task, so that what is copied for a block is where the next one looks for it.
+        let pitch = split.range.len().div_ceil(split.sets) * width;
+        scratch(split.tiles.div_ceil(split.blocks) * MOST_ROWS * pitch, |numbers| {
+            let first = group * all + columns.start;
+            let own = Shared(numbers.as_mut_ptr().wrapping_sub(rows.start * pitch + first));
+            self.task(split, group, block, set, &own, pitch);
+            let to = (out.at(rows.start * stride + first / 4), stride);
+            let size = [rows.len(), columns.len()];
+            // SAFETY: the result has the rows and columns as words (`run_by` saw it), which no other task has, and as many numbers were
+            // written.
+            unsafe { round_rows((panels.level(), 4), rounded, to, (numbers.as_ptr(), pitch), size) };
         });
     }
 
@@ -166,7 +221,10 @@ impl Product<'_> {
         let (most, _) = tile_size(panels.level());
         let tiles = self.rows.div_ceil(most);
         let columns = panels.columns().min(range.len() * 2 * panels.lanes());
-        let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * runs)).max(4);
+        let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * runs));
+        // Numbers that are to be rounded wait for that in the cache too.
+        let rounded = self.output().map(|_| RESULTS / most);
+        let fitting = rounded.map_or(fitting, |rounded| fitting.min(rounded / columns.min(WIDE))).max(4);
         let least = tiles.div_ceil(fitting);
         // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
         let tasks = shared_out(TASKS);
@@ -179,7 +237,8 @@ impl Product<'_> {
         let most_blocks = least.max(tiles.div_ceil(4)).min(4 * least.max(tasks));
         let blocks = (least..=most_blocks).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
         let blocks = shared_out(blocks).min(tiles);
-        let sets = sets(blocks);
+        let (sets, held) = (sets(blocks), tiles.div_ceil(blocks) * columns);
+        let sets = rounded.map_or(sets, |rounded| sets.max(held.div_ceil(rounded)).min(range.len()));
         let block = tiles.div_ceil(blocks) * most;
         let steps = if run >= DEPTH {
             let parts = run.div_ceil(DEPTH);
@@ -215,12 +274,9 @@ impl Product<'_> {
     }
 
     /// A block of rows times a set of panels.
-    fn task(&self, split: &Split, group: usize, block: usize, set: usize, out: &Shared<f32>, stride: usize) {
-        let part = |index: usize, count: usize, parts: usize| index * count / parts;
+    fn task(&self, split: &Split, group: usize, block: usize, mut set: Range<usize>, out: &Shared<f32>, stride: usize) {
         let panels = self.panels;
-        let (first, count) = (split.range.start, split.range.len());
-        let tiles = part(block, split.tiles, split.blocks)..part(block + 1, split.tiles, split.blocks);
-        let mut set = first + part(set, count, split.sets)..first + part(set + 1, count, split.sets);
+        let tiles = split.tiles_of(block);
         let pitch = self.left.runs() * MOST_ROWS;
         // The first tiles have a row more where rows are left; without a division, for there are many tiles.
         let (least, more) = (self.rows / split.tiles, self.rows % split.tiles);
@@ -378,6 +434,24 @@ impl Product<'_> {
 }
 
 impl Split {
+    /// One of the sets of panels.
+    fn set(&self, index: usize) -> Range<usize> {
+        let (first, count) = (self.range.start, self.range.len());
+        first + index * count / self.sets..first + (index + 1) * count / self.sets
+    }
+
+    /// The tiles of a block.
+    fn tiles_of(&self, block: usize) -> Range<usize> {
+        block * self.tiles / self.blocks..(block + 1) * self.tiles / self.blocks
+    }
+
+    /// The rows of some tiles, of so many rows in all.
+    fn rows(&self, tiles: Range<usize>, rows: usize) -> Range<usize> {
+        let (least, more) = (rows / self.tiles, rows % self.tiles);
+        let start = |tile: usize| tile * least + tile.min(more);
+        start(tiles.start)..start(tiles.end)
+    }
+
     /// The steps of a set of panels as a task takes them, each with its panel.
     fn slices(&self, set: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
         (0..self.steps.count).step_by(self.ahead).flat_map(move |first| {

@@ -13,13 +13,13 @@ use super::algorithm::Algorithm;
 use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
-use super::images::Images;
+use super::images::{Images, Layout};
 use super::linear::PackedLinear;
 use super::product::Quantized;
 use super::weight::Weight;
 use crate::memory::scratch;
-use crate::quantization::Quantization;
-use crate::simd::Level;
+use crate::quantization::{Quantization, round_to_words, widen_words};
+use crate::simd::{Level, has_quads};
 use crate::threads::{for_each_piece, shared_out};
 
 /// Weights of whole numbers, in PyTorch's layout: a row for each output.
@@ -31,6 +31,37 @@ pub struct Bytes<'a> {
     pub scales: &'a [f32],
     /// The bits of the numbers that they will be multiplied with, eight at most: there are processors on which seven are faster.
     pub bits: u32,
+}
+
+/// How the input and the result of a layer of whole numbers are written: as f32, or as words of four bytes each, in order. Bytes count
+/// from the least of their range on.
+#[derive(Clone, Copy, Debug)]
+pub struct Activations {
+    /// What the input is rounded to.
+    pub input: Quantization,
+    /// Whether it is written so already.
+    pub in_words: bool,
+    /// What the result is rounded to, if it is to be written so.
+    pub output: Option<Quantization>,
+}
+
+impl From<Quantization> for Activations {
+    /// In f32.
+    fn from(input: Quantization) -> Self {
+        Self { input, in_words: false, output: None }
+    }
+}
+
+impl Activations {
+    /// How far apart, in words or numbers, so many numbers of the input are.
+    fn read(&self, numbers: usize) -> usize {
+        if self.in_words { numbers / 4 } else { numbers }
+    }
+
+    /// As [`read`](Self::read), for the result.
+    fn written(&self, numbers: usize) -> usize {
+        if self.output.is_some() { numbers / 4 } else { numbers }
+    }
 }
 
 /// A linear layer of whole numbers: `y = x W^T`, where `x` is rounded.
@@ -93,10 +124,16 @@ impl QuantizedLinear {
         self.packed.bytes() + self.columns.bytes()
     }
 
-    /// As [`PackedLinear::run`], of an input that is rounded so.
+    /// Whether the input may be words, and whether the result may.
+    pub fn words(&self) -> [bool; 2] {
+        let (packing, columns) = (self.packed.packing(), self.outputs());
+        [packing == Packing::Quads, has_words(self.packed.level()) && columns.is_multiple_of(4)]
+    }
+
+    /// As [`PackedLinear::run`], of an input that is rounded so; strides are in words where operands are.
     ///
     /// # Panics
-    /// If an operand is too short, or the range has more bits than the weights are packed for.
+    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand [cannot be](Self::words) words.
     #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
     pub fn run(
         &self,
@@ -105,10 +142,12 @@ impl QuantizedLinear {
         input: &[f32],
         input_stride: usize,
         rows: usize,
-        quantization: Quantization,
+        activations: impl Into<Activations>,
         epilogue: &Epilogue<'_>,
     ) {
-        self.columns.with(quantization, epilogue, |quantized, epilogue| {
+        let activations = activations.into();
+        check_words(self.words(), &activations);
+        self.columns.with(activations, epilogue, |quantized, epilogue| {
             self.packed.compute(out, stride, (input, input_stride), rows, epilogue, Some(quantized));
         });
     }
@@ -196,22 +235,37 @@ impl QuantizedConv {
         packed + self.columns.bytes()
     }
 
-    /// As [`PackedConv::run`], of images that are rounded so. Padding is 0.
+    /// Whether the images may be words, pixels of which have their channels last, and whether the result may.
+    pub fn words(&self) -> [bool; 2] {
+        let ConvShape { inputs, outputs, groups, .. } = *self.shape();
+        let (level, reads) = match &self.weights {
+            Weights::Windows(packed) => (packed.level(), packed.packing() == Some(Packing::Quads)),
+            Weights::Patches(patches) => (patches.level(), false),
+            Weights::Rounded(packed) => (packed.level(), inputs.is_multiple_of(4)),
+        };
+        // Each group's numbers are whole words where groups are products of their own.
+        let columns = if self.shape().is_depthwise() { outputs } else { outputs / groups };
+        [reads, has_words(level) && columns.is_multiple_of(4)]
+    }
+
+    /// As [`PackedConv::run`], of images that are rounded so; distances are in words where operands are. Padding is 0.
     ///
     /// # Panics
-    /// If an operand is too short, or the range has more bits than the weights are packed for.
+    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand [cannot be](Self::words) words.
     pub fn run(
         &self,
         out: &mut [f32],
         stride: usize,
         images: &Images<'_>,
-        quantization: Quantization,
+        activations: impl Into<Activations>,
         epilogue: &Epilogue<'_>,
     ) {
-        self.columns.with(quantization, epilogue, |quantized, epilogue| match &self.weights {
+        let activations = activations.into();
+        check_words(self.words(), &activations);
+        self.columns.with(activations, epilogue, |quantized, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, Some(quantized)),
             Weights::Patches(patches) => patches.run(out, stride, images, quantized, epilogue),
-            Weights::Rounded(packed) => run_rounded(packed, out, stride, images, quantization, epilogue),
+            Weights::Rounded(packed) => run_rounded(packed, out, stride, images, activations, epilogue),
         });
     }
 
@@ -228,11 +282,11 @@ impl QuantizedConv {
         quantization: Quantization,
         epilogue: &Epilogue<'_>,
     ) {
-        self.columns.with(quantization, epilogue, |quantized, epilogue| match &self.weights {
+        self.columns.with(quantization.into(), epilogue, |quantized, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, Some(quantized)),
             Weights::Patches(_) => panic!("windows of few channels are made of whole images"),
             Weights::Rounded(packed) => {
-                rounded_lines(packed, out, stride, images, (held, lines), quantization, epilogue);
+                rounded_lines(packed, out, stride, images, (held, lines), quantization.into(), epilogue);
             }
         });
     }
@@ -293,10 +347,11 @@ impl Columns {
 
     /// Calls a function with how the operands of a product are written, and what follows it: what stands for 0 is taken off
     /// with the bias.
-    fn with(&self, input: Quantization, epilogue: &Epilogue<'_>, f: impl FnOnce(Quantized<'_>, &Epilogue<'_>)) {
+    fn with(&self, activations: Activations, epilogue: &Epilogue<'_>, f: impl FnOnce(Quantized<'_>, &Epilogue<'_>)) {
+        let Activations { input, in_words: is_written, output } = activations;
         assert!(input.bits() <= self.bits, "{} to {} are more than {} bits", input.min, input.max, self.bits);
         if self.scales.is_empty() {
-            return f(Quantized { left: input, is_written: false, scales: &[] }, epilogue);
+            return f(Quantized { left: input, is_written, output, scales: &[] }, epilogue);
         }
         scratch(2 * self.scales.len(), |numbers| {
             let (scales, bias) = numbers.split_at_mut(self.scales.len());
@@ -305,9 +360,20 @@ impl Columns {
             for (index, (to, sum)) in bias.iter_mut().zip(&self.sums).enumerate() {
                 *to = epilogue.bias.map_or(0.0, |bias| bias[index]) - zero * sum;
             }
-            f(Quantized { left: input, is_written: false, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
+            f(Quantized { left: input, is_written, output, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
         });
     }
+}
+
+/// Whether numbers are written as words of four bytes with the vectors of a level.
+fn has_words(level: Level) -> bool {
+    has_quads(level, 7)
+}
+
+/// Checks that operands that are words may be.
+fn check_words([reads, writes]: [bool; 2], activations: &Activations) {
+    assert!(reads || !activations.in_words, "the layer does not read words");
+    assert!(writes || activations.output.is_none(), "the layer does not write words");
 }
 
 /// As [`PackedConv::run`], of images that are rounded: some lines, and what is computed from them, before others take their place in
@@ -317,7 +383,7 @@ fn run_rounded(
     out: &mut [f32],
     stride: usize,
     images: &Images<'_>,
-    quantization: Quantization,
+    activations: Activations,
     epilogue: &Epilogue<'_>,
 ) {
     /// The numbers of the lines that are rounded together.
@@ -329,34 +395,62 @@ fn run_rounded(
     let band = height.div_ceil(shared_out(height.div_ceil(band)));
     for image in 0..images.batch {
         let row = image * height * width;
-        let out = &mut out[row * stride..][..last * stride + shape.outputs];
+        let out = &mut out[row * stride..][..last * stride + activations.written(shape.outputs)];
         let image = images.one(image);
         for_each_piece(out, band * width * stride, 2 * (last + 1) * packed.products(), |index, out| {
             let lines = index * band..height.min((index + 1) * band);
             let epilogue = epilogue.at_row(row + index * band * width);
-            rounded_lines(packed, out, stride, &image, (held, lines), quantization, &epilogue);
+            let Some(output) = activations.output else {
+                return rounded_lines(packed, out, stride, &image, (held, lines), activations, &epilogue);
+            };
+            let (rows, outputs) = (lines.len() * width, shape.outputs);
+            scratch(rows * outputs, |numbers| {
+                rounded_lines(packed, numbers, outputs, &image, (held, lines), activations, &epilogue);
+                for (to, numbers) in out.chunks_mut(stride).zip(numbers.chunks_exact(outputs)) {
+                    round_to_words(
+                        (packed.level(), 4),
+                        output,
+                        &mut to[..outputs / 4],
+                        outputs / 4,
+                        numbers,
+                        outputs,
+                        outputs,
+                    );
+                }
+            });
         });
     }
 }
 
-/// As [`PackedConv::run_lines`], of lines that are rounded.
+/// As [`PackedConv::run_lines`], of lines that are rounded, into numbers.
 fn rounded_lines(
     packed: &PackedConv,
     out: &mut [f32],
     stride: usize,
     images: &Images<'_>,
     (held, lines): (Held, Range<usize>),
-    quantization: Quantization,
+    activations: Activations,
     epilogue: &Epilogue<'_>,
 ) {
     let inputs = packed.shape().inputs;
     let (read, _) = packed.shape().lines_read(&lines, held.height);
     let first = read.start;
-    images.with_pixels(inputs, read.start - held.first..read.end - held.first, |images| {
-        let len = images.batch * images.strides(inputs)[0];
-        rounded(&images.data[..len.min(images.data.len())], quantization, |data| {
-            let images = Images { data, ..*images };
-            packed.run_lines(out, stride, &images, (Held { first, ..held }, lines), epilogue, None);
+    let read = read.start - held.first..read.end - held.first;
+    images.with_pixels(activations.read(inputs), read, |images| {
+        let len = images.batch * images.strides(activations.read(inputs))[0];
+        let data = &images.data[..len.min(images.data.len())];
+        let run = |images: &Images<'_>| {
+            packed.run_lines(out, stride, images, (Held { first, ..held }, lines), epilogue, None);
+        };
+        if !activations.in_words {
+            return rounded(data, activations.input, |data| run(&Images { data, ..*images }));
+        }
+        let Layout::Pixels { distance } = images.layout else {
+            unreachable!("words of images whose channels are first")
+        };
+        scratch(4 * data.len(), |numbers| {
+            widen_words(packed.level(), activations.input, numbers, data);
+            run(&Images { data: numbers, layout: Layout::Pixels { distance: 4 * distance }, ..*images });
         });
     });
 }

@@ -1,10 +1,10 @@
-//! Linear layers and convolutions of quantized values, with what follows them. Values are f32 between steps: a kernel rounds its
-//! input as it reads it.
+//! Linear layers and convolutions of quantized values, with what follows them. A kernel rounds its input as it reads it, if that is not
+//! [bytes](super::super::words) already.
 
 use std::sync::Arc;
 
 use fx_kernels::Quantization;
-use fx_kernels::dense::{Images, QuantizedConv, QuantizedLinear};
+use fx_kernels::dense::{Activations, Images, QuantizedConv, QuantizedLinear};
 use fx_kernels::elementwise::Unary;
 
 use super::conv::{reads, sizes, window_of};
@@ -14,6 +14,9 @@ use crate::compile::layout::Layout;
 use crate::ops::{QPARAMS_EPS, chosen_qparams, kind};
 use crate::tensor::{DType, Dims, numel};
 
+/// The numbers in a word.
+const WORD: usize = 4;
+
 /// A product of an input that is rounded.
 #[derive(Clone)]
 struct Quantized {
@@ -21,6 +24,9 @@ struct Quantized {
     range: Range,
     follow: Follow,
     residual: bool,
+    /// Whether the input is words of four numbers, and what the result is rounded to, if it is to be such.
+    in_words: bool,
+    output: Option<Quantization>,
 }
 
 #[derive(Clone)]
@@ -92,7 +98,8 @@ fn lowered(
     residual: Option<Wanted>,
     output: Layout,
 ) -> Option<Lowered> {
-    let kernel = Quantized { product, range, follow: Follow::of(site, 3)?, residual: residual.is_some() };
+    let follow = Follow::of(site, 3)?;
+    let kernel = Quantized { product, range, follow, residual: residual.is_some(), in_words: false, output: None };
     Some(Lowered::new(kernel, [input].into_iter().chain(residual).collect(), output))
 }
 
@@ -127,6 +134,19 @@ impl Range {
     }
 }
 
+impl Quantized {
+    /// Whether the input may be words, and whether the result may.
+    fn words(&self) -> [bool; 2] {
+        match &self.product {
+            Product::Linear(packed, _) => packed.words(),
+            Product::Conv(packed, pixels) => {
+                let [reads, writes] = packed.words();
+                [reads && !pixels.planes, writes]
+            }
+        }
+    }
+}
+
 impl Pixels {
     /// The numbers of all images of so many channels.
     fn len(&self, channels: usize) -> usize {
@@ -145,19 +165,46 @@ impl Kernel for Quantized {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let (input, residual) = (operands[0].unwrap_or(&[]), operands.get(1).copied());
         let epilogue = |outputs: usize| self.follow.epilogue(residual, outputs);
+        let [read, written] = [self.in_words, self.output.is_some()].map(|words| if words { WORD } else { 1 });
+        let activations =
+            |input: &[f32]| Activations { input: self.range.of(input), in_words: self.in_words, output: self.output };
         match &self.product {
             Product::Linear(packed, rows) => {
-                let [inputs, outputs] = [packed.inputs(), packed.outputs()];
-                let range = self.range.of(&input[..rows * inputs]);
-                packed.run(out, outputs, input, inputs, *rows, range, &epilogue(outputs));
+                let [inputs, outputs] = [packed.inputs() / read, packed.outputs()];
+                let activations = activations(&input[..rows * inputs]);
+                packed.run(out, outputs / written, input, inputs, *rows, activations, &epilogue(outputs));
             }
             Product::Conv(packed, pixels) => {
-                let shape = packed.shape();
-                let input = &input[..pixels.len(shape.inputs)];
-                let images = pixels.images(input, shape.inputs);
-                packed.run(out, shape.outputs, &images, self.range.of(input), &epilogue(shape.outputs));
+                let (inputs, outputs) = (packed.shape().inputs / read, packed.shape().outputs);
+                let input = &input[..pixels.len(inputs)];
+                let images = pixels.images(input, inputs);
+                packed.run(out, outputs / written, &images, activations(input), &epilogue(outputs));
             }
         }
+    }
+
+    fn rounds(&self, operand: usize) -> Option<Quantization> {
+        let reads = operand == 0 && self.range.is_known() && self.words()[0];
+        reads.then(|| self.range.of(&[]))
+    }
+
+    fn reading_words(&self) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { in_words: true, ..self.clone() }))
+    }
+
+    fn writing_words(&self, rounded: Quantization, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let mut shape = layout.shape.clone();
+        let words = match &self.product {
+            Product::Linear(..) => {
+                *shape.last_mut()? /= WORD;
+                Layout::row_major(layout.dtype, &shape)
+            }
+            Product::Conv(..) => {
+                shape[1] /= WORD;
+                Layout::channels_last(layout.dtype, &shape)
+            }
+        };
+        self.words()[1].then(|| (Arc::new(Self { output: Some(rounded), ..self.clone() }) as Arc<dyn Kernel>, words))
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
@@ -177,7 +224,7 @@ impl Kernel for Quantized {
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        operand == 1
+        operand == 1 && self.output.is_none()
     }
 
     fn describe(&self) -> String {
@@ -187,7 +234,9 @@ impl Kernel for Quantized {
             }
             Product::Conv(packed, _) => format!("{}{}", window_of(packed.shape()), kept(packed.format())),
         };
-        format!("{what} of rounded{}", self.follow.describe(self.residual))
+        let from = if self.in_words { "bytes" } else { "rounded" };
+        let to = if self.output.is_some() { " to bytes" } else { "" };
+        format!("{what} of {from}{}{to}", self.follow.describe(self.residual))
     }
 
     fn weights(&self) -> usize {

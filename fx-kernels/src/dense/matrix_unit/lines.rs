@@ -184,12 +184,8 @@ impl<'a> Lines<'a> {
         let place = |coordinate: usize| coordinate.div_ceil(self.read[1]);
         let start = place(before[1]).saturating_sub(first * self.steps[1]).min(across);
         let end = place(width + before[1]).saturating_sub(first * self.steps[1]).clamp(start, across);
-        let rows = Rows {
-            data,
-            stride: self.read[1] * pixel,
-            width: product.width(words),
-            rounding: product.rounding(),
-        };
+        let rows =
+            Rows { data, stride: self.read[1] * pixel, width: product.width(words), rounding: product.rounding() };
         let mut copied = copy.chunks_exact_mut(across * self.pixel);
         for (image, lines) in self.parts(block) {
             let top = lines.start * self.steps[0];

@@ -56,6 +56,10 @@ impl Patches {
         Self { each: 4 / packing.numbers(), layer, level, shape, run }
     }
 
+    pub(super) fn level(&self) -> Level {
+        self.level
+    }
+
     pub(super) fn shape(&self) -> &ConvShape {
         &self.shape
     }
@@ -115,7 +119,8 @@ impl Patches {
     ) {
         let (rows, len) = (height * width, self.layer.inputs() * self.each / 4);
         let (Some(last), outputs) = (rows.checked_sub(1), self.shape.outputs) else { return };
-        let out = &mut out[..last * stride + outputs];
+        let row = if quantized.output.is_some() { outputs / 4 } else { outputs };
+        let out = &mut out[..last * stride + row];
         // Whole lines, so that threads have parts of their own.
         let band = width * (BAND / (width * len).max(1)).clamp(1, height);
         let work = 2 * rows * self.layer.inputs() * outputs;

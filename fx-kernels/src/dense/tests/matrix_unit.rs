@@ -94,7 +94,8 @@ fn convolutions_on_units() {
         let [height, width] = shape.output(size);
         let rows = batch * height * width;
         let x = numbers(batch * size[0] * size[1] * (inputs + 2), 1);
-        let images = Images { layout: Layout::Pixels { distance: inputs + 2 }, ..Images::pixels(&x, batch, size, inputs) };
+        let images =
+            Images { layout: Layout::Pixels { distance: inputs + 2 }, ..Images::pixels(&x, batch, size, inputs) };
         let (bias, residual) = (numbers(outputs, 3), numbers(rows * outputs, 4));
         let epilogue = following(case % 8, &bias, &residual, outputs);
         let run = |f: &dyn Fn(&mut [f32])| {
@@ -124,6 +125,11 @@ fn are_close(got: &[f32], want: &[f32], whole: bool, what: &str) {
         let most = if whole { 4e-6 * want.abs().max(1.0) } else { 2e-4 };
         assert!((got - want).abs() <= most, "{what} at {index}: {got}, not {want}");
     }
+}
+
+#[test]
+fn words_on_units() {
+    MatrixUnit::with(Some(MatrixUnit::Model), quantized::activations_in_words);
 }
 
 /// What is no number stays in its row.

@@ -1,0 +1,61 @@
+//! Values that products of whole numbers leave for each other: written as the words of bytes that they are rounded to anyway, in a
+//! quarter of the memory.
+
+use std::sync::Arc;
+
+use fx_kernels::Quantization;
+
+use super::kernels::Kernel;
+use super::memory::last_reads;
+use super::plan::{Action, Source, Step};
+use crate::arg::Arg;
+use crate::tensor::DType;
+
+/// Has values written as words where the kernel before can write such and all readers round them alike.
+pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
+    let last = last_reads(steps, &[], output);
+    for index in 0..steps.len() {
+        let Some(end) = last[index] else { continue };
+        let Some((readers, rounded)) = readers(steps, index, end) else { continue };
+        let (Action::Kernel { kernel, .. }, Some(layout)) = (&steps[index].action, &steps[index].layout) else {
+            continue;
+        };
+        let Some((kernel, words)) = kernel.writing_words(rounded, layout) else { continue };
+        let saved = layout.bytes() - words.bytes();
+        debug_assert_eq!(words.dtype, DType::F32);
+        let step = &mut steps[index];
+        step.values = step.layout.replace(words).map(|layout| layout.shape);
+        step.replace(kernel, saved);
+        for (reader, kernel) in readers {
+            steps[reader].replace(kernel, saved);
+        }
+    }
+}
+
+/// Those who read a step's result, up to the last one, as they would read words, and what they round it to.
+fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<dyn Kernel>)>, Quantization)> {
+    let (mut readers, mut rounded) = (Vec::new(), None);
+    for (reader, step) in steps.iter().enumerate().take(end + 1).skip(index + 1) {
+        let mut reads = 0;
+        step.for_each_read(&mut |register| reads += usize::from(register == index));
+        if reads == 0 {
+            continue;
+        }
+        let Action::Kernel { kernel, operands, .. } = &step.action else { return None };
+        let operand = operands.iter().position(|operand| *operand == index)?;
+        let own = kernel.rounds(operand).filter(|own| reads == 1 && rounded.is_none_or(|rounded| rounded == *own))?;
+        rounded = Some(own);
+        readers.push((reader, kernel.reading_words()?));
+    }
+    Some((readers, rounded?))
+}
+
+impl Step {
+    /// Has another kernel, which moves fewer bytes.
+    fn replace(&mut self, new: Arc<dyn Kernel>, saved: usize) {
+        if let Action::Kernel { kernel, .. } = &mut self.action {
+            *kernel = new;
+        }
+        self.bytes = self.bytes.saturating_sub(saved);
+    }
+}

@@ -145,7 +145,7 @@ impl ConvShape {
         };
         let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
         let direct = match MatrixUnit::detect() {
-            Some(_) if in_pairs && inputs.is_multiple_of(2 * SIDE) => direct / ON_UNIT,
+            Some(_) if in_pairs && inputs >= 2 * SIDE => direct / ON_UNIT,
             // They take half of the memory: what comes in their place must be faster by a tenth.
             _ if in_pairs => direct / 2 - direct / 20,
             _ => direct,

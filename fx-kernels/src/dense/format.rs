@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::simd::{Kernel, Level, Vector, dispatch, has_bytes, has_pairs, has_quads};
+use crate::simd::{Kernel, Level, MatrixUnit, SIDE, Vector, dispatch, has_bytes, has_pairs, has_quads};
 
 /// The type in which packed weights are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -43,11 +43,15 @@ impl Packing {
     /// How weights are packed whose columns are made of runs of this length, each with numbers of the left operand that lie
     /// side by side.
     /// `fits` says whether all numbers of the weight are such.
-    pub(crate) fn of(format: Format, level: Level, run: usize, fits: impl FnOnce(fn(f32) -> bool) -> bool) -> Self {
+    pub(crate) fn of(format: Format, level: Level, run: usize, fits: impl Fn(fn(f32) -> bool) -> bool) -> Self {
+        // A matrix unit multiplies what comes after a run with 0 where the run ends within a register.
+        let ends_within = !run.is_multiple_of(2 * SIDE) && MatrixUnit::detect().is_some();
         match format {
             // Rows come in twos, or in fours.
             _ if !run.is_multiple_of(2) => Self::Single,
-            Format::Bf16 if has_pairs(level) => Self::Pairs,
+            Format::Bf16 if has_pairs(level) && (!ends_within || fits(|x| bf16::from_f32(x).is_finite())) => {
+                Self::Pairs
+            }
             Format::Bf16 => Self::Bf16,
             Format::F16 if fits(|x| f16::from_f32(x).is_finite() || !x.is_finite()) => Self::F16,
             Format::F16 | Format::F32 | Format::Int8 => Self::Single,

@@ -63,10 +63,8 @@ impl<'a> OnUnit<'a> {
         }
         let unit = MatrixUnit::detect()?;
         let words = panels.steps() / product.left.runs();
-        // Rows of the panel beyond a run are multiplied with zeros: what is no number would spread.
-        let spreads = !panels.packing().is_whole() && !words.is_multiple_of(SIDE);
         let lines = Lines::of(product, words)?;
-        (!spreads && words >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })
+        (words >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })
     }
 
     /// Computes the product into rows that are `stride` apart.

@@ -132,7 +132,7 @@ fn words_on_units() {
     MatrixUnit::with(Some(MatrixUnit::Model), quantized::activations_in_words);
 }
 
-/// What is no number stays in its row.
+/// What is no number stays in its row, and in its column if it is a weight.
 #[test]
 fn units_do_not_spread_what_is_no_number() {
     if !has_pairs(LEVEL) {
@@ -158,5 +158,16 @@ fn units_do_not_spread_what_is_no_number() {
             };
             assert!(got.iter().all(as_is), "row {row}: {got:?}");
         }
+    }
+    // Runs that end within a register.
+    let mut weight = vec![1.0; 40 * 20];
+    weight[35 * 20] = f32::INFINITY;
+    let mut out = vec![0.0; 3 * 40];
+    MatrixUnit::with(Some(MatrixUnit::Model), || {
+        let layer = PackedLinear::at(LEVEL, Weight::Numbers(&weight), [40, 20], Algorithm::Direct, Format::Bf16);
+        layer.run(&mut out, 40, &numbers(3 * 20, 1), 20, 3, &Epilogue::default());
+    });
+    for row in out.chunks_exact(40) {
+        assert!(row.iter().enumerate().all(|(column, x)| x.is_finite() == (column != 35)), "{row:?}");
     }
 }

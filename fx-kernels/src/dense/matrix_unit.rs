@@ -124,9 +124,10 @@ impl<'a> OnUnit<'a> {
         let (lines, rows) = (&self.lines, self.lines.rows());
         let tile = |index: usize| (index < lines.count(task.block)).then(|| lines.tile(task.block, index));
         let tiles = [2 * pair, 2 * pair + 1].map(tile);
-        // What comes after the panel is brought in by all pairs together.
+        // What comes after the panel is brought in by all pairs together, or by the first ones if there are many.
         let (len, steps) = (panel.data.len().div_ceil(LINE), task.runs.len() * lines.words().div_ceil(SIDE));
         let each = len.div_ceil(pairs * steps);
+        let before = pair * steps * each;
         let squares = Squares {
             whole: self.product.panels.packing().is_whole(),
             left: tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start..].as_ptr())),
@@ -135,8 +136,8 @@ impl<'a> OnUnit<'a> {
             len: lines.words(),
             panel: panel.data.as_ptr(),
             wide: panel.width > SIDE,
-            next: panel.data.as_ptr_range().end.wrapping_add(pair * steps * each * LINE),
-            lines: each,
+            next: panel.data.as_ptr_range().end.wrapping_add(before * LINE),
+            lines: if before < len { each } else { 0 },
             sums: sums.as_mut_ptr(),
         };
         // SAFETY: the copy has the rows of all tiles, panels are followed by others or by zeros, and there is room for the sums (seen above).

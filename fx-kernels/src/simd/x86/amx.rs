@@ -88,10 +88,10 @@ macro_rules! zero {
     };
 }
 
-/// Reads a register's rows, so many bytes apart.
+/// Reads a register's rows, so many bytes apart, by an instruction for what is used again soon or one for what is not.
 macro_rules! load {
-    ($to:literal, $from:expr, $apart:expr) => {
-        asm!(concat!("tileloadd tmm", $to, ", [{from} + {apart}]"), from = in(reg) $from, apart = in(reg) $apart,
+    ($instruction:literal, $to:literal, $from:expr, $apart:expr) => {
+        asm!(concat!($instruction, " tmm", $to, ", [{from} + {apart}]"), from = in(reg) $from, apart = in(reg) $apart,
             options(nostack, readonly))
     };
 }
@@ -131,14 +131,14 @@ unsafe fn run<const WHOLE: bool, const TALL: bool, const WIDE: bool>(rows: usize
             let mut right = panel.wrapping_add(run * len * width);
             for step in (0..len).step_by(SIDE) {
                 let [upper, lower] = left.map(|left| left.wrapping_add(start + step));
-                load!(4, upper, apart);
-                load!(6, right, across);
+                load!("tileloaddt1", 4, upper, apart);
+                load!("tileloadd", 6, right, across);
                 if WIDE {
-                    load!(7, right.wrapping_add(SIDE), across);
+                    load!("tileloadd", 7, right.wrapping_add(SIDE), across);
                 }
                 dot!(WHOLE, 0, 4, 6);
                 if TALL {
-                    load!(5, lower, apart);
+                    load!("tileloaddt1", 5, lower, apart);
                 }
                 if WIDE {
                     dot!(WHOLE, 1, 4, 7);

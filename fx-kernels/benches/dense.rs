@@ -126,6 +126,22 @@ fn conv(
     stride: usize,
     groups: usize,
 ) -> Layer {
+    conv_in(Format::F32, name, count, batch, size, inputs, outputs, k, stride, groups)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the sizes of a convolution")]
+fn conv_in(
+    format: Format,
+    name: &str,
+    count: usize,
+    batch: usize,
+    size: usize,
+    inputs: usize,
+    outputs: usize,
+    k: usize,
+    stride: usize,
+    groups: usize,
+) -> Layer {
     let before = [(k - 1) / 2; 2];
     let shape = ConvShape {
         inputs,
@@ -143,10 +159,10 @@ fn conv(
         Ok("direct") => Algorithm::Direct,
         Ok("winograd2") => Algorithm::Winograd2,
         Ok("winograd4") => Algorithm::Winograd4,
-        _ => shape.algorithm(batch, output, Format::F32),
+        _ => shape.algorithm(batch, output, format),
     };
     let layer =
-        PackedConv::with(Weight::Numbers(&numbers(outputs * inputs / groups * k * k)), shape, algorithm, Format::F32);
+        PackedConv::with(Weight::Numbers(&numbers(outputs * inputs / groups * k * k)), shape, algorithm, format);
     let (x, bias) = (numbers(batch * size * size * inputs), numbers(outputs));
     let mut out = zeros(batch * output[0] * output[1] * outputs);
     Layer {
@@ -174,6 +190,7 @@ fn conv(
 fn convolutions() -> Vec<Layer> {
     let mut layers = vec![conv("resnet50", 1, 1, 224, 3, 64, 7, 2, 1)];
     layers.extend([conv("digits", 4, 1, 8, 16, 16, 3, 1, 1), conv("few channels", 1, 1, 32, 32, 32, 3, 1, 1)]);
+    layers.push(conv("few channels", 0, 1, 56, 16, 32, 3, 2, 1));
     let stages =
         [(56, 64, 64, 256, 3, 1), (56, 256, 128, 512, 4, 2), (28, 512, 256, 1024, 6, 2), (14, 1024, 512, 2048, 3, 2)];
     for batch in [1, 8] {
@@ -214,6 +231,15 @@ fn convolutions() -> Vec<Layer> {
         [(112, 32, 1), (112, 96, 2), (56, 144, 1), (28, 192, 1), (14, 384, 1), (14, 576, 2), (7, 960, 1)]
     {
         layers.push(conv("mobilenet", 1, 1, size, channels, channels, 3, stride, channels));
+    }
+    // Windows of few channels in bf16.
+    for (name, size, inputs, outputs, k, stride) in [
+        ("bf16 resnet50", 224, 3, 64, 7, 2),
+        ("bf16 mobilenet", 224, 3, 32, 3, 2),
+        ("bf16 digits", 8, 16, 16, 3, 1),
+        ("bf16 few channels", 56, 16, 32, 3, 2),
+    ] {
+        layers.push(conv_in(Format::Bf16, name, 0, 1, size, inputs, outputs, k, stride, 1));
     }
     layers
 }

@@ -17,6 +17,7 @@ mod left;
 mod linear;
 mod matrix_unit;
 mod panels;
+mod patches;
 mod pool;
 mod product;
 mod quantized;

@@ -11,6 +11,7 @@ use super::format::{Format, Packing};
 use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::panels::{Matrices, Panels};
+use super::patches::Patches;
 use super::product::{Product, Quantized, SMALL_PANELS};
 use super::weight::Weight;
 use super::window::{Reduction, Sliding};
@@ -67,6 +68,8 @@ pub struct PackedConv {
 enum Weights {
     /// A product of the windows with a matrix for each group.
     Groups(Panels),
+    /// A product of rows that windows of few channels are copied to, rounded.
+    Patches(Patches),
     /// A number for each tap and channel.
     Depthwise(Vec<f32>),
     /// Transformed.
@@ -111,10 +114,20 @@ impl ConvShape {
         (start..end, self.before[0].saturating_sub(first))
     }
 
+    /// As [`lines_read`](Self::lines_read), and the padding that the windows have around these lines: above and below, on the left and
+    /// on the right.
+    pub(super) fn lines_around(&self, lines: &Range<usize>, height: usize) -> (Range<usize>, [[usize; 2]; 2]) {
+        let (read, above) = self.lines_read(lines, height);
+        let window = self.dilation[0] * (self.kernel[0].max(1) - 1) + 1;
+        let needed = if lines.is_empty() { 0 } else { (lines.len() - 1) * self.stride[0] + window };
+        let below = needed.saturating_sub(above + read.len());
+        (read, [[above, below], [self.before[1], self.after[1]]])
+    }
+
     /// The algorithm that is fastest for so many images whose output has a height and width, if weights may be kept in a
     /// format. For single pixels it is Strassen's, whatever their number.
     pub fn algorithm(&self, images: usize, output: [usize; 2], format: Format) -> Algorithm {
-        /// The operations on each number of a tile before and after the products.
+        /// The operations on each number of a tile before and after the products, or of a window that is copied.
         const TRANSFORM: usize = 8;
         /// The products in the time in which a weight is read from memory.
         const READ: usize = 24;
@@ -127,7 +140,8 @@ impl ConvShape {
         if self.is_pointwise() && format == Format::F32 {
             return Algorithm::Strassen;
         }
-        let in_pairs = self.format(format) == Format::Bf16 && has_pairs(Level::detect());
+        let level = Level::detect();
+        let in_pairs = self.format(level, format) == Format::Bf16 && has_pairs(level);
         if !Winograd::fits(self) {
             return Algorithm::Direct;
         }
@@ -144,12 +158,14 @@ impl ConvShape {
             all + tiles * places * (inputs + outputs) * TRANSFORM
         };
         let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
+        let is_copied = in_pairs && self.has_short_pixels();
         let direct = match MatrixUnit::detect() {
-            Some(_) if in_pairs && inputs >= 2 * SIDE => direct / ON_UNIT,
+            Some(_) if in_pairs && (inputs >= 2 * SIDE || is_copied) => direct / ON_UNIT,
             // They take half of the memory: what comes in their place must be faster by a tenth.
             _ if in_pairs => direct / 2 - direct / 20,
             _ => direct,
         };
+        let direct = direct + if is_copied { tiles(1) * 9 * inputs * TRANSFORM } else { 0 };
         let costs = [(direct, Algorithm::Direct), (tiled(2), Algorithm::Winograd2), (tiled(4), Algorithm::Winograd4)];
         costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)
     }
@@ -178,9 +194,17 @@ impl ConvShape {
     }
 
     /// The format in which the direct algorithm's weights are kept where one is allowed. Windows of few channels have an odd
-    /// number of numbers, mostly, and are few.
-    fn format(&self, allowed: Format) -> Format {
-        if self.has_short_pixels() { Format::F32 } else { allowed }
+    /// number of numbers, mostly: they are copied to be multiplied in pairs, if enough is done with each copy. Other half floats do
+    /// not make up for it.
+    fn format(&self, level: Level, allowed: Format) -> Format {
+        /// The products for a pixel of the output, with those that fill vectors, which take as long as rounding and copying.
+        const COPIED: usize = 768;
+        let products = || self.inputs * self.kernel[0] * self.kernel[1] * self.outputs.next_multiple_of(16);
+        match allowed {
+            _ if !self.has_short_pixels() => allowed,
+            Format::Bf16 if has_pairs(level) && products() >= COPIED => allowed,
+            _ => Format::F32,
+        }
     }
 
     /// Whether a pixel has so few channels that all numbers of a window are better taken together.
@@ -200,7 +224,8 @@ impl PackedConv {
 
     /// As [`new`](Self::new), for an algorithm; one that the shape or the weight is not made for gives way to the direct
     /// one. The direct algorithm's weights are kept in a format, if each channel is not on its own and there is an even
-    /// number of them, more than 16 where windows have several pixels.
+    /// number of them, more than 16 where windows have several pixels. Windows of fewer are kept in bf16 where the processor has an
+    /// instruction for it, unless they have too few taps and outputs to be faster.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -227,9 +252,11 @@ impl PackedConv {
             let by_tap =
                 |numbers: &[f32]| (0..inputs * taps).map(|i| numbers[i % inputs * taps + i / inputs]).collect();
             Weights::Depthwise(weight.with_rows(0..outputs, step, by_tap))
+        } else if shape.has_short_pixels() && shape.format(level, format) == Format::Bf16 {
+            Weights::Patches(Patches::new((level, Packing::Pairs), weight, shape))
         } else {
-            let packing =
-                Packing::of(shape.format(format), level, channels, |is_such| weight.all(outputs, step, is_such));
+            let format = shape.format(level, format);
+            let packing = Packing::of(format, level, channels, |is_such| weight.all(outputs, step, is_such));
             return Self { algorithm, ..Self::packed((level, packing), weight, shape) };
         };
         Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] }
@@ -254,7 +281,7 @@ impl PackedConv {
         match &self.weights {
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
-            Weights::Groups(_) | Weights::Depthwise(_) => Algorithm::Direct,
+            Weights::Groups(_) | Weights::Patches(_) | Weights::Depthwise(_) => Algorithm::Direct,
         }
     }
 
@@ -262,15 +289,16 @@ impl PackedConv {
     pub fn format(&self) -> Format {
         match &self.weights {
             Weights::Groups(panels) => panels.packing().format(),
+            Weights::Patches(_) => Format::Bf16,
             Weights::Depthwise(_) | Weights::Winograd(_) => Format::F32,
         }
     }
 
-    /// What the words of the weights are, if they are those of products.
+    /// What the words of the weights are, if windows are multiplied where they lie.
     pub(crate) fn packing(&self) -> Option<Packing> {
         match &self.weights {
             Weights::Groups(panels) => Some(panels.packing()),
-            Weights::Depthwise(_) | Weights::Winograd(_) => None,
+            Weights::Patches(_) | Weights::Depthwise(_) | Weights::Winograd(_) => None,
         }
     }
 
@@ -294,6 +322,7 @@ impl PackedConv {
     pub fn bytes(&self) -> usize {
         match &self.weights {
             Weights::Groups(panels) => panels.bytes(),
+            Weights::Patches(patches) => patches.bytes(),
             Weights::Depthwise(weights) => size_of_val(weights.as_slice()),
             Weights::Winograd(winograd) => winograd.bytes(),
         }
@@ -354,9 +383,12 @@ impl PackedConv {
         epilogue: &Epilogue<'_>,
         quantized: Option<Quantized<'_>>,
     ) {
-        let ConvShape { inputs, kernel, stride: step, dilation, before, after, .. } = self.shape;
+        if let Weights::Patches(patches) = &self.weights {
+            return patches.run_lines(out, stride, images, (held, lines), epilogue, quantized);
+        }
+        let ConvShape { inputs, kernel, stride: step, dilation, before, .. } = self.shape;
         let width = self.shape.output([held.height, images.size[1]])[1];
-        let (read, above) = self.shape.lines_read(&lines, held.height);
+        let (read, padding) = self.shape.lines_around(&lines, held.height);
         let read = read.start - held.first..read.end - held.first;
         let output = [lines.len(), width];
         if self.by_taps().is_some() && images.batch > 1 {
@@ -371,10 +403,6 @@ impl PackedConv {
         }
         if let Some(panels) = self.by_taps() {
             // All windows are inside the image with its padding.
-            let window = dilation[0] * (kernel[0].max(1) - 1) + 1;
-            let needed = if lines.is_empty() { 0 } else { (lines.len() - 1) * step[0] + window };
-            let below = needed.saturating_sub(above + read.len());
-            let padding = [[above, below], [before[1], after[1]]];
             return images.with_padding(inputs, padding, read, |images| {
                 let [_, line, pixel, channel] = images.strides(inputs);
                 let taps: SmallVec<[usize; 32]> = (0..kernel[0])
@@ -402,7 +430,7 @@ impl PackedConv {
         let channels = if is_written { inputs / 4 } else { inputs };
         images.with_pixels(channels, read, |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
-            let (data, input, before) = (images.data, images.size, [above, before[1]]);
+            let (data, input, before) = (images.data, images.size, [padding[0][0], before[1]]);
             let windows =
                 Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros: &self.zeros };
             match (quantized, &self.weights) {
@@ -448,6 +476,7 @@ impl PackedConv {
                 Sliding { left, rows, channels: self.shape.inputs, reduction, epilogue }.run(self.level, out, stride);
             }
             Weights::Winograd(winograd) => winograd.run(out, stride, batch, windows, epilogue),
+            Weights::Patches(_) => unreachable!("windows of few channels are copied"),
         }
     }
 }

@@ -190,10 +190,11 @@ impl PackedLinear {
         rows: usize,
         epilogue: &Epilogue<'_>,
     ) {
-        self.compute(out, stride, (input, input_stride), rows, epilogue, None);
+        let left = Left::Rows { data: input, stride: input_stride };
+        self.compute(out, stride, left, rows, epilogue, None);
     }
 
-    /// As [`run`](Self::run), with operands that are whole numbers.
+    /// As [`run`](Self::run), of an input that may be written as words, or with operands that are whole numbers.
     ///
     /// # Panics
     /// If an operand is too short.
@@ -201,12 +202,11 @@ impl PackedLinear {
         &self,
         out: &mut [f32],
         stride: usize,
-        (input, input_stride): (&[f32], usize),
+        left: Left<'_>,
         rows: usize,
         epilogue: &Epilogue<'_>,
         quantized: Option<Quantized<'_>>,
     ) {
-        let left = Left::Rows { data: input, stride: input_stride };
         Product { left, rows, panels: &self.panels, epilogue, quantized }.run_by(self.algorithm, out, stride);
     }
 }

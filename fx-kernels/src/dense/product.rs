@@ -256,17 +256,21 @@ impl Product<'_> {
 
     /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.
     pub(super) fn width(&self, run: usize) -> usize {
-        let is_written = self.quantized.is_some_and(|quantized| quantized.is_written);
         let packing = self.panels.packing();
-        self.panels.groups() * run * if is_written { packing.left() } else { packing.rows() }
+        self.panels.groups() * run * if self.is_written() { packing.left() } else { packing.rows() }
+    }
+
+    /// Whether the left operand is written as words already.
+    fn is_written(&self) -> bool {
+        matches!(self.left, Left::Words { .. }) || self.quantized.is_some_and(|quantized| quantized.is_written)
     }
 
     /// What numbers of the left operand are rounded to.
     pub(super) fn rounding(&self) -> Rounding {
         let (panels, packing) = (self.panels, self.panels.packing());
         match self.quantized {
+            _ if self.is_written() => Rounding::None,
             _ if packing == Packing::Pairs => Rounding::Pairs,
-            Some(quantized) if quantized.is_written => Rounding::None,
             Some(quantized) if packing.is_whole() => Rounding::Words(panels.level(), packing.numbers(), quantized.left),
             Some(quantized) => Rounding::Whole(quantized.left),
             None => Rounding::None,

@@ -4,17 +4,16 @@
 //! ready for the tiles. Where the processor has no fast products of bytes, the channels do not come in fours, or are on their own, weights
 //! are kept as the numbers that they stand for, and the input is rounded to such: the sums are the same, but for their roundings.
 
-mod patches;
-
 use std::ops::Range;
 
-use self::patches::Patches;
 use super::algorithm::Algorithm;
 use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::images::{Images, Layout};
+use super::left::Left;
 use super::linear::PackedLinear;
+use super::patches::Patches;
 use super::product::Quantized;
 use super::weight::Weight;
 use crate::memory::scratch;
@@ -147,8 +146,9 @@ impl QuantizedLinear {
     ) {
         let activations = activations.into();
         check_words(self.words(), &activations);
+        let left = Left::Rows { data: input, stride: input_stride };
         self.columns.with(activations, epilogue, |quantized, epilogue| {
-            self.packed.compute(out, stride, (input, input_stride), rows, epilogue, Some(quantized));
+            self.packed.compute(out, stride, left, rows, epilogue, Some(quantized));
         });
     }
 }
@@ -189,8 +189,9 @@ impl QuantizedConv {
         let Some(packing) = packing else { return Self::by_lines(level, weight, shape) };
         let (channels, taps) = shape.row();
         weight.check(shape.outputs, channels * taps);
-        let patches = Patches::new((level, packing), weight.weight, shape);
-        Self { weights: Weights::Patches(patches), columns: weight.columns(channels * taps) }
+        let (patches, columns) = weight
+            .pack(channels * taps, Some(packing), |weight, packing| Patches::new((level, packing), weight, shape));
+        Self { weights: Weights::Patches(patches), columns }
     }
 
     /// As [`at`](Self::at), to compute [lines](Self::run_lines).
@@ -264,7 +265,11 @@ impl QuantizedConv {
         check_words(self.words(), &activations);
         self.columns.with(activations, epilogue, |quantized, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, Some(quantized)),
-            Weights::Patches(patches) => patches.run(out, stride, images, quantized, epilogue),
+            Weights::Patches(patches) => {
+                let height = images.size[0];
+                let (held, lines) = (Held { first: 0, height }, 0..patches.shape().output(images.size)[0]);
+                patches.run_lines(out, stride, images, (held, lines), epilogue, Some(quantized));
+            }
             Weights::Rounded(packed) => run_rounded(packed, out, stride, images, activations, epilogue),
         });
     }

@@ -105,6 +105,16 @@ fn long_sums_are_accurate() {
     }
 }
 
+/// Images whose pixels are so far apart with the channels first.
+fn planes(x: &[f32], batch: usize, input: [usize; 2], channels: usize, pixel: usize) -> Vec<f32> {
+    let area = input[0] * input[1];
+    (0..batch * channels * area)
+        .map(|i| (i / area, i % area))
+        .map(|(plane, i)| (plane / channels * area + i, plane % channels))
+        .map(|(place, channel)| x[place * pixel + channel])
+        .collect()
+}
+
 /// A convolution by its definition.
 fn definition(x: &[f32], w: &[f32], shape: &ConvShape, batch: usize, input: [usize; 2], pixel: usize) -> Vec<f64> {
     let output = shape.output(input);
@@ -174,11 +184,7 @@ fn convolutions() {
         let x = numbers(batch * input[0] * input[1] * pixel, 1);
         let w = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
         let want = definition(&x, &w, &shape, batch, input, pixel);
-        let planes: Vec<f32> = (0..batch * shape.inputs * input[0] * input[1])
-            .map(|i| (i / (input[0] * input[1]), i % (input[0] * input[1])))
-            .map(|(plane, i)| (plane / shape.inputs * input[0] * input[1] + i, plane % shape.inputs))
-            .map(|(place, channel)| x[place * pixel + channel])
-            .collect();
+        let planes = planes(&x, batch, input, shape.inputs, pixel);
         let algorithms = [Algorithm::Direct, Algorithm::Winograd2, Algorithm::Winograd4];
         for (level, algorithm) in Level::available().flat_map(|level| algorithms.map(|algorithm| (level, algorithm))) {
             let conv = PackedConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
@@ -230,7 +236,7 @@ fn algorithms() {
         algorithm(None, with_pairs);
         algorithm(Some(MatrixUnit::Model), Algorithm::Direct);
     }
-    // Windows of few channels are not kept in pairs.
+    // Windows of few channels are multiplied in pairs too, but are copied first.
     assert_eq!(window(16).algorithm(1, [8; 2], Format::Bf16), Algorithm::Winograd4);
 }
 
@@ -262,15 +268,14 @@ fn chains_are_as_their_convolutions() {
         vec![lines],
     ];
     let (batch, size) = (3, [19, 8]);
-    for (level, (case, shapes)) in
-        Level::available().flat_map(|level| chains.iter().enumerate().map(move |c| (level, c)))
-    {
+    let ways = Level::available().flat_map(|level| [Format::F32, Format::Bf16].map(|format| (level, format)));
+    for ((level, format), (case, shapes)) in ways.flat_map(|way| chains.iter().enumerate().map(move |c| (way, c))) {
         let convs: Vec<_> = shapes
             .iter()
             .map(|shape| {
                 let taps = shape.kernel[0] * shape.kernel[1];
                 let weight = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
-                PackedConv::at(level, Weight::Numbers(&weight), *shape, Algorithm::Direct, Format::F32)
+                PackedConv::at(level, Weight::Numbers(&weight), *shape, Algorithm::Direct, format)
             })
             .collect();
         let (inputs, last) = (shapes[0].inputs, shapes[shapes.len() - 1].outputs);
@@ -298,7 +303,7 @@ fn chains_are_as_their_convolutions() {
             for cache in [0, 500, 3000, usize::MAX] {
                 let mut got = vec![0.25; want.0.len()];
                 chain::run_within(&links, &mut got, &images, cache);
-                assert!(got == want.0, "{level:?} case {case}, planes {planes}, {cache} numbers at a time");
+                assert!(got == want.0, "{level:?} {format:?} case {case}, planes {planes}, {cache} numbers at a time");
             }
         }
     }
@@ -464,6 +469,23 @@ fn weights_in_half_floats() {
             ConvShape { inputs: 512, outputs: 20, ..plain },
             ConvShape { groups: 2, ..plain },
             ConvShape { groups: 17, outputs: 34, ..plain },
+            // Few channels.
+            ConvShape { kernel: [7; 2], stride: [2; 2], before: [3; 2], after: [2, 3], ..ConvShape::pointwise(3, 20) },
+            ConvShape { inputs: 11, stride: [1, 2], dilation: [2, 1], ..plain },
+            ConvShape { inputs: 16, outputs: 33, dilation: [1, 2], before: [0, 4], after: [1, 0], ..plain },
+            ConvShape { inputs: 5, kernel: [1, 9], before: [0, 4], after: [0, 4], ..plain },
+            ConvShape {
+                inputs: 9,
+                outputs: 70,
+                kernel: [4, 1],
+                dilation: [3, 1],
+                before: [5, 0],
+                after: [4, 0],
+                ..plain
+            },
+            ConvShape { inputs: 16, outputs: 16, kernel: [7; 2], before: [3; 2], after: [3; 2], ..plain },
+            // Too few.
+            ConvShape { inputs: 3, outputs: 16, ..plain },
         ]
         .into_iter()
         .enumerate()
@@ -472,7 +494,12 @@ fn weights_in_half_floats() {
             let x = numbers(batch * input[0] * input[1] * shape.inputs, 1);
             let w = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
             let conv = PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, format);
-            let kept = shape.inputs / shape.groups % 2 == 0;
+            // Few channels are kept in pairs, whatever their number.
+            let kept = match case {
+                0..6 => shape.inputs / shape.groups % 2 == 0,
+                6..12 => left == Format::Bf16,
+                _ => false,
+            };
             assert_eq!(conv.format(), if kept { format } else { Format::F32 });
             let (left, right) = if kept { (left, format) } else { (Format::F32, Format::F32) };
             let want = definition(&rounded(&x, left), &rounded(&w, right), &shape, batch, input, shape.inputs);
@@ -482,10 +509,37 @@ fn weights_in_half_floats() {
             for (i, (got, want)) in out.iter().zip(&want).enumerate() {
                 close(*got, *want, shape.inputs * taps, &format!("{level:?} {format:?} case {case} at {i}"));
             }
+            let mut again = vec![0.0; want.len()];
+            let planes = planes(&x, batch, input, shape.inputs, shape.inputs);
+            conv.run(&mut again, shape.outputs, &Images::planes(&planes, batch, input), &Epilogue::default());
+            assert!(out == again, "{level:?} {format:?} case {case}: channels first give another result");
         }
     }
     let large = PackedLinear::from_matrix(Matrix::rows(&[1e5, 1.0], 2, 1), Algorithm::Direct, Format::F16);
     assert_eq!(large.format(), Format::F32, "a weight that f16 has no number for is kept");
+}
+
+/// What is no number is in the sums of its windows only, wherever they are copied to.
+#[test]
+fn few_channels_do_not_spread_what_is_no_number() {
+    let (size, shape) = ([6, 7], ConvShape { kernel: [3; 2], ..ConvShape::pointwise(3, 40) });
+    let w = vec![1.0; shape.outputs * 27];
+    for (level, place) in Level::available().flat_map(|level| (0..size[0] * size[1]).map(move |place| (level, place))) {
+        let mut x = numbers(size[0] * size[1] * 3, 1);
+        x[3 * place..3 * place + 3].fill(f32::NAN);
+        for unit in [None, Some(MatrixUnit::Model)] {
+            let mut out = vec![0.0; 4 * 5 * 40];
+            MatrixUnit::with(unit, || {
+                let conv = PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, Format::Bf16);
+                conv.run(&mut out, 40, &Images::pixels(&x, 1, size, 3), &Epilogue::default());
+            });
+            for (row, got) in out.chunks_exact(40).enumerate() {
+                let [y, x] = [row / 5, row % 5];
+                let has = (y..y + 3).contains(&(place / size[1])) && (x..x + 3).contains(&(place % size[1]));
+                assert!(got.iter().all(|got| got.is_nan() == has), "{level:?}, {unit:?}, {place}: row {row}");
+            }
+        }
+    }
 }
 
 /// A weight that is read row by row as it is packed is the same as one in memory.

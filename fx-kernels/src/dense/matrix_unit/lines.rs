@@ -50,7 +50,7 @@ impl<'a> Lines<'a> {
     pub(super) fn of(product: &Product<'a>, words: usize) -> Option<Self> {
         let windows = match product.left {
             Left::Windows(windows) => windows,
-            Left::Rows { data, stride: pixel } => {
+            Left::Rows { data, stride: pixel } | Left::Words { data, stride: pixel } => {
                 let [one, line] = [[1; 2], [1, product.rows]];
                 let (input, output, zeros) = (line, line, [].as_slice());
                 Windows { data, input, pixel, output, kernel: one, stride: one, dilation: one, before: [0; 2], zeros }

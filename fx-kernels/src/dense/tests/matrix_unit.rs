@@ -86,9 +86,7 @@ fn convolutions_on_units() {
         };
         let size = [9 + choices.below(9), 9 + choices.below(30)];
         let batch = choices.of(&[1, 1, 2, 5]);
-        let few = if whole { !has_bytes(LEVEL) } else { !has_pairs(LEVEL) };
-        // Few channels are not packed for units.
-        if few || inputs <= 16 {
+        if if whole { !has_bytes(LEVEL) } else { !has_pairs(LEVEL) } {
             continue;
         }
         let [height, width] = shape.output(size);
@@ -110,8 +108,11 @@ fn convolutions_on_units() {
             on_each(|| run(&|out| conv.run(out, outputs, &images, RANGE, &epilogue)))
         } else {
             let weight = numbers(outputs * inputs * taps, 2);
-            let conv = PackedConv::at(LEVEL, Weight::Numbers(&weight), shape, Algorithm::Direct, Format::Bf16);
-            on_each(|| run(&|out| conv.run(out, outputs, &images, &epilogue)))
+            // Few channels are packed for units as long as there is one.
+            on_each(|| {
+                let conv = PackedConv::at(LEVEL, Weight::Numbers(&weight), shape, Algorithm::Direct, Format::Bf16);
+                run(&|out| conv.run(out, outputs, &images, &epilogue))
+            })
         };
         for got in got {
             are_close(&got, &want, whole, &format!("{batch}x{size:?} {shape:?}, case {case}"));

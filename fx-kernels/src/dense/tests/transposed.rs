@@ -72,6 +72,25 @@ fn transposed_convolutions() {
     }
 }
 
+/// Of few channels, which are copied to be multiplied in pairs where the processor can.
+#[test]
+fn transposed_convolutions_of_pairs() {
+    let (inputs, outputs, kernel, batch, size) = (10, 24, [4, 4], 3, [9, 5]);
+    let shape = TransposedShape { inputs, outputs, kernel, stride: [2, 2], padding: [1, 1], output_padding: [0, 0] };
+    let (x, w) = (numbers(batch * size[0] * size[1] * inputs, 1), numbers(inputs * outputs * 16, 2));
+    for level in Level::available() {
+        let conv = TransposedConv::at(level, &w, shape, Format::Bf16);
+        let format = if crate::simd::has_pairs(level) { Format::Bf16 } else { Format::F32 };
+        assert_eq!(conv.format(), format);
+        let want = definition(&rounded(&x, format), &rounded(&w, format), &shape, batch, size);
+        let mut out = vec![0.0; want.len()];
+        conv.run(&mut out, &Images::pixels(&x, batch, size, inputs), None, &Epilogue::default());
+        for (index, (got, want)) in out.iter().zip(&want).enumerate() {
+            close(*got, *want, 16 * inputs, &format!("{level:?} at {index}"));
+        }
+    }
+}
+
 #[test]
 fn transposed_convolutions_of_bytes() {
     let range = Quantization { scale: 0.008, zero_point: 117, min: 0, max: 255 };

@@ -29,6 +29,7 @@ mod transposed;
 mod weight;
 mod window;
 mod winograd;
+mod words;
 
 pub use algorithm::Algorithm;
 pub use chain::{Link, run_chain};
@@ -42,3 +43,4 @@ pub use pool::{Divisor, Pool, PoolShape};
 pub use quantized::{Activations, Bytes, QuantizedConv, QuantizedLinear};
 pub use transposed::{TransposedConv, TransposedShape};
 pub use weight::Weight;
+pub use words::Words;

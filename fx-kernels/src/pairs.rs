@@ -8,7 +8,22 @@ use crate::simd::{PairKernel, Pairs, dispatch_pairs};
 /// # Panics
 /// If the processor has no instruction for it, or there are too few numbers.
 pub(crate) fn round_to_pairs(words: &mut [f32], distance: usize, numbers: &[f32], stride: usize, width: usize) {
-    dispatch_pairs(Round { words, distance, numbers, stride, width });
+    let rows = words.len() / distance;
+    assert!(width.div_ceil(2) <= distance, "{width} numbers do not fit {distance} words");
+    assert!(rows == 0 || (rows - 1) * stride + width <= numbers.len(), "there are too few numbers");
+    // SAFETY: there are as many numbers, and as many places (just seen).
+    unsafe { round_pairs((words.as_mut_ptr(), distance), (numbers.as_ptr(), stride), [rows, width]) };
+}
+
+/// As [`round_to_pairs`], of so many rows of so many numbers.
+///
+/// # Safety
+/// The numbers must be readable and the words writable: at each place so many rows, as far apart as is said.
+///
+/// # Panics
+/// If the processor has no instruction for it.
+pub(crate) unsafe fn round_pairs(to: (*mut f32, usize), from: (*const f32, usize), [rows, width]: [usize; 2]) {
+    dispatch_pairs(Round { to, from, rows, width });
 }
 
 /// Rounds the first `width` numbers of `count` rows, each with the one below; below an odd row are zeros. The words of two rows
@@ -20,29 +35,34 @@ pub(crate) fn round_below(words: &mut [f32], numbers: &[f32], stride: usize, [co
     dispatch_pairs(Below { words, numbers, stride, count, width });
 }
 
-struct Round<'a> {
-    words: &'a mut [f32],
-    distance: usize,
-    numbers: &'a [f32],
-    stride: usize,
+struct Round {
+    to: (*mut f32, usize),
+    from: (*const f32, usize),
+    rows: usize,
     width: usize,
 }
 
-impl PairKernel for Round<'_> {
+impl PairKernel for Round {
     #[inline(always)]
     fn run<V: Pairs>(self) {
-        let (lanes, width) = (V::LANES, self.width);
-        let whole = width / (2 * lanes);
-        for (row, to) in self.words.chunks_exact_mut(self.distance).enumerate() {
-            let from = &self.numbers[row * self.stride..][..width];
-            let (to, last) = to[..width.div_ceil(2)].split_at_mut(whole * lanes);
-            let (from, rest) = from.split_at(2 * whole * lanes);
-            for (to, from) in to.chunks_exact_mut(lanes).zip(from.chunks_exact(2 * lanes)) {
-                V::pairs(V::load(from), V::load(&from[lanes..])).store(to);
-            }
-            if !last.is_empty() {
-                let (low, high) = rest.split_at(rest.len().min(lanes));
-                V::pairs(V::load_part(low), V::load_part(high)).store_part(last);
+        let Self { to, from, rows, width } = self;
+        let whole = width - width % (2 * V::LANES);
+        for row in 0..rows {
+            let (from, to) = (from.0.wrapping_add(row * from.1), to.0.wrapping_add(row * to.1));
+            // SAFETY: who makes one gives places for so many numbers and words.
+            unsafe {
+                let mut first = 0;
+                while first < whole {
+                    let from = from.add(first);
+                    V::pairs(V::load_at(from), V::load_at(from.add(V::LANES))).store_at(to.add(first / 2));
+                    first += 2 * V::LANES;
+                }
+                if whole < width {
+                    let (from, rest) = (from.add(whole), width - whole);
+                    let low = rest.min(V::LANES);
+                    let numbers = V::pairs(V::load_first(from, low), V::load_first(from.add(low), rest - low));
+                    numbers.store_first(to.add(whole / 2), rest.div_ceil(2));
+                }
             }
         }
     }

@@ -19,8 +19,8 @@ mod resize;
 use std::fmt;
 use std::sync::Arc;
 
-use fx_kernels::Quantization;
-use fx_kernels::dense::{Algorithm, Format};
+use fx_kernels::Rounded;
+use fx_kernels::dense::{Algorithm, Format, Words};
 use fx_kernels::elementwise::Unary;
 use smallvec::SmallVec;
 
@@ -98,7 +98,7 @@ pub(super) trait Kernel: Send + Sync {
     }
 
     /// What an operand is rounded to, if that is known and the kernel could [read](Self::reading_words) it as words of such numbers.
-    fn rounds(&self, _operand: usize) -> Option<Quantization> {
+    fn rounds(&self, _operand: usize) -> Option<Rounded> {
         None
     }
 
@@ -108,7 +108,7 @@ pub(super) trait Kernel: Send + Sync {
     }
 
     /// The same, whose result, which lies so, is written as words of numbers that are rounded so, if it can be; and how these lie.
-    fn writing_words(&self, _rounded: Quantization, _layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+    fn writing_words(&self, _rounded: Rounded, _layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
         None
     }
 
@@ -251,6 +251,34 @@ impl<'a> Site<'a> {
             None => Some(default),
             Some(arg) => K::read(&arg.try_map(&mut |_| Err(())).ok()?),
         }
+    }
+}
+
+/// Rows whose last numbers are in words that are rounded so.
+fn rows_of_words(layout: &Layout, rounded: Rounded) -> Option<Layout> {
+    let mut shape = layout.shape.clone();
+    *shape.last_mut()? /= rounded.numbers();
+    Some(Layout::row_major(layout.dtype, &shape))
+}
+
+/// Images whose channels are in words that are rounded so.
+fn images_of_words(layout: &Layout, rounded: Rounded) -> Layout {
+    let mut shape = layout.shape.clone();
+    shape[1] /= rounded.numbers();
+    Layout::channels_last(layout.dtype, &shape)
+}
+
+/// Says that the input is pairs of bf16.
+fn read(words: Words) -> &'static str {
+    if words.input { " of pairs" } else { "" }
+}
+
+/// Says that the result is words.
+fn written(words: Words) -> &'static str {
+    match words.output {
+        None => "",
+        Some(Rounded::Pairs) => " to pairs",
+        Some(Rounded::Bytes(_)) => " to bytes",
     }
 }
 

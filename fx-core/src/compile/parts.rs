@@ -90,8 +90,8 @@ fn apply(steps: &mut [Step], parts: &Parts) {
             *in_place = None;
         } else {
             step.layout = step.layout.take().and_then(|layout| layout.part(parts.count));
-            if let Some(values) = &mut step.values {
-                values[0] /= parts.count;
+            if let Some((_, shape)) = &mut step.values {
+                shape[0] /= parts.count;
             }
         }
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fx_kernels::Rounded;
 use fx_kernels::dense::PackedLinear;
 use fx_kernels::memory::{LINE, first_line, into_words, values, values_mut, zeroed};
 use smallvec::SmallVec;
@@ -62,8 +63,8 @@ pub(super) struct Step {
     pub(super) frees: SmallVec<[usize; 4]>,
     /// How the result lies, if that is known and it is one tensor.
     pub(super) layout: Option<Layout>,
-    /// The shape of the result, where it lies as words of several numbers each.
-    pub(super) values: Option<Dims>,
+    /// What the result is rounded to and its shape, where it lies as words of several numbers each.
+    pub(super) values: Option<(Rounded, Dims)>,
     /// Floating-point operations, a multiply-add counted as two.
     pub(super) flops: u64,
     /// Bytes of operands, weights and results.

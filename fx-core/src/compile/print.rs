@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::PoisonError;
 
+use fx_kernels::Rounded;
+
 use super::parts::Parts;
 use super::plan::{Action, Plan, Step};
 use crate::passes::Device;
@@ -43,9 +45,11 @@ impl Step {
     fn cells(&self, plan: &Plan, index: usize, device: &Device) -> Vec<String> {
         let (shape, layout) = match &self.layout {
             Some(layout) => {
-                // Words are of bytes.
-                let (dtype, shape) =
-                    self.values.as_ref().map_or((layout.dtype, &layout.shape), |shape| (DType::U8, shape));
+                let (dtype, shape) = match &self.values {
+                    None => (layout.dtype, &layout.shape),
+                    Some((Rounded::Pairs, shape)) => (DType::BF16, shape),
+                    Some((Rounded::Bytes(_), shape)) => (DType::U8, shape),
+                };
                 (format!("{dtype}{}", Shape(shape)), layout.name().to_owned())
             }
             None => ("-".to_owned(), "-".to_owned()),

@@ -1,9 +1,9 @@
-//! Values that products of whole numbers leave for each other: written as the words of bytes that they are rounded to anyway, in a
-//! quarter of the memory.
+//! Values that products of rounded numbers leave for each other: written as words of what they are rounded to anyway, bytes or bf16, in a
+//! quarter of the memory or in half of it.
 
 use std::sync::Arc;
 
-use fx_kernels::Quantization;
+use fx_kernels::Rounded;
 
 use super::kernels::Kernel;
 use super::memory::last_reads;
@@ -24,7 +24,7 @@ pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
         let saved = layout.bytes() - words.bytes();
         debug_assert_eq!(words.dtype, DType::F32);
         let step = &mut steps[index];
-        step.values = step.layout.replace(words).map(|layout| layout.shape);
+        step.values = step.layout.replace(words).map(|layout| (rounded, layout.shape));
         step.replace(kernel, saved);
         for (reader, kernel) in readers {
             steps[reader].replace(kernel, saved);
@@ -33,7 +33,7 @@ pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
 }
 
 /// Those who read a step's result, up to the last one, as they would read words, and what they round it to.
-fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<dyn Kernel>)>, Quantization)> {
+fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<dyn Kernel>)>, Rounded)> {
     let (mut readers, mut rounded) = (Vec::new(), None);
     for (reader, step) in steps.iter().enumerate().take(end + 1).skip(index + 1) {
         let mut reads = 0;

@@ -92,7 +92,7 @@ impl Block {
             _ => {
                 let all = all();
                 let write = |copy: &mut [f32]| {
-                    if let Left::Rows { data, stride } | Left::Words { data, stride } = left {
+                    if let Left::Rows { data, stride } = left {
                         let data = &data[all.start * stride..];
                         return Rows { data, stride: *stride, width, rounding }.take(copy, distance);
                     }

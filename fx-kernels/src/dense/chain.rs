@@ -7,6 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::images::Images;
+use super::product::Written;
 use crate::memory::scratch;
 use crate::threads::{Shared, for_each, num_threads};
 
@@ -176,7 +177,8 @@ impl Task<'_> {
             };
             let row = before * self.sizes[index + 1][1];
             let epilogue = if target.is_some() { link.epilogue } else { self.epilogue.at_row(row) };
-            link.conv.run_lines(to, outputs, &images, (Held { first, height }, lines.clone()), &epilogue, None);
+            let held = (Held { first, height }, lines.clone());
+            link.conv.run_lines(to, outputs, &images, held, &epilogue, Written::default());
             if let Some(target) = between.get_mut(index) {
                 target.held.end = lines.end;
             }

@@ -12,11 +12,13 @@ use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::panels::{Matrices, Panels};
 use super::patches::Patches;
-use super::product::{Product, Quantized, SMALL_PANELS};
+use super::product::{Product, Quantized, SMALL_PANELS, Written};
 use super::weight::Weight;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
+use super::words::Words;
 use crate::memory::scratch;
+use crate::rounded::Rounded;
 use crate::simd::{Level, MatrixUnit, SIDE, has_pairs};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
@@ -333,10 +335,42 @@ impl PackedConv {
     /// # Panics
     /// If an operand is too short.
     pub fn run(&self, out: &mut [f32], stride: usize, images: &Images<'_>, epilogue: &Epilogue<'_>) {
-        self.compute(out, stride, images, epilogue, None);
+        self.compute(out, stride, images, epilogue, Written::default());
     }
 
-    /// As [`run`](Self::run), with operands that are whole numbers, if channels are not on their own and not few.
+    /// As [`run`](Self::run), with operands that may be words; their distances are in words too.
+    ///
+    /// # Panics
+    /// As there, or if an operand [cannot be](Self::reads_words) [words](Self::writes_words).
+    pub fn run_words(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        images: &Images<'_>,
+        words: Words,
+        epilogue: &Epilogue<'_>,
+    ) {
+        words.check(self.reads_words(), |rounded| self.writes_words(rounded));
+        self.compute(out, stride, images, epilogue, words.written(None));
+    }
+
+    /// Whether the images may be [words](Words), with the channels last: of pairs of bf16.
+    pub fn reads_words(&self) -> bool {
+        self.packing() == Some(Packing::Pairs)
+    }
+
+    /// Whether the result may be words of what is rounded so.
+    pub fn writes_words(&self, rounded: Rounded) -> bool {
+        let is_product = match &self.weights {
+            Weights::Groups(panels) => panels.packing().is_for_unit(),
+            Weights::Patches(_) => true,
+            Weights::Depthwise(_) | Weights::Winograd(_) => false,
+        };
+        let columns = self.shape.outputs / self.shape.groups;
+        is_product && rounded.is_fast(self.level) && columns.is_multiple_of(rounded.numbers())
+    }
+
+    /// As [`run`](Self::run), with operands that are written in other ways, if channels are not on their own.
     ///
     /// # Panics
     /// If an operand is too short.
@@ -346,7 +380,7 @@ impl PackedConv {
         stride: usize,
         images: &Images<'_>,
         epilogue: &Epilogue<'_>,
-        quantized: Option<Quantized<'_>>,
+        written: Written<'_>,
     ) {
         let [height, width] = self.shape.output(images.size);
         let whole = Held { first: 0, height: images.size[0] };
@@ -355,10 +389,10 @@ impl PackedConv {
             images.with_pixels(self.shape.inputs, 0..images.size[0], |images| {
                 let Layout::Pixels { distance: stride_in } = images.layout else { return };
                 let left = Left::Rows { data: images.data, stride: stride_in };
-                Product { left, rows: pixels, panels, epilogue, quantized }.run_by(self.algorithm, out, stride);
+                Product { left, rows: pixels, panels, epilogue, written }.run_by(self.algorithm, out, stride);
             });
         } else {
-            self.run_lines(out, stride, images, (whole, 0..height), epilogue, quantized);
+            self.run_lines(out, stride, images, (whole, 0..height), epilogue, written);
         }
     }
 
@@ -381,10 +415,10 @@ impl PackedConv {
         images: &Images<'_>,
         (held, lines): (Held, Range<usize>),
         epilogue: &Epilogue<'_>,
-        quantized: Option<Quantized<'_>>,
+        written: Written<'_>,
     ) {
         if let Weights::Patches(patches) = &self.weights {
-            return patches.run_lines(out, stride, images, (held, lines), epilogue, quantized);
+            return patches.run_lines(out, stride, images, (held, lines), epilogue, written);
         }
         let ConvShape { inputs, kernel, stride: step, dilation, before, .. } = self.shape;
         let width = self.shape.output([held.height, images.size[1]])[1];
@@ -397,7 +431,7 @@ impl PackedConv {
                 let row = image * output[0] * output[1];
                 let start = (row * stride).min(out.len());
                 let (out, epilogue) = (&mut out[start..], epilogue.at_row(row));
-                self.run_lines(out, stride, &images.one(image), (held, lines.clone()), &epilogue, quantized);
+                self.run_lines(out, stride, &images.one(image), (held, lines.clone()), &epilogue, written);
             }
             return;
         }
@@ -423,27 +457,27 @@ impl PackedConv {
                     zeros: &[],
                 };
                 let left = Left::Taps { windows, taps: &taps };
-                Product { left, rows: output[0] * output[1], panels, epilogue, quantized: None }.run(out, stride);
+                Product { left, rows: output[0] * output[1], panels, epilogue, written: Written::default() }
+                    .run(out, stride);
             });
         }
-        let is_written = quantized.is_some_and(|quantized| quantized.is_written);
-        let channels = if is_written { inputs / 4 } else { inputs };
-        images.with_pixels(channels, read, |images| {
+        let numbers = self.packing().filter(|_| written.left).map_or(1, Packing::numbers);
+        images.with_pixels(inputs / numbers, read, |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
             let (data, input, before) = (images.data, images.size, [padding[0][0], before[1]]);
             let windows =
                 Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros: &self.zeros };
-            match (quantized, &self.weights) {
+            match (written.whole, &self.weights) {
                 // Of what stands for 0 there are words, as there are of pixels of windows.
                 (Some(Quantized { left, .. }), Weights::Groups(panels))
                     if panels.packing().is_whole() && kernel != [1; 2] =>
                 {
                     scratch(inputs, |zeros| {
                         zeros.fill(left.zeros(panels.packing().numbers()));
-                        self.run_windows(out, stride, images.batch, Windows { zeros, ..windows }, epilogue, quantized);
+                        self.run_windows(out, stride, images.batch, Windows { zeros, ..windows }, epilogue, written);
                     });
                 }
-                _ => self.run_windows(out, stride, images.batch, windows, epilogue, quantized),
+                _ => self.run_windows(out, stride, images.batch, windows, epilogue, written),
             }
         });
     }
@@ -456,7 +490,7 @@ impl PackedConv {
         batch: usize,
         windows: Windows<'_>,
         epilogue: &Epilogue<'_>,
-        quantized: Option<Quantized<'_>>,
+        written: Written<'_>,
     ) {
         let rows = batch * windows.output[0] * windows.output[1];
         let left = match self.shape.is_pointwise() {
@@ -465,7 +499,7 @@ impl PackedConv {
         };
         match &self.weights {
             Weights::Groups(panels) => {
-                Product { left, rows, panels, epilogue, quantized }.run(out, stride);
+                Product { left, rows, panels, epilogue, written }.run(out, stride);
             }
             Weights::Depthwise(weights) if Depthwise::fits(&windows) => {
                 let channels = self.shape.inputs;

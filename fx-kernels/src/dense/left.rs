@@ -14,13 +14,6 @@ pub(crate) enum Left<'a> {
         /// The distance of the rows.
         stride: usize,
     },
-    /// Rows whose numbers are written as words already.
-    Words {
-        /// The first row and all others.
-        data: &'a [f32],
-        /// The distance of the rows.
-        stride: usize,
-    },
     /// The windows of a convolution over images with the channels last, a run for each tap.
     Windows(Windows<'a>),
     /// Windows that lie all inside an image, of few numbers each: a single run, whose numbers are apart.
@@ -59,7 +52,7 @@ impl Left<'_> {
     /// The runs of a row.
     pub(crate) fn runs(&self) -> usize {
         match self {
-            Left::Rows { .. } | Left::Words { .. } | Left::Taps { .. } => 1,
+            Left::Rows { .. } | Left::Taps { .. } => 1,
             Left::Windows(windows) => windows.kernel[0] * windows.kernel[1],
         }
     }
@@ -83,9 +76,7 @@ impl Left<'_> {
                 let reach = taps.iter().max().map_or(0, |reach| last + reach + 1);
                 rows == 0 || taps.len() == len && reach <= windows.data.len()
             }
-            Left::Rows { data, stride } | Left::Words { data, stride } => {
-                rows == 0 || (rows - 1) * stride + len <= data.len()
-            }
+            Left::Rows { data, stride } => rows == 0 || (rows - 1) * stride + len <= data.len(),
             Left::Windows(windows) => {
                 let Windows { data, input: [height, width], pixel, output, zeros, .. } = *windows;
                 let pixels = rows.div_ceil((output[0] * output[1]).max(1)) * height * width;
@@ -97,7 +88,7 @@ impl Left<'_> {
     /// Writes where the runs of some rows, at most [`MOST_ROWS`], begin: run after run, that many places for each.
     pub(crate) fn fill(&self, rows: Range<usize>, table: &mut [*const f32]) {
         match self {
-            Left::Rows { data, stride } | Left::Words { data, stride } => {
+            Left::Rows { data, stride } => {
                 let mut from = data.as_ptr().wrapping_add(rows.start * stride);
                 for place in &mut table[..rows.len()] {
                     *place = from;
@@ -127,7 +118,7 @@ impl Left<'_> {
         /// The bytes after which places in the first-level cache repeat.
         const REPEAT: usize = 4096;
         let distance = match self {
-            Left::Rows { stride, .. } | Left::Words { stride, .. } => *stride,
+            Left::Rows { stride, .. } => *stride,
             Left::Windows(windows) => windows.stride[1] * windows.pixel,
             Left::Taps { .. } => return false,
         };

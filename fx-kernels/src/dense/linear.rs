@@ -5,10 +5,12 @@ use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::left::Left;
 use super::panels::{Matrices, Panels};
-use super::product::{Product, Quantized};
+use super::product::{Product, Written};
 use super::weight::Weight;
+use super::words::Words;
 use crate::gemm::Matrix;
 use crate::memory::Lines;
+use crate::rounded::Rounded;
 use crate::simd::Level;
 
 /// The weights of a linear layer, packed: `y = x W^T`.
@@ -190,11 +192,41 @@ impl PackedLinear {
         rows: usize,
         epilogue: &Epilogue<'_>,
     ) {
-        let left = Left::Rows { data: input, stride: input_stride };
-        self.compute(out, stride, left, rows, epilogue, None);
+        self.compute(out, stride, (input, input_stride), rows, epilogue, Written::default());
     }
 
-    /// As [`run`](Self::run), of an input that may be written as words, or with operands that are whole numbers.
+    /// As [`run`](Self::run), with operands that may be words; their strides are in words too.
+    ///
+    /// # Panics
+    /// As there, or if an operand [cannot be](Self::reads_words) [words](Self::writes_words).
+    #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
+    pub fn run_words(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        input: &[f32],
+        input_stride: usize,
+        rows: usize,
+        words: Words,
+        epilogue: &Epilogue<'_>,
+    ) {
+        words.check(self.reads_words(), |rounded| self.writes_words(rounded));
+        self.compute(out, stride, (input, input_stride), rows, epilogue, words.written(None));
+    }
+
+    /// Whether the input may be [words](Words): of pairs of bf16.
+    pub fn reads_words(&self) -> bool {
+        self.packing() == Packing::Pairs
+    }
+
+    /// Whether the result may be words of what is rounded so.
+    pub fn writes_words(&self, rounded: Rounded) -> bool {
+        self.packing().is_for_unit()
+            && rounded.is_fast(self.level())
+            && self.outputs().is_multiple_of(rounded.numbers())
+    }
+
+    /// As [`run`](Self::run), with operands that are written in other ways.
     ///
     /// # Panics
     /// If an operand is too short.
@@ -202,11 +234,12 @@ impl PackedLinear {
         &self,
         out: &mut [f32],
         stride: usize,
-        left: Left<'_>,
+        (input, input_stride): (&[f32], usize),
         rows: usize,
         epilogue: &Epilogue<'_>,
-        quantized: Option<Quantized<'_>>,
+        written: Written<'_>,
     ) {
-        Product { left, rows, panels: &self.panels, epilogue, quantized }.run_by(self.algorithm, out, stride);
+        let left = Left::Rows { data: input, stride: input_stride };
+        Product { left, rows, panels: &self.panels, epilogue, written }.run_by(self.algorithm, out, stride);
     }
 }

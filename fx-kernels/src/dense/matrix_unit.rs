@@ -16,7 +16,6 @@ use super::product::Product;
 use crate::elementwise::run_rows;
 use crate::math;
 use crate::memory::{LINE, kept, new_key, scratch};
-use crate::quantization::round_rows;
 use crate::simd::{ByteKernel, Bytes, Kernel, MatrixUnit, Registers, SIDE, Squares, Vector, dispatch, dispatch_bytes};
 use crate::threads::{Shared, for_each, shared_out};
 
@@ -149,13 +148,12 @@ impl<'a> OnUnit<'a> {
 
     /// Writes what follows the sums of a tile.
     fn finish(&self, task: &Task<'_>, tile: Tile, panel: &Panel<'_>, sums: &[f32]) {
-        let Product { panels, epilogue, quantized, .. } = *self.product;
+        let Product { panels, epilogue, written, .. } = *self.product;
         let level = panels.level();
         let (row, rows) = (tile.row + tile.again, self.lines.rows() - tile.again);
         // Numbers that are rounded are so before they leave the first-level cache.
         let mut numbers = [0.0; SIDE * 2 * SIDE];
-        let output = self.product.output();
-        let (out, stride) = match output {
+        let (out, stride) = match written.output {
             None => (task.out.at(row * task.stride), task.stride),
             Some(_) => (numbers.as_mut_ptr().wrapping_sub(panel.first), 2 * SIDE),
         };
@@ -164,7 +162,7 @@ impl<'a> OnUnit<'a> {
             width: panel.width,
             rows,
             columns: panel.columns,
-            scales: quantized.map_or(&[], |quantized| &quantized.scales[panel.first..]),
+            scales: written.whole.map_or(&[], |quantized| &quantized.scales[panel.first..]),
             bias: epilogue.bias.map(|bias| &bias[panel.first..]),
             epilogue: &epilogue.at_row(row),
             first: panel.first,
@@ -179,10 +177,10 @@ impl<'a> OnUnit<'a> {
             // SAFETY: the result, or what is to be rounded, holds the rows and columns, which no other task has.
             unsafe { run_rows(level, function, out.wrapping_add(panel.first), rows, stride, panel.columns) };
         }
-        if let Some(rounded) = output {
-            let (to, from) = (task.out.at(row * task.stride + panel.first / 4), numbers.as_ptr());
+        if let Some(rounded) = written.output {
+            let to = task.out.at(row * task.stride + panel.first / rounded.numbers());
             // SAFETY: the result holds the rows and columns as words, which no other task has.
-            unsafe { round_rows((level, 4), rounded, (to, task.stride), (from, stride), [rows, panel.columns]) };
+            unsafe { rounded.write(level, (to, task.stride), (numbers.as_ptr(), stride), [rows, panel.columns]) };
         }
     }
 }

@@ -10,9 +10,8 @@ use super::conv::{ConvShape, Held};
 use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::images::Images;
-use super::left::Left;
 use super::linear::PackedLinear;
-use super::product::Quantized;
+use super::product::Written;
 use super::weight::Weight;
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, MatrixUnit, SIDE, Vector, dispatch};
@@ -84,13 +83,13 @@ impl Patches {
         images: &Images<'_>,
         (held, lines): (Held, Range<usize>),
         epilogue: &Epilogue<'_>,
-        quantized: Option<Quantized<'_>>,
+        written: Written<'_>,
     ) {
         let inputs = self.shape.inputs;
         let size = [lines.len(), self.shape.output([held.height, images.size[1]])[1]];
         let (read, padding) = self.shape.lines_around(&lines, held.height);
         let read = read.start - held.first..read.end - held.first;
-        let rounding = match quantized {
+        let rounding = match written.whole {
             Some(quantized) => Rounding::Words(self.level, self.numbers, quantized.left),
             None => Rounding::Pairs,
         };
@@ -108,7 +107,7 @@ impl Patches {
                         let data = &image.data[y * line..];
                         Rows { data, stride: line, width: line, rounding }.take(words, pitch);
                     });
-                    self.run_words(out, stride, (words, pitch), size, &epilogue.at_row(row), quantized);
+                    self.run_words(out, stride, (words, pitch), size, &epilogue.at_row(row), written);
                 });
             });
         }
@@ -122,12 +121,11 @@ impl Patches {
         lines: (&[f32], usize),
         [height, width]: [usize; 2],
         epilogue: &Epilogue<'_>,
-        quantized: Option<Quantized<'_>>,
+        written: Written<'_>,
     ) {
         let (rows, len) = (height * width, self.layer.inputs() / self.numbers);
         let (Some(last), outputs) = (rows.checked_sub(1), self.shape.outputs) else { return };
-        let is_rounded = quantized.is_some_and(|quantized| quantized.output.is_some());
-        let out = &mut out[..last * stride + if is_rounded { outputs / 4 } else { outputs }];
+        let out = &mut out[..last * stride + written.output_len(outputs)];
         // Whole lines, so that threads have parts of their own.
         let band = width * (BAND / (width * len).max(1)).clamp(1, height);
         let work = 2 * rows * self.layer.inputs() * outputs;
@@ -135,8 +133,8 @@ impl Patches {
             let rows = index * band..rows.min((index + 1) * band);
             scratch(rows.len() * len + MOST / 4, |patches| {
                 self.fill(patches, lines, width, rows.clone());
-                let (left, epilogue) = (Left::Words { data: patches, stride: len }, epilogue.at_row(rows.start));
-                self.layer.compute(out, stride, left, rows.len(), &epilogue, quantized);
+                let (epilogue, written) = (epilogue.at_row(rows.start), Written { left: true, ..written });
+                self.layer.compute(out, stride, (patches, len), rows.len(), &epilogue, written);
             });
         });
     }

@@ -21,7 +21,8 @@ use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
 use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, ways};
-use crate::quantization::{Quantization, round_rows};
+use crate::quantization::Quantization;
+use crate::rounded::Rounded;
 use crate::simd::Level;
 use crate::threads::{Shared, for_each, shared_out};
 
@@ -58,8 +59,26 @@ pub(crate) struct Product<'a> {
     pub(crate) panels: &'a Panels,
     /// What is done with the sums.
     pub(crate) epilogue: &'a Epilogue<'a>,
-    /// How its operands are written, if they are whole numbers.
-    pub(crate) quantized: Option<Quantized<'a>>,
+    /// How its operands are written.
+    pub(crate) written: Written<'a>,
+}
+
+/// How the operands of a product are written.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Written<'a> {
+    /// As whole numbers, if they are.
+    pub(crate) whole: Option<Quantized<'a>>,
+    /// Whether the left one is words already, of as many numbers as the matrix's.
+    pub(crate) left: bool,
+    /// What the result is rounded to, if it is to be words.
+    pub(crate) output: Option<Rounded>,
+}
+
+impl Written<'_> {
+    /// The words that so many numbers of the result take.
+    pub(crate) fn output_len(&self, numbers: usize) -> usize {
+        self.output.map_or(numbers, |rounded| numbers / rounded.numbers())
+    }
 }
 
 /// How the operands of a product are written as whole numbers.
@@ -67,10 +86,6 @@ pub(crate) struct Product<'a> {
 pub(crate) struct Quantized<'a> {
     /// The numbers of the left one.
     pub(crate) left: Quantization,
-    /// Whether it is written so already.
-    pub(crate) is_written: bool,
-    /// What the result is rounded to, if it is written as words of four bytes.
-    pub(crate) output: Option<Quantization>,
     /// What the products of whole numbers are multiplied by, for each column. Not used where weights are kept as the numbers
     /// that they stand for.
     pub(crate) scales: &'a [f32],
@@ -128,14 +143,18 @@ impl Product<'_> {
         let run = panels.steps() / self.left.runs();
         assert!(run * self.left.runs() == panels.steps(), "the inner dimensions of a product must be equal");
         assert!(self.left.covers(self.rows, self.width(run)), "the left operand is too short");
-        let row = self.written(width);
+        let row = self.written.output_len(width);
         assert!(stride >= row && (self.rows - 1) * stride + row <= out.len(), "the result does not fit");
         self.epilogue.check(self.rows, width);
-        if self.output().is_some() {
-            assert!(panels.columns().is_multiple_of(4), "{} columns are no whole words", panels.columns());
+        if let Some(rounded) = self.written.output {
+            assert!(
+                panels.columns().is_multiple_of(rounded.numbers()),
+                "{} columns are no whole words",
+                panels.columns()
+            );
             assert!(!self.epilogue.accumulate, "numbers are not added to words");
         }
-        let scales = self.quantized.map_or(0, |quantized| quantized.scales.len());
+        let scales = self.written.whole.map_or(0, |quantized| quantized.scales.len());
         assert!(!panels.packing().is_whole() || scales >= width, "{scales} scales for {width} columns");
         let out = Shared(out.as_mut_ptr());
         match self.left {
@@ -164,21 +183,11 @@ impl Product<'_> {
         for_each(panels.groups() * split.blocks * split.sets, work, |task| {
             let (group, task) = (task / (split.blocks * split.sets), task % (split.blocks * split.sets));
             let (block, set) = (task / split.sets, task % split.sets);
-            match self.output() {
+            match self.written.output {
                 None => self.task(&split, group, block, split.set(set), out, stride),
                 Some(rounded) => self.rounded_task(&split, group, block, set, out, stride, rounded),
             }
         });
-    }
-
-    /// What the result is rounded to, if it is written as words.
-    pub(super) fn output(&self) -> Option<Quantization> {
-        self.quantized?.output
-    }
-
-    /// The words that so many numbers of the result take.
-    pub(super) fn written(&self, numbers: usize) -> usize {
-        if self.output().is_some() { numbers / 4 } else { numbers }
     }
 
     /// A block of rows times a set of panels, whose result is rounded while it is in the cache.
@@ -191,7 +200,7 @@ impl Product<'_> {
         set: usize,
         out: &Shared<f32>,
         stride: usize,
-        rounded: Quantization,
+        rounded: Rounded,
     ) {
         let panels = self.panels;
         let width = 2 * panels.lanes();
@@ -204,11 +213,11 @@ impl Product<'_> {
             let first = group * all + columns.start;
             let own = Shared(numbers.as_mut_ptr().wrapping_sub(rows.start * pitch + first));
             self.task(split, group, block, set, &own, pitch);
-            let to = (out.at(rows.start * stride + first / 4), stride);
+            let to = (out.at(rows.start * stride + first / rounded.numbers()), stride);
             let size = [rows.len(), columns.len()];
             // SAFETY: the result has the rows and columns as words (`run_by` saw it), which no other task has, and as many numbers were
             // written.
-            unsafe { round_rows((panels.level(), 4), rounded, to, (numbers.as_ptr(), pitch), size) };
+            unsafe { rounded.write(panels.level(), to, (numbers.as_ptr(), pitch), size) };
         });
     }
 
@@ -223,7 +232,7 @@ impl Product<'_> {
         let columns = panels.columns().min(range.len() * 2 * panels.lanes());
         let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * runs));
         // Numbers that are to be rounded wait for that in the cache too.
-        let rounded = self.output().map(|_| RESULTS / most);
+        let rounded = self.written.output.map(|_| RESULTS / most);
         let fitting = rounded.map_or(fitting, |rounded| fitting.min(rounded / columns.min(WIDE))).max(4);
         let least = tiles.div_ceil(fitting);
         // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
@@ -257,19 +266,14 @@ impl Product<'_> {
     /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.
     pub(super) fn width(&self, run: usize) -> usize {
         let packing = self.panels.packing();
-        self.panels.groups() * run * if self.is_written() { packing.left() } else { packing.rows() }
-    }
-
-    /// Whether the left operand is written as words already.
-    fn is_written(&self) -> bool {
-        matches!(self.left, Left::Words { .. }) || self.quantized.is_some_and(|quantized| quantized.is_written)
+        self.panels.groups() * run * if self.written.left { packing.left() } else { packing.rows() }
     }
 
     /// What numbers of the left operand are rounded to.
     pub(super) fn rounding(&self) -> Rounding {
         let (panels, packing) = (self.panels, self.panels.packing());
-        match self.quantized {
-            _ if self.is_written() => Rounding::None,
+        match self.written.whole {
+            _ if self.written.left => Rounding::None,
             _ if packing == Packing::Pairs => Rounding::Pairs,
             Some(quantized) if packing.is_whole() => Rounding::Words(panels.level(), packing.numbers(), quantized.left),
             Some(quantized) => Rounding::Whole(quantized.left),
@@ -385,7 +389,7 @@ impl Product<'_> {
         let (rows, stride) = (place.rows.clone(), place.stride);
         let to = out.at(rows.start * stride + column);
         let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| bias[column..].as_ptr());
-        let scales = self.quantized.filter(|_| packing.is_whole());
+        let scales = self.written.whole.filter(|_| packing.is_whole());
         let residual = self.epilogue.residual.filter(|_| last);
         let (far, farther) = match rows.len() {
             1 if panels.level() <= Level::Avx2 && foresees_rows() => (0, 0),

@@ -11,14 +11,15 @@ use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::images::{Images, Layout};
-use super::left::Left;
 use super::linear::PackedLinear;
 use super::patches::Patches;
-use super::product::Quantized;
+use super::product::{Quantized, Written};
 use super::weight::Weight;
+use super::words::Words;
 use crate::memory::scratch;
-use crate::quantization::{Quantization, round_to_words, widen_words};
-use crate::simd::{Level, has_quads};
+use crate::quantization::{Quantization, widen_words};
+use crate::rounded::Rounded;
+use crate::simd::Level;
 use crate::threads::{for_each_piece, shared_out};
 
 /// Weights of whole numbers, in PyTorch's layout: a row for each output.
@@ -32,34 +33,19 @@ pub struct Bytes<'a> {
     pub bits: u32,
 }
 
-/// How the input and the result of a layer of whole numbers are written: as f32, or as words of four bytes each, in order. Bytes count
-/// from the least of their range on.
+/// What the input of a layer of whole numbers is rounded to, and which operands are words already.
 #[derive(Clone, Copy, Debug)]
 pub struct Activations {
     /// What the input is rounded to.
     pub input: Quantization,
-    /// Whether it is written so already.
-    pub in_words: bool,
-    /// What the result is rounded to, if it is to be written so.
-    pub output: Option<Quantization>,
+    /// Which operands are words.
+    pub words: Words,
 }
 
 impl From<Quantization> for Activations {
-    /// In f32.
+    /// No operand is words.
     fn from(input: Quantization) -> Self {
-        Self { input, in_words: false, output: None }
-    }
-}
-
-impl Activations {
-    /// How far apart, in words or numbers, so many numbers of the input are.
-    fn read(&self, numbers: usize) -> usize {
-        if self.in_words { numbers / 4 } else { numbers }
-    }
-
-    /// As [`read`](Self::read), for the result.
-    fn written(&self, numbers: usize) -> usize {
-        if self.output.is_some() { numbers / 4 } else { numbers }
+        Self { input, words: Words::default() }
     }
 }
 
@@ -123,16 +109,20 @@ impl QuantizedLinear {
         self.packed.bytes() + self.columns.bytes()
     }
 
-    /// Whether the input may be words, and whether the result may.
-    pub fn words(&self) -> [bool; 2] {
-        let (packing, columns) = (self.packed.packing(), self.outputs());
-        [packing == Packing::Quads, has_words(self.packed.level()) && columns.is_multiple_of(4)]
+    /// Whether the input may be [words](Words): of bytes.
+    pub fn reads_words(&self) -> bool {
+        self.packed.packing() == Packing::Quads
+    }
+
+    /// Whether the result may be words of what is rounded so.
+    pub fn writes_words(&self, rounded: Rounded) -> bool {
+        self.packed.writes_words(rounded)
     }
 
     /// As [`PackedLinear::run`], of an input that is rounded so; strides are in words where operands are.
     ///
     /// # Panics
-    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand [cannot be](Self::words) words.
+    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand [cannot be](Self::reads_words) [words](Self::writes_words).
     #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
     pub fn run(
         &self,
@@ -145,10 +135,9 @@ impl QuantizedLinear {
         epilogue: &Epilogue<'_>,
     ) {
         let activations = activations.into();
-        check_words(self.words(), &activations);
-        let left = Left::Rows { data: input, stride: input_stride };
-        self.columns.with(activations, epilogue, |quantized, epilogue| {
-            self.packed.compute(out, stride, left, rows, epilogue, Some(quantized));
+        activations.words.check(self.reads_words(), |rounded| self.writes_words(rounded));
+        self.columns.with(activations, epilogue, |written, epilogue| {
+            self.packed.compute(out, stride, (input, input_stride), rows, epilogue, written);
         });
     }
 }
@@ -236,23 +225,29 @@ impl QuantizedConv {
         packed + self.columns.bytes()
     }
 
-    /// Whether the images may be words, pixels of which have their channels last, and whether the result may.
-    pub fn words(&self) -> [bool; 2] {
-        let ConvShape { inputs, outputs, groups, .. } = *self.shape();
-        let (level, reads) = match &self.weights {
-            Weights::Windows(packed) => (packed.level(), packed.packing() == Some(Packing::Quads)),
-            Weights::Patches(patches) => (patches.level(), false),
-            Weights::Rounded(packed) => (packed.level(), inputs.is_multiple_of(4)),
-        };
-        // Each group's numbers are whole words where groups are products of their own.
-        let columns = if self.shape().is_depthwise() { outputs } else { outputs / groups };
-        [reads, has_words(level) && columns.is_multiple_of(4)]
+    /// Whether the images may be [words](Words), with the channels last: of bytes.
+    pub fn reads_words(&self) -> bool {
+        match &self.weights {
+            Weights::Windows(packed) => packed.packing() == Some(Packing::Quads),
+            Weights::Patches(_) => false,
+            Weights::Rounded(packed) => packed.shape().inputs.is_multiple_of(4),
+        }
+    }
+
+    /// Whether the result may be words of what is rounded so.
+    pub fn writes_words(&self, rounded: Rounded) -> bool {
+        let is_whole = |columns: usize| columns.is_multiple_of(rounded.numbers());
+        match &self.weights {
+            Weights::Windows(packed) => packed.writes_words(rounded),
+            Weights::Patches(patches) => rounded.is_fast(patches.level()) && is_whole(patches.shape().outputs),
+            Weights::Rounded(packed) => rounded.is_fast(packed.level()) && is_whole(packed.shape().outputs),
+        }
     }
 
     /// As [`PackedConv::run`], of images that are rounded so; distances are in words where operands are. Padding is 0.
     ///
     /// # Panics
-    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand [cannot be](Self::words) words.
+    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand [cannot be](Self::reads_words) [words](Self::writes_words).
     pub fn run(
         &self,
         out: &mut [f32],
@@ -262,13 +257,13 @@ impl QuantizedConv {
         epilogue: &Epilogue<'_>,
     ) {
         let activations = activations.into();
-        check_words(self.words(), &activations);
-        self.columns.with(activations, epilogue, |quantized, epilogue| match &self.weights {
-            Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, Some(quantized)),
+        activations.words.check(self.reads_words(), |rounded| self.writes_words(rounded));
+        self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
+            Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, written),
             Weights::Patches(patches) => {
                 let height = images.size[0];
                 let (held, lines) = (Held { first: 0, height }, 0..patches.shape().output(images.size)[0]);
-                patches.run_lines(out, stride, images, (held, lines), epilogue, Some(quantized));
+                patches.run_lines(out, stride, images, (held, lines), epilogue, written);
             }
             Weights::Rounded(packed) => run_rounded(packed, out, stride, images, activations, epilogue),
         });
@@ -287,8 +282,8 @@ impl QuantizedConv {
         quantization: Quantization,
         epilogue: &Epilogue<'_>,
     ) {
-        self.columns.with(quantization.into(), epilogue, |quantized, epilogue| match &self.weights {
-            Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, Some(quantized)),
+        self.columns.with(quantization.into(), epilogue, |written, epilogue| match &self.weights {
+            Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, written),
             Weights::Patches(_) => panic!("windows of few channels are made of whole images"),
             Weights::Rounded(packed) => {
                 rounded_lines(packed, out, stride, images, (held, lines), quantization.into(), epilogue);
@@ -352,11 +347,11 @@ impl Columns {
 
     /// Calls a function with how the operands of a product are written, and what follows it: what stands for 0 is taken off
     /// with the bias.
-    fn with(&self, activations: Activations, epilogue: &Epilogue<'_>, f: impl FnOnce(Quantized<'_>, &Epilogue<'_>)) {
-        let Activations { input, in_words: is_written, output } = activations;
+    fn with(&self, activations: Activations, epilogue: &Epilogue<'_>, f: impl FnOnce(Written<'_>, &Epilogue<'_>)) {
+        let Activations { input, words } = activations;
         assert!(input.bits() <= self.bits, "{} to {} are more than {} bits", input.min, input.max, self.bits);
         if self.scales.is_empty() {
-            return f(Quantized { left: input, is_written, output, scales: &[] }, epilogue);
+            return f(words.written(Some(Quantized { left: input, scales: &[] })), epilogue);
         }
         scratch(2 * self.scales.len(), |numbers| {
             let (scales, bias) = numbers.split_at_mut(self.scales.len());
@@ -365,20 +360,10 @@ impl Columns {
             for (index, (to, sum)) in bias.iter_mut().zip(&self.sums).enumerate() {
                 *to = epilogue.bias.map_or(0.0, |bias| bias[index]) - zero * sum;
             }
-            f(Quantized { left: input, is_written, output, scales }, &Epilogue { bias: Some(bias), ..*epilogue });
+            let written = words.written(Some(Quantized { left: input, scales }));
+            f(written, &Epilogue { bias: Some(bias), ..*epilogue });
         });
     }
-}
-
-/// Whether numbers are written as words of four bytes with the vectors of a level.
-fn has_words(level: Level) -> bool {
-    has_quads(level, 7)
-}
-
-/// Checks that operands that are words may be.
-fn check_words([reads, writes]: [bool; 2], activations: &Activations) {
-    assert!(reads || !activations.in_words, "the layer does not read words");
-    assert!(writes || activations.output.is_none(), "the layer does not write words");
 }
 
 /// As [`PackedConv::run`], of images that are rounded: some lines, and what is computed from them, before others take their place in
@@ -400,28 +385,20 @@ fn run_rounded(
     let band = height.div_ceil(shared_out(height.div_ceil(band)));
     for image in 0..images.batch {
         let row = image * height * width;
-        let out = &mut out[row * stride..][..last * stride + activations.written(shape.outputs)];
+        let out = &mut out[row * stride..][..last * stride + activations.words.written(None).output_len(shape.outputs)];
         let image = images.one(image);
         for_each_piece(out, band * width * stride, 2 * (last + 1) * packed.products(), |index, out| {
             let lines = index * band..height.min((index + 1) * band);
             let epilogue = epilogue.at_row(row + index * band * width);
-            let Some(output) = activations.output else {
+            let Some(output) = activations.words.output else {
                 return rounded_lines(packed, out, stride, &image, (held, lines), activations, &epilogue);
             };
             let (rows, outputs) = (lines.len() * width, shape.outputs);
             scratch(rows * outputs, |numbers| {
                 rounded_lines(packed, numbers, outputs, &image, (held, lines), activations, &epilogue);
-                for (to, numbers) in out.chunks_mut(stride).zip(numbers.chunks_exact(outputs)) {
-                    round_to_words(
-                        (packed.level(), 4),
-                        output,
-                        &mut to[..outputs / 4],
-                        outputs / 4,
-                        numbers,
-                        outputs,
-                        outputs,
-                    );
-                }
+                let (to, from) = ((out.as_mut_ptr(), stride), (numbers.as_ptr(), outputs));
+                // SAFETY: the piece has as many rows, of which the last may end with its last number, as there are numbers.
+                unsafe { output.write(packed.level(), to, from, [rows, outputs]) };
             });
         });
     }
@@ -441,21 +418,22 @@ fn rounded_lines(
     let (read, _) = packed.shape().lines_read(&lines, held.height);
     let first = read.start;
     let read = read.start - held.first..read.end - held.first;
-    images.with_pixels(activations.read(inputs), read, |images| {
-        let len = images.batch * images.strides(activations.read(inputs))[0];
+    let numbers = if activations.words.input { 4 } else { 1 };
+    images.with_pixels(inputs / numbers, read, |images| {
+        let len = images.batch * images.strides(inputs / numbers)[0];
         let data = &images.data[..len.min(images.data.len())];
         let run = |images: &Images<'_>| {
-            packed.run_lines(out, stride, images, (Held { first, ..held }, lines), epilogue, None);
+            packed.run_lines(out, stride, images, (Held { first, ..held }, lines), epilogue, Written::default());
         };
-        if !activations.in_words {
+        if !activations.words.input {
             return rounded(data, activations.input, |data| run(&Images { data, ..*images }));
         }
         let Layout::Pixels { distance } = images.layout else {
             unreachable!("words of images whose channels are first")
         };
-        scratch(4 * data.len(), |numbers| {
-            widen_words(packed.level(), activations.input, numbers, data);
-            run(&Images { data: numbers, layout: Layout::Pixels { distance: 4 * distance }, ..*images });
+        scratch(numbers * data.len(), |widened| {
+            widen_words(packed.level(), activations.input, widened, data);
+            run(&Images { data: widened, layout: Layout::Pixels { distance: numbers * distance }, ..*images });
         });
     });
 }

@@ -23,7 +23,7 @@ use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panels, tile_size};
-use super::product::{Product, far};
+use super::product::{Product, Written, far};
 use super::tile::{Aside, Tile};
 use crate::elementwise::{Unary, run_rows};
 use crate::math;
@@ -115,8 +115,13 @@ impl Strassen<'_> {
         }
         let left = Left::Rows { data: &self.data[rows.start * self.stride..], stride: self.stride };
         let out = Shared(target.out.at(rows.start * target.stride));
-        let product =
-            Product { left, rows: rows.len(), panels, epilogue: &epilogue.at_row(rows.start), quantized: None };
+        let product = Product {
+            left,
+            rows: rows.len(),
+            panels,
+            epilogue: &epilogue.at_row(rows.start),
+            written: Written::default(),
+        };
         // SAFETY: the caller's promise.
         unsafe { product.compute(range, &out, target.stride) };
     }

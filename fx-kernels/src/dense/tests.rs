@@ -6,6 +6,7 @@ mod matrix_unit;
 mod panels;
 mod quantized;
 mod transposed;
+mod words;
 
 use std::ops::Range;
 

@@ -10,6 +10,7 @@ use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::format::Format;
 use super::images::Images;
+use super::product::Written;
 use super::quantized::{Bytes, QuantizedConv};
 use super::weight::Weight;
 use crate::memory::scratch;
@@ -384,7 +385,7 @@ impl Run<'_> {
             let (to, stride) = (&mut numbers[place * outputs..], stride[1] * outputs);
             match (packed, self.quantization) {
                 (Packed::Numbers(conv), None) => {
-                    conv.run_lines(to, stride, &images, (held, lines.clone()), &self.epilogue, None);
+                    conv.run_lines(to, stride, &images, (held, lines.clone()), &self.epilogue, Written::default());
                 }
                 (Packed::Rounded(conv), Some(range)) => {
                     conv.run_lines(to, stride, &images, (held, lines.clone()), range, &self.epilogue);

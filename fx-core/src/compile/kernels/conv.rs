@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{Algorithm, ConvShape, Images, Link, PackedConv, run_chain};
+use fx_kernels::Rounded;
+use fx_kernels::dense::{Algorithm, ConvShape, Images, Link, PackedConv, Words, run_chain};
 use fx_kernels::elementwise::Unary;
 use smallvec::{SmallVec, smallvec};
 
 use super::product::{Follow, other};
-use super::{Kernel, Lowered, Operands, Site, Wanted, by, kept, saved};
+use super::{Kernel, Lowered, Operands, Site, Wanted, by, images_of_words, kept, read, saved, written};
 use crate::compile::layout::Layout;
 use crate::ops::kind::{self, Padding};
 use crate::tensor::{DType, numel};
@@ -28,6 +29,8 @@ pub(in crate::compile) struct Convs {
     planes: bool,
     batch: usize,
     input: [usize; 2],
+    /// Of a single one only.
+    words: Words,
 }
 
 /// A convolution over two dimensions, or over one, which is that of lines.
@@ -41,7 +44,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let wanted = Wanted::new(register, wanted);
     let packed = site.packs.conv(weight, shape, batch, [height, width])?;
     let conv = Conv { packed, follow: Follow::of(site, 2)?, residual: other.is_some() };
-    let kernel = Convs { convs: smallvec![conv], planes, batch, input: [height, width] };
+    let kernel = Convs { convs: smallvec![conv], planes, batch, input: [height, width], words: Words::default() };
     let operands = [wanted].into_iter().chain(other).collect();
     Some(Lowered::new(kernel, operands, output))
 }
@@ -125,6 +128,11 @@ impl Conv {
 }
 
 impl Convs {
+    /// The convolution, if there is a single one.
+    fn single(&self) -> Option<&PackedConv> {
+        if let [conv] = &self.convs[..] { Some(&conv.packed) } else { None }
+    }
+
     /// The height and width of the result.
     fn output(&self) -> [usize; 2] {
         self.convs.iter().fold(self.input, |size, conv| conv.packed.shape().output(size))
@@ -134,7 +142,7 @@ impl Convs {
 impl Kernel for Convs {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let (first, last) = (&self.convs[0].packed, self.convs.len() - 1);
-        let inputs = first.shape().inputs;
+        let inputs = first.shape().inputs / if self.words.input { Rounded::Pairs.numbers() } else { 1 };
         let data = &operands[0].unwrap_or(&[])[..self.batch * inputs * self.input[0] * self.input[1]];
         let images = match self.planes {
             true => Images::planes(data, self.batch, self.input),
@@ -146,7 +154,10 @@ impl Kernel for Convs {
             Link { conv: &conv.packed, epilogue: conv.follow.epilogue(residual, conv.packed.shape().outputs) }
         };
         match last {
-            0 => first.run(out, first.shape().outputs, &images, &link(0).epilogue),
+            0 => {
+                let stride = self.words.output.map_or(1, Rounded::numbers);
+                first.run_words(out, first.shape().outputs / stride, &images, self.words, &link(0).epilogue);
+            }
             _ => run_chain(&(0..=last).map(link).collect::<SmallVec<[_; 4]>>(), out, &images),
         }
     }
@@ -154,7 +165,8 @@ impl Kernel for Convs {
     fn describe(&self) -> String {
         // In a chain a few lines are computed at a time.
         let pixels = if self.convs.len() == 1 { self.batch * numel(&self.output()) } else { 1 };
-        self.convs.iter().map(|conv| conv.describe(pixels)).collect::<Vec<_>>().join(", ")
+        let convs = self.convs.iter().map(|conv| conv.describe(pixels)).collect::<Vec<_>>().join(", ");
+        format!("{convs}{}{}", read(self.words), written(self.words))
     }
 
     fn bytes_saved(&self) -> usize {
@@ -196,7 +208,23 @@ impl Kernel for Convs {
         (chained && operand == 0).then(|| Arc::new(Convs { convs, ..*before }) as Arc<dyn Kernel>)
     }
 
+    fn rounds(&self, operand: usize) -> Option<Rounded> {
+        let reads = operand == 0 && !self.planes && self.single()?.reads_words();
+        reads.then_some(Rounded::Pairs)
+    }
+
+    fn reading_words(&self) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: Words { input: true, ..self.words }, convs: self.convs.clone(), ..*self }))
+    }
+
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let writes = self.single()?.writes_words(rounded);
+        let words = Words { output: Some(rounded), ..self.words };
+        let kernel = || Arc::new(Self { words, convs: self.convs.clone(), ..*self }) as Arc<dyn Kernel>;
+        writes.then(|| (kernel(), images_of_words(layout, rounded)))
+    }
+
     fn overwrites(&self, operand: usize) -> bool {
-        operand == 1
+        operand == 1 && self.words.output.is_none()
     }
 }

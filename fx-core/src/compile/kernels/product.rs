@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{CompactLinear, Epilogue, PackedLinear, Residual};
+use fx_kernels::dense::{CompactLinear, Epilogue, PackedLinear, Residual, Words};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each_piece, num_threads};
-use fx_kernels::{Matrix, gemm};
+use fx_kernels::{Matrix, Rounded, gemm};
 
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, by, kept, saved};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, by, kept, read, rows_of_words, saved, written};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::ops::{Attr, functions as ops};
@@ -62,10 +62,12 @@ pub(super) fn other(site: &Site<'_>, index: usize, layout: &Layout) -> Option<Op
     (other.shape == layout.shape).then(|| Some(Wanted::new(register, layout.clone())))
 }
 
+#[derive(Clone)]
 struct Linear {
     product: Product,
     follow: Follow,
     residual: bool,
+    words: Words,
 }
 
 /// What rows are multiplied with.
@@ -123,7 +125,7 @@ fn packed(
         Some(packed) => Product::Row(packed),
         None => Product::Rows(rows, site.packs.linear(weight, transposed)?),
     };
-    let kernel = Linear { product, follow, residual: other.is_some() };
+    let kernel = Linear { product, follow, residual: other.is_some(), words: Words::default() };
     let wanted = Wanted::new(register, Layout::row_major(DType::F32, &input.shape));
     let operands = [wanted].into_iter().chain(other).collect();
     Some(Lowered::new(kernel, operands, output))
@@ -134,19 +136,36 @@ impl Kernel for Linear {
         let [inputs, outputs] = self.product.sizes();
         let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
         let input = operands[0].unwrap_or(&[]);
+        let words = self.words;
+        let stride = words.output.map_or(outputs, |rounded| outputs / rounded.numbers());
+        let input_stride = if words.input { inputs / Rounded::Pairs.numbers() } else { inputs };
         match &self.product {
-            Product::Rows(rows, packed) => packed.run(out, outputs, input, inputs, *rows, &epilogue),
+            Product::Rows(rows, packed) => packed.run_words(out, stride, input, input_stride, *rows, words, &epilogue),
             Product::Row(packed) => packed.run(out, input, &epilogue),
         }
     }
 
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
-        let follow = self.follow.then(function)?;
-        Some(Arc::new(Self { product: self.product.clone(), follow, residual: self.residual }))
+        Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
+    }
+
+    fn rounds(&self, operand: usize) -> Option<Rounded> {
+        let Product::Rows(_, packed) = &self.product else { return None };
+        (operand == 0 && packed.reads_words()).then_some(Rounded::Pairs)
+    }
+
+    fn reading_words(&self) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: Words { input: true, ..self.words }, ..self.clone() }))
+    }
+
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let Product::Rows(_, packed) = &self.product else { return None };
+        let layout = rows_of_words(layout, rounded).filter(|_| packed.writes_words(rounded))?;
+        Some((Arc::new(Self { words: Words { output: Some(rounded), ..self.words }, ..self.clone() }), layout))
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        operand == 1
+        operand == 1 && self.words.output.is_none()
     }
 
     fn describe(&self) -> String {
@@ -155,7 +174,8 @@ impl Kernel for Linear {
             Product::Rows(rows, packed) => format!("{}{}", by(packed.algorithm(*rows)), kept(packed.format())),
             Product::Row(_) => " in 28 bits".into(),
         };
-        format!("linear {inputs} to {outputs}{how}{}", self.follow.describe(self.residual))
+        let follow = self.follow.describe(self.residual);
+        format!("linear {inputs} to {outputs}{how}{}{follow}{}", read(self.words), written(self.words))
     }
 
     fn bytes_saved(&self) -> usize {

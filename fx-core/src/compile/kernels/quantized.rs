@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use fx_kernels::Quantization;
-use fx_kernels::dense::{Activations, Images, QuantizedConv, QuantizedLinear};
+use fx_kernels::dense::{Activations, Images, QuantizedConv, QuantizedLinear, Words};
 use fx_kernels::elementwise::Unary;
+use fx_kernels::{Quantization, Rounded};
 
 use super::conv::{reads, sizes, window_of};
 use super::product::{Follow, other};
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, images_of_words, kept, rows_of_words, written};
 use crate::compile::layout::Layout;
 use crate::ops::{QPARAMS_EPS, chosen_qparams, kind};
 use crate::tensor::{DType, Dims, numel};
 
-/// The numbers in a word.
+/// The numbers in a word of the input.
 const WORD: usize = 4;
 
 /// A product of an input that is rounded.
@@ -24,9 +24,7 @@ struct Quantized {
     range: Range,
     follow: Follow,
     residual: bool,
-    /// Whether the input is words of four numbers, and what the result is rounded to, if it is to be such.
-    in_words: bool,
-    output: Option<Quantization>,
+    words: Words,
 }
 
 #[derive(Clone)]
@@ -99,7 +97,7 @@ fn lowered(
     output: Layout,
 ) -> Option<Lowered> {
     let follow = Follow::of(site, 3)?;
-    let kernel = Quantized { product, range, follow, residual: residual.is_some(), in_words: false, output: None };
+    let kernel = Quantized { product, range, follow, residual: residual.is_some(), words: Words::default() };
     Some(Lowered::new(kernel, [input].into_iter().chain(residual).collect(), output))
 }
 
@@ -134,19 +132,6 @@ impl Range {
     }
 }
 
-impl Quantized {
-    /// Whether the input may be words, and whether the result may.
-    fn words(&self) -> [bool; 2] {
-        match &self.product {
-            Product::Linear(packed, _) => packed.words(),
-            Product::Conv(packed, pixels) => {
-                let [reads, writes] = packed.words();
-                [reads && !pixels.planes, writes]
-            }
-        }
-    }
-}
-
 impl Pixels {
     /// The numbers of all images of so many channels.
     fn len(&self, channels: usize) -> usize {
@@ -165,9 +150,9 @@ impl Kernel for Quantized {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let (input, residual) = (operands[0].unwrap_or(&[]), operands.get(1).copied());
         let epilogue = |outputs: usize| self.follow.epilogue(residual, outputs);
-        let [read, written] = [self.in_words, self.output.is_some()].map(|words| if words { WORD } else { 1 });
-        let activations =
-            |input: &[f32]| Activations { input: self.range.of(input), in_words: self.in_words, output: self.output };
+        let read = if self.words.input { WORD } else { 1 };
+        let written = self.words.output.map_or(1, Rounded::numbers);
+        let activations = |input: &[f32]| Activations { input: self.range.of(input), words: self.words };
         match &self.product {
             Product::Linear(packed, rows) => {
                 let [inputs, outputs] = [packed.inputs() / read, packed.outputs()];
@@ -183,28 +168,25 @@ impl Kernel for Quantized {
         }
     }
 
-    fn rounds(&self, operand: usize) -> Option<Quantization> {
-        let reads = operand == 0 && self.range.is_known() && self.words()[0];
-        reads.then(|| self.range.of(&[]))
+    fn rounds(&self, operand: usize) -> Option<Rounded> {
+        let reads = match &self.product {
+            Product::Linear(packed, _) => packed.reads_words(),
+            Product::Conv(packed, pixels) => packed.reads_words() && !pixels.planes,
+        };
+        (operand == 0 && reads && self.range.is_known()).then(|| Rounded::Bytes(self.range.of(&[])))
     }
 
     fn reading_words(&self) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { in_words: true, ..self.clone() }))
+        Some(Arc::new(Self { words: Words { input: true, ..self.words }, ..self.clone() }))
     }
 
-    fn writing_words(&self, rounded: Quantization, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
-        let mut shape = layout.shape.clone();
-        let words = match &self.product {
-            Product::Linear(..) => {
-                *shape.last_mut()? /= WORD;
-                Layout::row_major(layout.dtype, &shape)
-            }
-            Product::Conv(..) => {
-                shape[1] /= WORD;
-                Layout::channels_last(layout.dtype, &shape)
-            }
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let layout = match &self.product {
+            Product::Linear(packed, _) if packed.writes_words(rounded) => rows_of_words(layout, rounded)?,
+            Product::Conv(packed, _) if packed.writes_words(rounded) => images_of_words(layout, rounded),
+            _ => return None,
         };
-        self.words()[1].then(|| (Arc::new(Self { output: Some(rounded), ..self.clone() }) as Arc<dyn Kernel>, words))
+        Some((Arc::new(Self { words: Words { output: Some(rounded), ..self.words }, ..self.clone() }), layout))
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
@@ -224,7 +206,7 @@ impl Kernel for Quantized {
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        operand == 1 && self.output.is_none()
+        operand == 1 && self.words.output.is_none()
     }
 
     fn describe(&self) -> String {
@@ -234,9 +216,8 @@ impl Kernel for Quantized {
             }
             Product::Conv(packed, _) => format!("{}{}", window_of(packed.shape()), kept(packed.format())),
         };
-        let from = if self.in_words { "bytes" } else { "rounded" };
-        let to = if self.output.is_some() { " to bytes" } else { "" };
-        format!("{what} of {from}{}{to}", self.follow.describe(self.residual))
+        let from = if self.words.input { "bytes" } else { "rounded" };
+        format!("{what} of {from}{}{}", self.follow.describe(self.residual), written(self.words))
     }
 
     fn weights(&self) -> usize {

@@ -50,7 +50,7 @@ impl<'a> Lines<'a> {
     pub(super) fn of(product: &Product<'a>, words: usize) -> Option<Self> {
         let windows = match product.left {
             Left::Windows(windows) => windows,
-            Left::Rows { data, stride: pixel } | Left::Words { data, stride: pixel } => {
+            Left::Rows { data, stride: pixel } => {
                 let [one, line] = [[1; 2], [1, product.rows]];
                 let (input, output, zeros) = (line, line, [].as_slice());
                 Windows { data, input, pixel, output, kernel: one, stride: one, dilation: one, before: [0; 2], zeros }
@@ -175,7 +175,7 @@ impl<'a> Lines<'a> {
     pub(super) fn copy(&self, product: &Product<'_>, block: &Block, copy: &mut [f32]) {
         let Windows { input: [height, width], before, pixel, data, .. } = self.windows;
         let (packing, words) = (product.panels.packing(), self.words);
-        let padding = match product.quantized {
+        let padding = match product.written.whole {
             Some(quantized) if packing.is_whole() => quantized.left.zeros(packing.numbers()),
             _ => 0.0,
         };

@@ -50,7 +50,7 @@ fn products() {
                 n + 2,
                 &x,
                 k + gap,
-                &Product { left, rows: m, panels: &panels, epilogue: &epilogue, quantized: None },
+                &Product { left, rows: m, panels: &panels, epilogue: &epilogue, written: Written::default() },
             );
             for (i, sum) in sums.iter().enumerate() {
                 let (row, column) = (i / n, i % n);
@@ -78,7 +78,13 @@ fn memory_of_before() {
                 n,
                 &x,
                 k,
-                &Product { left, rows: m, panels: &panels, epilogue: &Epilogue::default(), quantized: None },
+                &Product {
+                    left,
+                    rows: m,
+                    panels: &panels,
+                    epilogue: &Epilogue::default(),
+                    written: Written::default(),
+                },
             );
             out
         });
@@ -106,7 +112,7 @@ fn rows_of_any_size() {
             n,
             &x,
             k,
-            &Product { left, rows: m, panels: &panels, epilogue: &Epilogue::default(), quantized: None },
+            &Product { left, rows: m, panels: &panels, epilogue: &Epilogue::default(), written: Written::default() },
         );
         for (i, got) in out.iter().enumerate() {
             let (row, want) = (i / n, dot(&x[i / n * k..][..k], &w[i % n * k..][..k]));
@@ -131,7 +137,13 @@ fn functions_are_applied_once() {
         let product = |activation| {
             let epilogue = Epilogue { bias: Some(&bias), activation, ..Epilogue::default() };
             let (left, mut out) = (Left::Rows { data: &x, stride: k }, vec![0.25; m * n]);
-            run(&mut out, n, &x, k, &Product { left, rows: m, panels: &panels, epilogue: &epilogue, quantized: None });
+            run(
+                &mut out,
+                n,
+                &x,
+                k,
+                &Product { left, rows: m, panels: &panels, epilogue: &epilogue, written: Written::default() },
+            );
             out
         };
         for function in [Unary::Gelu, Unary::GeluTanh, Unary::Silu, Unary::Sigmoid] {
@@ -161,7 +173,7 @@ fn what_is_not_finite() {
             rows: m,
             panels: &panels,
             epilogue: &epilogue,
-            quantized: None,
+            written: Written::default(),
         };
         let [mut out, mut want] = [vec![0.25; m * n], vec![0.25; m * n]];
         run(&mut out, n, &x, k, &product);

@@ -130,7 +130,10 @@ fn are_close(got: &[f32], want: &[f32], whole: bool, what: &str) {
 
 #[test]
 fn words_on_units() {
-    MatrixUnit::with(Some(MatrixUnit::Model), quantized::activations_in_words);
+    MatrixUnit::with(Some(MatrixUnit::Model), || {
+        words::layers_of_bytes();
+        words::layers_of_pairs();
+    });
 }
 
 /// What is no number stays in its row, and in its column if it is a weight.

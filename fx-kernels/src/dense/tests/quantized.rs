@@ -4,7 +4,7 @@ use super::*;
 use crate::Quantization;
 
 /// Bytes without a sign and with one, and numbers of seven bits, all with something else than 0 for 0.
-const RANGES: [Quantization; 3] = [
+pub(super) const RANGES: [Quantization; 3] = [
     Quantization { scale: 0.004, zero_point: 117, min: 0, max: 255 },
     Quantization { scale: 0.006, zero_point: -20, min: -128, max: 127 },
     Quantization { scale: 0.008, zero_point: 58, min: 0, max: 127 },
@@ -19,7 +19,7 @@ pub(super) fn scales(len: usize) -> Vec<f32> {
 }
 
 /// What a number stands for once it is rounded.
-fn rounded(x: f32, range: Quantization) -> f64 {
+pub(super) fn rounded(x: f32, range: Quantization) -> f64 {
     let whole = (x * (1.0 / range.scale)).round_ties_even() + range.zero_point as f32;
     f64::from((whole.clamp(range.min as f32, range.max as f32) - range.zero_point as f32) * range.scale)
 }
@@ -117,77 +117,6 @@ fn channels_on_their_own_in_bands() {
             for (index, (got, want)) in out.iter().zip(&want).enumerate() {
                 let want = followed(*want, case, bias[index % channels], residual[index]);
                 close(*got, want, 36, &format!("{level:?} at {index}"));
-            }
-        }
-    }
-}
-
-/// Numbers as bytes, four to a word.
-fn words(x: &[f32], range: Quantization) -> Vec<f32> {
-    let byte = |x: &f32| (rounded(*x, range) / f64::from(range.scale)).round() as i32 + range.zero_point - range.min;
-    x.chunks_exact(4).map(|x| f32::from_bits(u32::from_le_bytes([0, 1, 2, 3].map(|i| byte(&x[i]) as u8)))).collect()
-}
-
-/// Operands that are words are as if they were rounded.
-#[test]
-pub(super) fn activations_in_words() {
-    let plain = ConvShape::pointwise(32, 40);
-    let around = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..plain };
-    let shapes = [
-        plain,
-        ConvShape { stride: [2; 2], ..plain },
-        around,
-        ConvShape { stride: [2; 2], groups: 2, ..around },
-        ConvShape { dilation: [1, 2], inputs: 200, ..around },
-        // On their own.
-        ConvShape { groups: 40, inputs: 40, ..around },
-        ConvShape { groups: 40, inputs: 40, stride: [2; 2], ..around },
-        // Few, whose input is no words.
-        ConvShape { inputs: 3, ..around },
-        // As many results as are not rounded at once.
-        ConvShape { outputs: 1000, ..around },
-    ];
-    let output = Quantization { scale: 0.02, zero_point: 31, min: 0, max: 255 };
-    for (shape, range) in shapes.into_iter().flat_map(|shape| RANGES.map(|range| (shape, range))) {
-        let (batch, size) = (2, [11, 9]);
-        let row = shape.inputs / shape.groups * shape.kernel[0] * shape.kernel[1];
-        let (w, scales, bias) = (bytes(shape.outputs * row, 2), scales(shape.outputs), numbers(shape.outputs, 3));
-        let x = numbers(batch * size[0] * size[1] * shape.inputs, 1);
-        let [height, width] = shape.output(size);
-        let residual = numbers(batch * height * width * shape.outputs, 4);
-        for level in Level::available() {
-            let conv = QuantizedConv::at(level, Bytes { weight: &w, scales: &scales, bits: range.bits() }, shape);
-            let [reads, writes] = conv.words();
-            let layer = (shape == plain).then(|| {
-                QuantizedLinear::at(level, Bytes { weight: &w, scales: &scales, bits: range.bits() }, shape.inputs)
-            });
-            for case in [0, 1, 2, 3] {
-                let epilogue = following(case, &bias, &residual, shape.outputs);
-                let mut want = vec![0.0; residual.len()];
-                let images = Images::pixels(&x, batch, size, shape.inputs);
-                conv.run(&mut want, shape.outputs, &images, range, &epilogue);
-                let want_words = if writes { words(&want, output) } else { Vec::new() };
-                let x_words = if reads { words(&x, range) } else { Vec::new() };
-                for (in_words, written) in [(true, false), (false, true), (true, true)] {
-                    if in_words && !reads || written && !writes {
-                        continue;
-                    }
-                    let activations = Activations { input: range, in_words, output: written.then_some(output) };
-                    let want = if written { &want_words } else { &want };
-                    let stride = if written { shape.outputs / 4 } else { shape.outputs };
-                    let (x, pixel) = if in_words { (&x_words, shape.inputs / 4) } else { (&x, shape.inputs) };
-                    let what = format!("{level:?} {shape:?} case {case}, {in_words} {written}");
-                    let is_same = |got: &[f32]| got.iter().zip(want).all(|(got, want)| got.to_bits() == want.to_bits());
-                    let mut got = vec![0.0; want.len()];
-                    conv.run(&mut got, stride, &Images::pixels(x, batch, size, pixel), activations, &epilogue);
-                    assert!(is_same(&got), "{what}");
-                    if let Some(layer) = &layer {
-                        got.fill(0.0);
-                        let rows = batch * size[0] * size[1];
-                        layer.run(&mut got, stride, x, pixel, rows, activations, &epilogue);
-                        assert!(is_same(&got), "{what}, linear");
-                    }
-                }
             }
         }
     }

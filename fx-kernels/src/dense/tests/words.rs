@@ -1,0 +1,149 @@
+//! Operands that are words: as if they were rounded.
+
+use super::quantized::{RANGES, bytes, rounded, scales};
+use super::*;
+use crate::{Quantization, Rounded};
+
+const BYTES: Rounded = Rounded::Bytes(Quantization { scale: 0.02, zero_point: 31, min: 0, max: 255 });
+const SIZE: [usize; 2] = [11, 9];
+const BATCH: usize = 2;
+
+/// Numbers as words, in their order.
+fn words(x: &[f32], to: Rounded) -> Vec<f32> {
+    let word = |x: &[f32]| match to {
+        Rounded::Pairs => {
+            let half = |x: f32| u32::from(half::bf16::from_f32(x).to_bits());
+            half(x[0]) | half(x[1]) << 16
+        }
+        Rounded::Bytes(range) => {
+            let byte = |x: f32| {
+                let whole = (rounded(x, range) / f64::from(range.scale)).round() as i32;
+                (whole + range.zero_point - range.min) as u8
+            };
+            u32::from_le_bytes([0, 1, 2, 3].map(|i| byte(x[i])))
+        }
+    };
+    x.chunks_exact(to.numbers()).map(|x| f32::from_bits(word(x))).collect()
+}
+
+fn shapes() -> Vec<ConvShape> {
+    let plain = ConvShape::pointwise(32, 40);
+    let around = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..plain };
+    vec![
+        plain,
+        ConvShape { stride: [2; 2], ..plain },
+        around,
+        ConvShape { stride: [2; 2], groups: 2, ..around },
+        ConvShape { dilation: [1, 2], inputs: 200, ..around },
+        // On their own.
+        ConvShape { groups: 40, inputs: 40, ..around },
+        ConvShape { groups: 40, inputs: 40, stride: [2; 2], ..around },
+        // Few, whose input is no words.
+        ConvShape { inputs: 3, ..around },
+        // As many results as are not rounded at once.
+        ConvShape { outputs: 1000, ..around },
+    ]
+}
+
+/// A layer: whether it reads words of something, whether it writes words, and what computes it. That is given the result, the distance of
+/// its rows, the input, the distance of its pixels, what is words, and what follows.
+struct Layer<'a> {
+    reads: bool,
+    writes: &'a dyn Fn(Rounded) -> bool,
+    run: &'a dyn Fn(&mut [f32], usize, &[f32], usize, Words, &Epilogue<'_>),
+}
+
+impl Layer<'_> {
+    /// What is words gives what numbers give, rounded before or after.
+    fn check(&self, shape: &ConvShape, rows: usize, input: Rounded, what: &str) {
+        let (x, bias) = (numbers(BATCH * SIZE[0] * SIZE[1] * shape.inputs, 1), numbers(shape.outputs, 3));
+        let residual = numbers(rows * shape.outputs, 4);
+        let x_words = if self.reads { words(&x, input) } else { Vec::new() };
+        for case in 0..4 {
+            let epilogue = following(case, &bias, &residual, shape.outputs);
+            let mut plain = vec![0.0; residual.len()];
+            (self.run)(&mut plain, shape.outputs, &x, shape.inputs, Words::default(), &epilogue);
+            for (of_words, output) in [false, true]
+                .into_iter()
+                .flat_map(|input| [None, Some(BYTES), Some(Rounded::Pairs)].map(|out| (input, out)))
+            {
+                if of_words && !self.reads || output.is_some_and(|rounded| !(self.writes)(rounded)) {
+                    continue;
+                }
+                let (x, pixel) = if of_words { (&x_words, shape.inputs / input.numbers()) } else { (&x, shape.inputs) };
+                let (want, stride) = match output {
+                    None => (plain.clone(), shape.outputs),
+                    Some(rounded) => (words(&plain, rounded), shape.outputs / rounded.numbers()),
+                };
+                let mut got = vec![0.0; want.len()];
+                (self.run)(&mut got, stride, x, pixel, Words { input: of_words, output }, &epilogue);
+                let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
+                assert!(is_same, "{what} {shape:?} case {case}, {of_words} {output:?}");
+            }
+        }
+    }
+}
+
+#[test]
+pub(super) fn layers_of_bytes() {
+    let cases = shapes().into_iter().flat_map(|shape| RANGES.map(|range| (shape, range)));
+    for (level, (shape, range)) in cases.flat_map(|case| Level::available().map(move |level| (level, case))) {
+        let row = shape.inputs / shape.groups * shape.kernel[0] * shape.kernel[1];
+        let (w, scales) = (bytes(shape.outputs * row, 2), scales(shape.outputs));
+        let weight = Bytes { weight: &w, scales: &scales, bits: range.bits() };
+        let conv = QuantizedConv::at(level, weight, shape);
+        let [height, width] = shape.output(SIZE);
+        let layer = Layer {
+            reads: conv.reads_words(),
+            writes: &|rounded| conv.writes_words(rounded),
+            run: &|out, stride, x, pixel, words, epilogue| {
+                let activations = Activations { input: range, words };
+                conv.run(out, stride, &Images::pixels(x, BATCH, SIZE, pixel), activations, epilogue);
+            },
+        };
+        layer.check(&shape, BATCH * height * width, Rounded::Bytes(range), &format!("{level:?} {range:?}"));
+        if shape == ConvShape::pointwise(shape.inputs, shape.outputs) {
+            let linear = QuantizedLinear::at(level, weight, shape.inputs);
+            let rows = BATCH * SIZE[0] * SIZE[1];
+            let layer = Layer {
+                reads: linear.reads_words(),
+                writes: &|rounded| linear.writes_words(rounded),
+                run: &|out, stride, x, pixel, words, epilogue| {
+                    linear.run(out, stride, x, pixel, rows, Activations { input: range, words }, epilogue);
+                },
+            };
+            layer.check(&shape, rows, Rounded::Bytes(range), &format!("linear, {level:?} {range:?}"));
+        }
+    }
+}
+
+#[test]
+pub(super) fn layers_of_pairs() {
+    for (level, shape) in Level::available().flat_map(|level| shapes().into_iter().map(move |shape| (level, shape))) {
+        let row = shape.inputs / shape.groups * shape.kernel[0] * shape.kernel[1];
+        let weight = numbers(shape.outputs * row, 2);
+        let conv = PackedConv::at(level, Weight::Numbers(&weight), shape, Algorithm::Direct, Format::Bf16);
+        let [height, width] = shape.output(SIZE);
+        let layer = Layer {
+            reads: conv.reads_words(),
+            writes: &|rounded| conv.writes_words(rounded),
+            run: &|out, stride, x, pixel, words, epilogue| {
+                conv.run_words(out, stride, &Images::pixels(x, BATCH, SIZE, pixel), words, epilogue);
+            },
+        };
+        layer.check(&shape, BATCH * height * width, Rounded::Pairs, &format!("{level:?}"));
+        if shape == ConvShape::pointwise(shape.inputs, shape.outputs) {
+            let size = [shape.outputs, shape.inputs];
+            let linear = PackedLinear::at(level, Weight::Numbers(&weight), size, Algorithm::Direct, Format::Bf16);
+            let rows = BATCH * SIZE[0] * SIZE[1];
+            let layer = Layer {
+                reads: linear.reads_words(),
+                writes: &|rounded| linear.writes_words(rounded),
+                run: &|out, stride, x, pixel, words, epilogue| {
+                    linear.run_words(out, stride, x, pixel, rows, words, epilogue);
+                },
+            };
+            layer.check(&shape, rows, Rounded::Pairs, &format!("linear, {level:?}"));
+        }
+    }
+}

@@ -78,11 +78,17 @@ impl<'a> OnUnit<'a> {
             let (index, set) = (task / sets, task % sets);
             let set = set * panels.count() / sets..(set + 1) * panels.count() / sets;
             let block = &self.lines.block(index, blocks);
-            let write = |copy: &mut [f32]| self.lines.copy(self.product, block, copy);
-            kept((id, index), self.lines.len(block), write, |copy| {
+            let run = |copy: &[f32]| {
                 let (runs, registers) = (&self.lines.runs(block), &self.unit.registers(self.lines.rows()));
                 self.task(&Task { block, copy, runs, registers, out, stride }, set);
-            });
+            };
+            match self.lines.in_place(block) {
+                Some(words) => run(words),
+                None => {
+                    let write = |copy: &mut [f32]| self.lines.copy(self.product, block, copy);
+                    kept((id, index), self.lines.len(block), write, run);
+                }
+            }
         });
     }
 

@@ -37,12 +37,9 @@ impl Patches {
     pub(super) fn new((level, packing): (Level, Packing), weight: Weight<'_>, shape: ConvShape) -> Self {
         let ConvShape { inputs, outputs, kernel: [height, width], .. } = shape;
         let taps = inputs * height * width;
-        // A matrix unit multiplies what comes after a column of weights with 0 too, unless columns fill its registers.
-        let multiple = match MatrixUnit::detect() {
-            Some(_) if packing == Packing::Pairs => packing.rows() * SIDE,
-            _ => packing.rows(),
-        };
-        let row = taps.next_multiple_of(multiple);
+        // A matrix unit reads rows where they are if they fill its registers.
+        let words = if MatrixUnit::detect().is_some() && packing.is_for_unit() { SIDE } else { 1 };
+        let row = taps.next_multiple_of(words * packing.rows());
         let read = |rows: Range<usize>, numbers: &mut [f32]| {
             numbers.fill(0.0);
             weight.with_rows(rows, taps, |weight| {

@@ -25,6 +25,8 @@ pub(super) struct Lines<'a> {
     /// The words of a run, and from pixel to pixel in the copy.
     words: usize,
     pixel: usize,
+    /// Whether the pixels are such words where they lie, so that nothing is copied.
+    is_there: bool,
 }
 
 /// All tiles of some lines, or some tiles of the only line.
@@ -59,9 +61,13 @@ impl<'a> Lines<'a> {
         };
         let Windows { output: [_, width], kernel, stride, .. } = windows;
         let rows = width.div_ceil(width.div_ceil(SIDE));
-        let lines = words.div_ceil(SIDE);
         // Rows that are apart by a multiple of so many lines of the cache displace each other.
-        let lines = if lines.is_multiple_of(8) { lines + 1 } else { lines };
+        let collides = |distance: usize| distance.is_multiple_of(8 * SIDE);
+        let whole = words.next_multiple_of(SIDE);
+        let pixel = windows.pixel;
+        let is_there =
+            product.written.left && words == whole && !matches!(product.left, Left::Windows(_)) && !collides(pixel);
+        let copied = if collides(whole) { whole + SIDE } else { whole };
         Some(Self {
             windows,
             count: product.rows / width,
@@ -71,7 +77,8 @@ impl<'a> Lines<'a> {
             rows,
             tiles: width.div_ceil(rows),
             words,
-            pixel: lines * SIDE,
+            pixel: if is_there { pixel } else { copied },
+            is_there,
         })
     }
 
@@ -169,6 +176,11 @@ impl<'a> Lines<'a> {
         let x = self.first(tile);
         let start = (copied * across + (x - first) * self.steps[1]) * self.pixel;
         Tile { start, row: line * self.width + x, again: tile * self.rows - x }
+    }
+
+    /// The pixels of a block where they lie, if they need not be copied.
+    pub(super) fn in_place(&self, block: &Block) -> Option<&'a [f32]> {
+        self.is_there.then(|| &self.windows.data[self.first(block.tiles.start) * self.pixel..])
     }
 
     /// Copies the pixels that a block's windows have, rounded.

@@ -174,30 +174,26 @@ impl QuantizedConv {
     /// # Panics
     /// As [`new`](Self::new), and if the processor does not have the level.
     pub fn at(level: Level, weight: Bytes<'_>, shape: ConvShape) -> Self {
-        let packing = shape.has_short_pixels().then(|| Packing::whole(level, 4, weight.bits)).flatten();
-        let Some(packing) = packing else { return Self::by_lines(level, weight, shape) };
-        let (channels, taps) = shape.row();
-        weight.check(shape.outputs, channels * taps);
-        let (patches, columns) = weight
-            .pack(channels * taps, Some(packing), |weight, packing| Patches::new((level, packing), weight, shape));
-        Self { weights: Weights::Patches(patches), columns }
-    }
-
-    /// As [`at`](Self::at), to compute [lines](Self::run_lines).
-    pub(crate) fn by_lines(level: Level, weight: Bytes<'_>, shape: ConvShape) -> Self {
         let (channels, taps) = shape.row();
         let row = channels * taps;
         weight.check(shape.outputs, row);
-        // Neither few channels where they lie nor those on their own are rounded as windows read them.
-        if shape.has_short_pixels() || shape.is_depthwise() {
-            let (packed, columns) = weight
-                .pack(row, None, |weight, _| PackedConv::at(level, weight, shape, Algorithm::Direct, Format::F32));
-            return Self { weights: Weights::Rounded(packed), columns };
-        }
-        let packing = Packing::whole(level, channels, weight.bits);
-        let (packed, columns) =
-            weight.pack(row, packing, |weight, packing| PackedConv::packed((level, packing), weight, shape));
-        Self { weights: Weights::Windows(packed), columns }
+        let is_short = shape.has_short_pixels();
+        let packing = Packing::whole(level, if is_short { 4 } else { channels }, weight.bits);
+        let (weights, columns) = match packing {
+            Some(packing) if is_short => {
+                let pack =
+                    |weight: Weight<'_>, packing| Weights::Patches(Patches::new((level, packing), weight, shape));
+                weight.pack(row, Some(packing), pack)
+            }
+            // Neither few channels where they lie nor those on their own are rounded as windows read them.
+            _ if is_short || shape.is_depthwise() => weight.pack(row, None, |weight, _| {
+                Weights::Rounded(PackedConv::at(level, weight, shape, Algorithm::Direct, Format::F32))
+            }),
+            packing => weight.pack(row, packing, |weight, packing| {
+                Weights::Windows(PackedConv::packed((level, packing), weight, shape))
+            }),
+        };
+        Self { weights, columns }
     }
 
     /// The sizes.
@@ -272,7 +268,7 @@ impl QuantizedConv {
     /// Computes some lines of the output from some lines of the images; all of both if there are several images.
     ///
     /// # Panics
-    /// As [`run`](Self::run), if a line is missing, or if the convolution was not packed for it.
+    /// As [`run`](Self::run), or if a line is missing.
     pub(crate) fn run_lines(
         &self,
         out: &mut [f32],
@@ -284,7 +280,7 @@ impl QuantizedConv {
     ) {
         self.columns.with(quantization.into(), epilogue, |written, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, written),
-            Weights::Patches(_) => panic!("windows of few channels are made of whole images"),
+            Weights::Patches(patches) => patches.run_lines(out, stride, images, (held, lines), epilogue, written),
             Weights::Rounded(packed) => {
                 rounded_lines(packed, out, stride, images, (held, lines), quantization.into(), epilogue);
             }

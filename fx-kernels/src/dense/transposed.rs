@@ -204,7 +204,7 @@ impl TransposedConv {
             let conv = shape.conv(line, columns);
             let (rows, scales) = (shape.rows(weight.weight, line, columns), weight.scales.repeat(columns.all.len()));
             let bytes = Bytes { weight: &rows, scales: &scales, bits: weight.bits };
-            Packed::Rounded(QuantizedConv::by_lines(level, bytes, conv))
+            Packed::Rounded(QuantizedConv::at(level, bytes, conv))
         })
     }
 

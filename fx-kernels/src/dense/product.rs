@@ -301,20 +301,24 @@ impl Product<'_> {
                 let (full, rest) = self.full(split, group, set);
                 let rest = rest.map(|index| self.slice(split, group, index, 0));
                 let slices: SmallVec<[_; 2]> = full.into_iter().chain(rest).collect();
-                // Tiles go together unless runs that are padding are left out, as many as the cache holds if there is more than one
-                // set of panels.
+                // Tiles go together where no run is left out, as many as the cache holds if there is more than one set of panels.
                 let together = match (self.left.runs() == 1 || panels.packing().is_whole(), slices.len()) {
                     (true, 1) => tiles.len(),
                     (true, _) => NEAR / (MOST_ROWS * panels.steps() * panels.packing().left()).max(1),
                     (false, _) => 1,
                 };
                 for equal in [tiles.start..tiles.end.min(more), tiles.start.max(more)..tiles.end] {
-                    for tile in equal.clone().step_by(together.max(1)) {
-                        let table = &table[(tile - tiles.start) * pitch..];
-                        let count = together.clamp(1, equal.end - tile);
-                        slices
-                            .iter()
-                            .for_each(|slice| self.tiles(slice, count, table, place(tile, usize::MAX, null()), out));
+                    let mut tile = equal.start;
+                    while tile < equal.end {
+                        let table = |tile: usize| &table[(tile - tiles.start) * pitch..];
+                        let whole =
+                            |tile: &usize| self.inside(table(*tile), rows(*tile).len()).len() == self.left.runs();
+                        let most = together.clamp(1, equal.end - tile);
+                        let count = (tile..tile + most).take_while(whole).count().max(1);
+                        for slice in &slices {
+                            self.tiles(slice, count, table(tile), place(tile, usize::MAX, null()), out);
+                        }
+                        tile += count;
                     }
                 }
                 return;
@@ -364,6 +368,16 @@ impl Product<'_> {
         Slice { panel, panels: 1, runs, offset, depth, packing, steps, starts, ends }
     }
 
+    /// Of the runs of a tile those that count: not the first and last ones that are padding for all rows, unless what stands for 0 is
+    /// another whole number, which is taken off all sums in the end.
+    fn inside(&self, table: &[*const f32], rows: usize) -> Range<usize> {
+        let whole = self.written.whole.filter(|_| self.panels.packing().is_whole());
+        match whole.is_some_and(|quantized| quantized.left.zero() != 0) {
+            true => 0..self.left.runs(),
+            false => self.left.inside(table, rows),
+        }
+    }
+
     /// One step of one tile.
     fn tile(&self, slice: &Slice<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
         self.tiles(slice, 1, table, place, out);
@@ -373,11 +387,7 @@ impl Product<'_> {
     /// padding. There is more than one only where no run is left out.
     fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
-        // What stands for 0 counts: it is taken off all sums in the end.
-        let inside = match packing.is_whole() {
-            true => 0..self.left.runs(),
-            false => self.left.inside(table, place.rows.len()),
-        };
+        let inside = self.inside(table, place.rows.len());
         let runs = runs.start.max(inside.start)..runs.end.min(inside.end);
         if runs.is_empty() {
             return;

@@ -3,11 +3,12 @@
 use super::*;
 use crate::Quantization;
 
-/// Bytes without a sign and with one, and numbers of seven bits, all with something else than 0 for 0.
-pub(super) const RANGES: [Quantization; 3] = [
+/// Bytes without a sign and with one, and numbers of seven bits, all with something else than 0 for 0 but the last ones.
+pub(super) const RANGES: [Quantization; 4] = [
     Quantization { scale: 0.004, zero_point: 117, min: 0, max: 255 },
     Quantization { scale: 0.006, zero_point: -20, min: -128, max: 127 },
     Quantization { scale: 0.008, zero_point: 58, min: 0, max: 127 },
+    Quantization { scale: 0.003, zero_point: 0, min: 0, max: 255 },
 ];
 
 pub(super) fn bytes(len: usize, seed: u32) -> Vec<i8> {

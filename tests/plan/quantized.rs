@@ -252,6 +252,24 @@ impl Encoder {
     }
 }
 
+/// Convolutions of what was normalised, and of a product with a number for each channel.
+#[traceable]
+struct Dense {
+    norm: nn::BatchNorm2d,
+    first: nn::Conv2d,
+    gate: nn::Conv2d,
+    second: nn::Conv2d,
+}
+
+#[traceable]
+impl Dense {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.first.forward(self.norm.forward(x.max_pool2d([2, 2])).relu());
+        let gate = self.gate.forward(x.adaptive_avg_pool2d([1, 1])).sigmoid();
+        self.second.forward(&x * gate) + x
+    }
+}
+
 /// A transposed weight, attention of heads, and a sum with what is read.
 #[traceable]
 struct Lines {
@@ -280,9 +298,16 @@ fn models() -> Vec<(&'static str, GraphModule, Vec<usize>)> {
         encoder: nn::TransformerEncoderLayer::new(32, 4).dim_feedforward(64).batch_first(true),
         right: Parameter::new(Tensor::zeros([32, 32])),
     };
+    let dense = Dense {
+        norm: nn::BatchNorm2d::new(20),
+        first: nn::Conv2d::new(20, 32, 3).padding(1),
+        gate: nn::Conv2d::new(32, 32, 1),
+        second: nn::Conv2d::new(32, 32, 3).padding(1),
+    };
     vec![
         ("perceptron", filled(Mlp::new(&[64, 96, 40, 10])), vec![64]),
         ("residual", filled(Residual::new()), vec![3, 12, 10]),
+        ("dense", filled(dense), vec![20, 12, 10]),
         ("encoder", filled(encoder), vec![9, 32]),
         ("shared", filled(shared), vec![7, 40]),
         ("lines", filled(lines), vec![20, 11]),

@@ -95,8 +95,10 @@ pub(crate) struct Quantized<'a> {
 struct Split {
     /// A number that no other product has.
     id: u64,
-    /// The tiles of all rows.
+    /// The tiles of all rows, the rows of each, and how many of the first ones have a row more.
     tiles: usize,
+    least: usize,
+    more: usize,
     /// The blocks of tiles.
     blocks: usize,
     /// The panels of each matrix.
@@ -206,7 +208,7 @@ impl Product<'_> {
         let width = 2 * panels.lanes();
         let (set, all) = (split.set(set), panels.columns());
         let columns = (set.start * width).min(all)..(set.end * width).min(all);
-        let rows = split.rows(split.tiles_of(block), self.rows);
+        let rows = split.rows(split.tiles_of(block));
         // As many for each task, so that what is copied for a block is where the next one looks for it.
         let pitch = split.range.len().div_ceil(split.sets) * width;
         scratch(split.tiles.div_ceil(split.blocks) * MOST_ROWS * pitch, |numbers| {
@@ -260,7 +262,8 @@ impl Product<'_> {
         let parts = runs == 1 && tiles > 1;
         let ahead =
             if parts { (BLOCK / (block * left * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
-        Split { id: new_key(), tiles, blocks, range, sets, run, steps, ahead }
+        let (least, more) = (self.rows / tiles, self.rows % tiles);
+        Split { id: new_key(), tiles, least, more, blocks, range, sets, run, steps, ahead }
     }
 
     /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.
@@ -286,10 +289,7 @@ impl Product<'_> {
         let panels = self.panels;
         let tiles = split.tiles_of(block);
         let pitch = self.left.runs() * MOST_ROWS;
-        // The first tiles have a row more where rows are left; without a division, for there are many tiles.
-        let (least, more) = (self.rows / split.tiles, self.rows % split.tiles);
-        let start = |tile: usize| tile * least + tile.min(more);
-        let rows = |tile: usize| start(tile)..start(tile + 1);
+        let (more, rows) = (split.more, |tile: usize| split.rows(tile..tile + 1));
         let (key, width) = ((split.id, block), self.width(split.run));
         Block::prepare(key, &self.left, tiles.clone().map(rows), width, self.rounding(), |table| {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
@@ -463,10 +463,9 @@ impl Split {
         block * self.tiles / self.blocks..(block + 1) * self.tiles / self.blocks
     }
 
-    /// The rows of some tiles, of so many rows in all.
-    fn rows(&self, tiles: Range<usize>, rows: usize) -> Range<usize> {
-        let (least, more) = (rows / self.tiles, rows % self.tiles);
-        let start = |tile: usize| tile * least + tile.min(more);
+    /// The rows of some tiles.
+    fn rows(&self, tiles: Range<usize>) -> Range<usize> {
+        let start = |tile: usize| tile * self.least + tile.min(self.more);
         start(tiles.start)..start(tiles.end)
     }
 

@@ -148,7 +148,7 @@ pub(crate) fn attention_at(
     let chunk = chunk(batches * heads, queries);
     let chunks = queries.div_ceil(chunk);
     let format = sizes.format_at(level, scores.format);
-    let unit = MatrixUnit::detect().filter(|_| format == Format::Bf16);
+    let unit = (format == Format::Bf16).then(MatrixUnit::detect).flatten();
     let work = 2 * batches * heads * queries * keys * (width + values);
     for_each(batches * heads * chunks, work, |task| {
         let (first, head) = (task % chunks * chunk, task / chunks);

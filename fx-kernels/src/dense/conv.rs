@@ -161,11 +161,12 @@ impl ConvShape {
         };
         let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
         let is_copied = in_pairs && self.has_short_pixels();
-        let direct = match MatrixUnit::detect() {
-            Some(_) if in_pairs && (inputs >= 2 * SIDE || is_copied) => direct / ON_UNIT,
+        let is_on_unit = || (inputs >= 2 * SIDE || is_copied) && MatrixUnit::detect().is_some();
+        let direct = match in_pairs {
+            true if is_on_unit() => direct / ON_UNIT,
             // They take half of the memory: what comes in their place must be faster by a tenth.
-            _ if in_pairs => direct / 2 - direct / 20,
-            _ => direct,
+            true => direct / 2 - direct / 20,
+            false => direct,
         };
         let direct = direct + if is_copied { tiles(1) * 9 * inputs * TRANSFORM } else { 0 };
         let costs = [(direct, Algorithm::Direct), (tiled(2), Algorithm::Winograd2), (tiled(4), Algorithm::Winograd4)];

@@ -45,11 +45,11 @@ impl Packing {
     /// `fits` says whether all numbers of the weight are such.
     pub(crate) fn of(format: Format, level: Level, run: usize, fits: impl Fn(fn(f32) -> bool) -> bool) -> Self {
         // A matrix unit multiplies what comes after a run with 0 where the run ends within a register.
-        let ends_within = !run.is_multiple_of(2 * SIDE) && MatrixUnit::detect().is_some();
+        let ends_within = || !run.is_multiple_of(2 * SIDE) && MatrixUnit::detect().is_some();
         match format {
             // Rows come in twos, or in fours.
             _ if !run.is_multiple_of(2) => Self::Single,
-            Format::Bf16 if has_pairs(level) && (!ends_within || fits(|x| bf16::from_f32(x).is_finite())) => {
+            Format::Bf16 if has_pairs(level) && (!ends_within() || fits(|x| bf16::from_f32(x).is_finite())) => {
                 Self::Pairs
             }
             Format::Bf16 => Self::Bf16,

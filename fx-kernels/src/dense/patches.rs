@@ -38,7 +38,7 @@ impl Patches {
         let ConvShape { inputs, outputs, kernel: [height, width], .. } = shape;
         let taps = inputs * height * width;
         // A matrix unit reads rows where they are if they fill its registers.
-        let words = if MatrixUnit::detect().is_some() && packing.is_for_unit() { SIDE } else { 1 };
+        let words = if packing.is_for_unit() && MatrixUnit::detect().is_some() { SIDE } else { 1 };
         let row = taps.next_multiple_of(words * packing.rows());
         let read = |rows: Range<usize>, numbers: &mut [f32]| {
             numbers.fill(0.0);

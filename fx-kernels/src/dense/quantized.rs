@@ -122,7 +122,8 @@ impl QuantizedLinear {
     /// As [`PackedLinear::run`], of an input that is rounded so; strides are in words where operands are.
     ///
     /// # Panics
-    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand [cannot be](Self::reads_words) [words](Self::writes_words).
+    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand
+    /// [cannot be](Self::reads_words) [words](Self::writes_words).
     #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
     pub fn run(
         &self,
@@ -243,7 +244,8 @@ impl QuantizedConv {
     /// As [`PackedConv::run`], of images that are rounded so; distances are in words where operands are. Padding is 0.
     ///
     /// # Panics
-    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand [cannot be](Self::reads_words) [words](Self::writes_words).
+    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand
+    /// [cannot be](Self::reads_words) [words](Self::writes_words).
     pub fn run(
         &self,
         out: &mut [f32],

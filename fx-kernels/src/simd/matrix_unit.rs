@@ -4,8 +4,22 @@ use std::marker::PhantomData;
 
 #[cfg(test)]
 mod model;
+
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 use super::x86::amx;
+/// What there is of AMX elsewhere.
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+mod amx {
+    pub(super) fn is_granted() -> bool {
+        false
+    }
+
+    pub(super) unsafe fn configure(_rows: usize) {}
+
+    pub(super) unsafe fn release() {}
+
+    pub(super) unsafe fn multiply(_rows: usize, _squares: &super::Squares<'_>) {}
+}
 
 /// The most rows of a register, and the words in a row.
 pub(crate) const SIDE: usize = 16;
@@ -14,7 +28,6 @@ pub(crate) const SIDE: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatrixUnit {
     /// AMX, with whole numbers of eight bits and bf16.
-    #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux", not(miri))), allow(dead_code))]
     Amx,
     /// Plain Rust that does the same: for tests.
     #[cfg(test)]
@@ -30,6 +43,10 @@ pub(crate) struct Registers {
 
 /// What is multiplied at a time: up to two registers of rows with up to two of columns.
 #[derive(Clone, Copy)]
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
+    allow(dead_code, reason = "there is no unit")
+)]
 pub(crate) struct Squares<'a> {
     /// Whether words are four bytes, those on the left without a sign. Otherwise they are two bf16.
     pub(crate) whole: bool,
@@ -59,11 +76,7 @@ impl MatrixUnit {
         if let Some(unit) = model::chosen() {
             return unit;
         }
-        #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-        if amx::is_granted() {
-            return Some(Self::Amx);
-        }
-        None
+        amx::is_granted().then_some(Self::Amx)
     }
 
     /// Runs something, on this thread, as if there was such a unit or none.
@@ -76,13 +89,10 @@ impl MatrixUnit {
     pub(crate) fn registers(self, rows: usize) -> Registers {
         assert!((1..=SIDE).contains(&rows), "a register does not have {rows} rows");
         match self {
-            #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
             // SAFETY: there is no such unit unless the process may use it.
             Self::Amx => unsafe { amx::configure(rows) },
             #[cfg(test)]
             Self::Model => {}
-            #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
-            unit => unreachable!("there is no {unit:?} here"),
         }
         Registers { unit: self, rows, _stays: PhantomData }
     }
@@ -96,21 +106,17 @@ impl Registers {
     /// words, and so many more that they are a multiple of [`SIDE`] counted from the last run's first; and the sums must have a place.
     pub(crate) unsafe fn multiply(&self, squares: &Squares<'_>) {
         match self.unit {
-            #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
             // SAFETY: the registers are ready, and the rest is the caller's promise.
             MatrixUnit::Amx => unsafe { amx::multiply(self.rows, squares) },
             #[cfg(test)]
             // SAFETY: the caller's promise.
             MatrixUnit::Model => unsafe { model::multiply(self.rows, squares) },
-            #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
-            unit => unreachable!("there is no {unit:?} here"),
         }
     }
 }
 
 impl Drop for Registers {
     fn drop(&mut self) {
-        #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
         if self.unit == MatrixUnit::Amx {
             // SAFETY: the registers were made ready.
             unsafe { amx::release() };

@@ -13,7 +13,8 @@ use crate::simd::matrix_unit::{SIDE, Squares};
 /// The bytes of a word.
 const WORD: usize = size_of::<f32>();
 
-/// Whether the processor has the instructions for bytes and bf16, and the system lets this process use them, which it asks once.
+/// Whether the processor has the instructions for bytes and bf16, and the system lets this process use them. It is asked once, by what
+/// has use for them: a thread's state is larger from then on, and so must be the stacks that signals are given.
 pub(in crate::simd) fn is_granted() -> bool {
     static GRANTED: OnceLock<bool> = OnceLock::new();
     *GRANTED.get_or_init(|| {

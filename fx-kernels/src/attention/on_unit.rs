@@ -8,7 +8,7 @@ use super::block::KEYS;
 use super::words::Words;
 use crate::math::Single;
 use crate::pairs::round_to_pairs;
-use crate::simd::{MatrixUnit, Registers, SIDE, Squares};
+use crate::simd::{MatrixUnit, Registers, SIDE, Squares, row_distance};
 
 /// The words of a block of keys, which are the length of a row of values.
 const WORDS: usize = KEYS / 2;
@@ -19,12 +19,6 @@ pub(super) struct OnUnit(Registers);
 /// Where rows begin, and how far apart they are.
 type Rows = (*const f32, usize);
 
-/// How far apart rows of so many words are copied: whole registers, and such that rows do not displace each other in the cache.
-fn distance(words: usize) -> usize {
-    let lines = words.div_ceil(SIDE);
-    SIDE * if lines.is_multiple_of(8) { lines + 1 } else { lines }
-}
-
 impl OnUnit {
     pub(super) fn new(unit: MatrixUnit) -> Self {
         Self(unit.registers(SIDE))
@@ -32,7 +26,7 @@ impl OnUnit {
 
     /// The numbers that a block's copies of keys of so many words and of values take, and the rows of a panel of queries.
     pub(super) fn sizes(words: usize, values: usize) -> [usize; 3] {
-        [KEYS * distance(words), values.next_multiple_of(SIDE) * distance(WORDS), words.next_multiple_of(SIDE)]
+        [KEYS * row_distance(words), values.next_multiple_of(SIDE) * row_distance(WORDS), words.next_multiple_of(SIDE)]
     }
 
     /// Fills a panel of so many rows up with zeros.
@@ -58,7 +52,7 @@ impl OnUnit {
         if count == 0 {
             return;
         }
-        let (words, apart) = (W::count(width), distance(W::count(width)));
+        let (words, apart) = (W::count(width), row_distance(W::count(width)));
         // SAFETY: the caller's promise; a last row may end where its operand does.
         unsafe {
             if width > 0 {
@@ -81,7 +75,12 @@ impl OnUnit {
                         let key = 2 * (word + row);
                         W::of(number(key, first), number(key + 1, first)).store(to);
                     }
-                    V::transpose(square.as_ptr(), SIDE, to.add(first * distance(WORDS) + word), distance(WORDS));
+                    V::transpose(
+                        square.as_ptr(),
+                        SIDE,
+                        to.add(first * row_distance(WORDS) + word),
+                        row_distance(WORDS),
+                    );
                 }
             }
         }
@@ -99,7 +98,7 @@ impl OnUnit {
         (panel, width): (*const f32, usize),
         scores: *mut f32,
     ) {
-        let rows = (keys, distance(words));
+        let rows = (keys, row_distance(words));
         for first in (0..count).step_by(2 * SIDE) {
             let two = first + SIDE < count;
             // SAFETY: the caller's promise: keys and scores have room for whole registers of rows.
@@ -129,7 +128,7 @@ impl OnUnit {
             self.pad(powers, words, width);
             for first in (0..values).step_by(2 * SIDE) {
                 let two = first + SIDE < values;
-                let rows = (copy, distance(WORDS));
+                let rows = (copy, row_distance(WORDS));
                 self.multiply(rows, (first, two), words, (powers, width), products.as_mut_ptr());
                 for row in 0..(values - first).min(2 * SIDE) {
                     for v in 0..VECTORS {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::super::block::Rows;
 use super::super::left::{Left, Windows};
 use super::super::product::Product;
-use crate::simd::SIDE;
+use crate::simd::{SIDE, row_distance, rows_collide};
 
 /// Lines of pixels, each with a window: one for each row of the product.
 pub(super) struct Lines<'a> {
@@ -61,13 +61,9 @@ impl<'a> Lines<'a> {
         };
         let Windows { output: [_, width], kernel, stride, .. } = windows;
         let rows = width.div_ceil(width.div_ceil(SIDE));
-        // Rows that are apart by a multiple of so many lines of the cache displace each other.
-        let collides = |distance: usize| distance.is_multiple_of(8 * SIDE);
-        let whole = words.next_multiple_of(SIDE);
         let pixel = windows.pixel;
-        let is_there =
-            product.written.left && words == whole && !matches!(product.left, Left::Windows(_)) && !collides(pixel);
-        let copied = if collides(whole) { whole + SIDE } else { whole };
+        let is_rows = !matches!(product.left, Left::Windows(_));
+        let is_there = is_rows && product.written.left && words.is_multiple_of(SIDE) && !rows_collide(pixel);
         Some(Self {
             windows,
             count: product.rows / width,
@@ -77,7 +73,7 @@ impl<'a> Lines<'a> {
             rows,
             tiles: width.div_ceil(rows),
             words,
-            pixel: if is_there { pixel } else { copied },
+            pixel: if is_there { pixel } else { row_distance(words) },
             is_there,
         })
     }

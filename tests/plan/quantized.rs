@@ -33,7 +33,7 @@ fn converted(module: &GraphModule, config: QConfig, data: &Tensor) -> GraphModul
     prepared.convert_fx().unwrap()
 }
 
-fn filled<M: Traceable<Static = ()>>(model: M) -> GraphModule {
+pub(super) fn filled<M: Traceable<Static = ()>>(model: M) -> GraphModule {
     fill(&model);
     traced(&model)
 }
@@ -70,7 +70,7 @@ fn distance(found: &Tensor, wanted: &Tensor) -> f64 {
 }
 
 /// Values of about -0.7 to 1.3, so that the integer of 0 is in the middle of none of the ranges.
-fn input(name: &str, shape: &[usize]) -> Tensor {
+pub(super) fn input(name: &str, shape: &[usize]) -> Tensor {
     floats(name, shape) + 0.3
 }
 

@@ -2,7 +2,7 @@
 
 use crate::pairs::round_pairs;
 use crate::quantization::{Quantization, round_rows};
-use crate::simd::{Level, has_pairs, has_quads};
+use crate::simd::{Level, has_bytes, has_pairs};
 
 /// What numbers are rounded to where several neighbours are kept in a word.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,11 +22,16 @@ impl Rounded {
         }
     }
 
+    /// How many words so many numbers are, if they are rounded, or how many numbers.
+    pub(crate) fn len(rounded: Option<Self>, numbers: usize) -> usize {
+        rounded.map_or(numbers, |rounded| numbers / rounded.numbers())
+    }
+
     /// Whether numbers are written so with the vectors of a level.
     pub(crate) fn is_fast(self, level: Level) -> bool {
         match self {
             Self::Pairs => has_pairs(level),
-            Self::Bytes(_) => has_quads(level, 7),
+            Self::Bytes(_) => has_bytes(level),
         }
     }
 

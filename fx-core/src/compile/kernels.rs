@@ -102,8 +102,8 @@ pub(super) trait Kernel: Send + Sync {
         None
     }
 
-    /// The same, where the operand that it [rounds](Self::rounds) is words.
-    fn reading_words(&self) -> Option<Arc<dyn Kernel>> {
+    /// The same, where the operand that it [rounds](Self::rounds) so is words.
+    fn reading_words(&self, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
         None
     }
 
@@ -268,9 +268,13 @@ fn images_of_words(layout: &Layout, rounded: Rounded) -> Layout {
     Layout::channels_last(layout.dtype, &shape)
 }
 
-/// Says that the input is pairs of bf16.
+/// Says that the input is words.
 fn read(words: Words) -> &'static str {
-    if words.input { " of pairs" } else { "" }
+    match words.input {
+        None => "",
+        Some(Rounded::Pairs) => " of pairs",
+        Some(Rounded::Bytes(_)) => " of bytes",
+    }
 }
 
 /// Says that the result is words.

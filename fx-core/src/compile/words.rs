@@ -9,7 +9,6 @@ use super::kernels::Kernel;
 use super::memory::last_reads;
 use super::plan::{Action, Source, Step};
 use crate::arg::Arg;
-use crate::tensor::DType;
 
 /// Has values written as words where the kernel before can write such and all readers round them alike.
 pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
@@ -22,7 +21,6 @@ pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
         };
         let Some((kernel, words)) = kernel.writing_words(rounded, layout) else { continue };
         let saved = layout.bytes() - words.bytes();
-        debug_assert_eq!(words.dtype, DType::F32);
         let step = &mut steps[index];
         step.values = step.layout.replace(words).map(|layout| (rounded, layout.shape));
         step.replace(kernel, saved);
@@ -45,7 +43,7 @@ fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<
         let operand = operands.iter().position(|operand| *operand == index)?;
         let own = kernel.rounds(operand).filter(|own| reads == 1 && rounded.is_none_or(|rounded| rounded == *own))?;
         rounded = Some(own);
-        readers.push((reader, kernel.reading_words()?));
+        readers.push((reader, kernel.reading_words(own)?));
     }
     Some((readers, rounded?))
 }

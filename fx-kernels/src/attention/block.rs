@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::on_unit::OnUnit;
 use super::tile::Tile;
-use super::words::{Rounded, Singles, Words, power};
+use super::words::{Couples, Singles, Words, power};
 use super::{Kernel, Mask, Scores, Sizes, Strides, Vector};
 use crate::math::Single;
 use crate::memory::{LINE, Lent};
@@ -88,7 +88,7 @@ pub(super) struct InPairs<'a>(pub(super) Block<'a>);
 impl PairKernel for InPairs<'_> {
     #[inline(always)]
     fn run<V: Pairs>(self) {
-        self.0.many::<V, Rounded>();
+        self.0.many::<V, Couples>();
     }
 }
 

@@ -54,10 +54,10 @@ impl<V: Single> Words<V> for Singles {
     }
 }
 
-/// Pairs of bf16.
-pub(super) struct Rounded;
+/// Two numbers, as bf16.
+pub(super) struct Couples;
 
-impl<V: Pairs> Words<V> for Rounded {
+impl<V: Pairs> Words<V> for Couples {
     const NUMBERS: usize = 2;
 
     #[inline(always)]

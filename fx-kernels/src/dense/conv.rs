@@ -363,7 +363,8 @@ impl PackedConv {
     /// Whether the result may be words of what is rounded so.
     pub fn writes_words(&self, rounded: Rounded) -> bool {
         let is_product = match &self.weights {
-            Weights::Groups(panels) => panels.packing().is_for_unit(),
+            // Strassen's algorithm, for weights in f32, writes numbers.
+            Weights::Groups(panels) => panels.packing() != Packing::Single,
             Weights::Patches(_) => true,
             Weights::Depthwise(_) | Weights::Winograd(_) => false,
         };

@@ -221,7 +221,8 @@ impl PackedLinear {
 
     /// Whether the result may be words of what is rounded so.
     pub fn writes_words(&self, rounded: Rounded) -> bool {
-        self.packing().is_for_unit()
+        // Strassen's algorithm, for weights in f32, writes numbers.
+        self.packing() != Packing::Single
             && rounded.is_fast(self.level())
             && self.outputs().is_multiple_of(rounded.numbers())
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::format::Packing;
 use super::weight::Weight;
 use crate::memory::{Lines, scratch};
-use crate::simd::{Kernel, Level, MatrixUnit, SIDE, Vector, dispatch};
+use crate::simd::{Kernel, Level, SIDE, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece};
 
 /// Matrices of equal size, in panels of as many columns as two vectors have; a matrix's last one may be narrower.
@@ -75,8 +75,7 @@ impl Panels {
         let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps, columns, cached: false };
         let (group, len) = (panels.group(), groups * panels.group());
         // A matrix unit reads whole registers: beyond the last row are zeros.
-        let is_for_unit = packing.is_for_unit() && (cfg!(test) || MatrixUnit::detect().is_some());
-        let beyond = if is_for_unit { (SIDE - 1) * 2 * lanes } else { 0 };
+        let beyond = if packing.is_for_unit() { (SIDE - 1) * 2 * lanes } else { 0 };
         let mut lines = memory(len + beyond);
         let (packed, zeros) = lines.numbers_mut()[..len + beyond].split_at_mut(len);
         zeros.fill(0.0);

@@ -14,6 +14,7 @@ use super::linear::PackedLinear;
 use super::product::Written;
 use super::weight::Weight;
 use crate::memory::scratch;
+use crate::rounded::Rounded;
 use crate::simd::{Kernel, Level, MatrixUnit, SIDE, Vector, dispatch};
 use crate::threads::for_each_piece;
 
@@ -122,7 +123,7 @@ impl Patches {
     ) {
         let (rows, len) = (height * width, self.layer.inputs() / self.numbers);
         let (Some(last), outputs) = (rows.checked_sub(1), self.shape.outputs) else { return };
-        let out = &mut out[..last * stride + written.output_len(outputs)];
+        let out = &mut out[..last * stride + Rounded::len(written.output, outputs)];
         // Whole lines, so that threads have parts of their own.
         let band = width * (BAND / (width * len).max(1)).clamp(1, height);
         let work = 2 * rows * self.layer.inputs() * outputs;

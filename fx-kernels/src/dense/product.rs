@@ -68,17 +68,10 @@ pub(crate) struct Product<'a> {
 pub(crate) struct Written<'a> {
     /// As whole numbers, if they are.
     pub(crate) whole: Option<Quantized<'a>>,
-    /// Whether the left one is words already, of as many numbers as the matrix's.
+    /// Whether the left one is words already, as the matrix's packing has them.
     pub(crate) left: bool,
     /// What the result is rounded to, if it is to be words.
     pub(crate) output: Option<Rounded>,
-}
-
-impl Written<'_> {
-    /// The words that so many numbers of the result take.
-    pub(crate) fn output_len(&self, numbers: usize) -> usize {
-        self.output.map_or(numbers, |rounded| numbers / rounded.numbers())
-    }
 }
 
 /// How the operands of a product are written as whole numbers.
@@ -145,7 +138,7 @@ impl Product<'_> {
         let run = panels.steps() / self.left.runs();
         assert!(run * self.left.runs() == panels.steps(), "the inner dimensions of a product must be equal");
         assert!(self.left.covers(self.rows, self.width(run)), "the left operand is too short");
-        let row = self.written.output_len(width);
+        let row = Rounded::len(self.written.output, width);
         assert!(stride >= row && (self.rows - 1) * stride + row <= out.len(), "the result does not fit");
         self.epilogue.check(self.rows, width);
         if let Some(rounded) = self.written.output {

@@ -383,7 +383,7 @@ fn run_rounded(
     let band = height.div_ceil(shared_out(height.div_ceil(band)));
     for image in 0..images.batch {
         let row = image * height * width;
-        let out = &mut out[row * stride..][..last * stride + activations.words.written(None).output_len(shape.outputs)];
+        let out = &mut out[row * stride..][..last * stride + activations.words.output_len(shape.outputs)];
         let image = images.one(image);
         for_each_piece(out, band * width * stride, 2 * (last + 1) * packed.products(), |index, out| {
             let lines = index * band..height.min((index + 1) * band);
@@ -416,22 +416,22 @@ fn rounded_lines(
     let (read, _) = packed.shape().lines_read(&lines, held.height);
     let first = read.start;
     let read = read.start - held.first..read.end - held.first;
-    let numbers = if activations.words.input { 4 } else { 1 };
-    images.with_pixels(inputs / numbers, read, |images| {
-        let len = images.batch * images.strides(inputs / numbers)[0];
+    let channels = activations.words.input_len(inputs);
+    images.with_pixels(channels, read, |images| {
+        let len = images.batch * images.strides(channels)[0];
         let data = &images.data[..len.min(images.data.len())];
         let run = |images: &Images<'_>| {
             packed.run_lines(out, stride, images, (Held { first, ..held }, lines), epilogue, Written::default());
         };
-        if !activations.words.input {
+        let Some(words) = activations.words.input else {
             return rounded(data, activations.input, |data| run(&Images { data, ..*images }));
-        }
+        };
         let Layout::Pixels { distance } = images.layout else {
             unreachable!("words of images whose channels are first")
         };
-        scratch(numbers * data.len(), |widened| {
+        scratch(words.numbers() * data.len(), |widened| {
             widen_words(packed.level(), activations.input, widened, data);
-            run(&Images { data: widened, layout: Layout::Pixels { distance: numbers * distance }, ..*images });
+            run(&Images { data: widened, layout: Layout::Pixels { distance: words.numbers() * distance }, ..*images });
         });
     });
 }

@@ -6,24 +6,34 @@ use crate::rounded::Rounded;
 /// Which operands of a layer are words of several neighbours each, pairs of bf16 or four bytes, and not f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Words {
-    /// Whether the input is: of what the layer rounds it to.
-    pub input: bool,
-    /// What the result is rounded to, if it is.
+    /// What the input is rounded to, if it is words: what the layer rounds it to otherwise.
+    pub input: Option<Rounded>,
+    /// What the result is rounded to, if it is to be words.
     pub output: Option<Rounded>,
 }
 
 impl Words {
+    /// The words, or numbers, that so many numbers of the input are.
+    pub fn input_len(&self, numbers: usize) -> usize {
+        Rounded::len(self.input, numbers)
+    }
+
+    /// As [`input_len`](Self::input_len), of the result.
+    pub fn output_len(&self, numbers: usize) -> usize {
+        Rounded::len(self.output, numbers)
+    }
+
     /// Checks that a layer reads and writes such.
     ///
     /// # Panics
     /// If it does not.
     pub(super) fn check(&self, reads: bool, writes: impl FnOnce(Rounded) -> bool) {
-        assert!(reads || !self.input, "the layer does not read words");
+        assert!(reads || self.input.is_none(), "the layer does not read words");
         assert!(self.output.is_none_or(writes), "the layer does not write such words");
     }
 
     /// How the operands of a product are written, which may be whole numbers.
     pub(super) fn written<'a>(&self, whole: Option<Quantized<'a>>) -> Written<'a> {
-        Written { whole, left: self.input, output: self.output }
+        Written { whole, left: self.input.is_some(), output: self.output }
     }
 }

@@ -142,7 +142,7 @@ impl Convs {
 impl Kernel for Convs {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let (first, last) = (&self.convs[0].packed, self.convs.len() - 1);
-        let inputs = first.shape().inputs / if self.words.input { Rounded::Pairs.numbers() } else { 1 };
+        let inputs = self.words.input_len(first.shape().inputs);
         let data = &operands[0].unwrap_or(&[])[..self.batch * inputs * self.input[0] * self.input[1]];
         let images = match self.planes {
             true => Images::planes(data, self.batch, self.input),
@@ -155,8 +155,8 @@ impl Kernel for Convs {
         };
         match last {
             0 => {
-                let stride = self.words.output.map_or(1, Rounded::numbers);
-                first.run_words(out, first.shape().outputs / stride, &images, self.words, &link(0).epilogue);
+                let stride = self.words.output_len(first.shape().outputs);
+                first.run_words(out, stride, &images, self.words, &link(0).epilogue);
             }
             _ => run_chain(&(0..=last).map(link).collect::<SmallVec<[_; 4]>>(), out, &images),
         }
@@ -213,8 +213,8 @@ impl Kernel for Convs {
         reads.then_some(Rounded::Pairs)
     }
 
-    fn reading_words(&self) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: Words { input: true, ..self.words }, convs: self.convs.clone(), ..*self }))
+    fn reading_words(&self, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, convs: self.convs.clone(), ..*self }))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {

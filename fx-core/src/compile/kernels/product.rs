@@ -137,10 +137,9 @@ impl Kernel for Linear {
         let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
         let input = operands[0].unwrap_or(&[]);
         let words = self.words;
-        let stride = words.output.map_or(outputs, |rounded| outputs / rounded.numbers());
-        let input_stride = if words.input { inputs / Rounded::Pairs.numbers() } else { inputs };
+        let (stride, read) = (words.output_len(outputs), words.input_len(inputs));
         match &self.product {
-            Product::Rows(rows, packed) => packed.run_words(out, stride, input, input_stride, *rows, words, &epilogue),
+            Product::Rows(rows, packed) => packed.run_words(out, stride, input, read, *rows, words, &epilogue),
             Product::Row(packed) => packed.run(out, input, &epilogue),
         }
     }
@@ -154,8 +153,8 @@ impl Kernel for Linear {
         (operand == 0 && packed.reads_words()).then_some(Rounded::Pairs)
     }
 
-    fn reading_words(&self) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: Words { input: true, ..self.words }, ..self.clone() }))
+    fn reading_words(&self, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, ..self.clone() }))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {

@@ -9,13 +9,10 @@ use fx_kernels::{Quantization, Rounded};
 
 use super::conv::{reads, sizes, window_of};
 use super::product::{Follow, other};
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, images_of_words, kept, rows_of_words, written};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, images_of_words, kept, read, rows_of_words, written};
 use crate::compile::layout::Layout;
 use crate::ops::{QPARAMS_EPS, chosen_qparams, kind};
 use crate::tensor::{DType, Dims, numel};
-
-/// The numbers in a word of the input.
-const WORD: usize = 4;
 
 /// A product of an input that is rounded.
 #[derive(Clone)]
@@ -150,20 +147,20 @@ impl Kernel for Quantized {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let (input, residual) = (operands[0].unwrap_or(&[]), operands.get(1).copied());
         let epilogue = |outputs: usize| self.follow.epilogue(residual, outputs);
-        let read = if self.words.input { WORD } else { 1 };
-        let written = self.words.output.map_or(1, Rounded::numbers);
-        let activations = |input: &[f32]| Activations { input: self.range.of(input), words: self.words };
+        let words = self.words;
+        let activations = |input: &[f32]| Activations { input: self.range.of(input), words };
         match &self.product {
             Product::Linear(packed, rows) => {
-                let [inputs, outputs] = [packed.inputs() / read, packed.outputs()];
+                let (inputs, outputs) = (words.input_len(packed.inputs()), packed.outputs());
                 let activations = activations(&input[..rows * inputs]);
-                packed.run(out, outputs / written, input, inputs, *rows, activations, &epilogue(outputs));
+                let stride = words.output_len(outputs);
+                packed.run(out, stride, input, inputs, *rows, activations, &epilogue(outputs));
             }
             Product::Conv(packed, pixels) => {
-                let (inputs, outputs) = (packed.shape().inputs / read, packed.shape().outputs);
+                let (inputs, outputs) = (words.input_len(packed.shape().inputs), packed.shape().outputs);
                 let input = &input[..pixels.len(inputs)];
                 let images = pixels.images(input, inputs);
-                packed.run(out, outputs / written, &images, activations(input), &epilogue(outputs));
+                packed.run(out, words.output_len(outputs), &images, activations(input), &epilogue(outputs));
             }
         }
     }
@@ -176,8 +173,8 @@ impl Kernel for Quantized {
         (operand == 0 && reads && self.range.is_known()).then(|| Rounded::Bytes(self.range.of(&[])))
     }
 
-    fn reading_words(&self) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: Words { input: true, ..self.words }, ..self.clone() }))
+    fn reading_words(&self, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, ..self.clone() }))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
@@ -216,8 +213,8 @@ impl Kernel for Quantized {
             }
             Product::Conv(packed, _) => format!("{}{}", window_of(packed.shape()), kept(packed.format())),
         };
-        let from = if self.words.input { "bytes" } else { "rounded" };
-        format!("{what} of {from}{}{}", self.follow.describe(self.residual), written(self.words))
+        let from = if self.words.input.is_some() { read(self.words) } else { " of rounded" };
+        format!("{what}{from}{}{}", self.follow.describe(self.residual), written(self.words))
     }
 
     fn weights(&self) -> usize {

@@ -114,33 +114,14 @@ fn numbers(len: usize) -> Numbers {
     numbers
 }
 
-#[allow(clippy::too_many_arguments, reason = "the sizes of a convolution")]
+/// A convolution in a format: how often it occurs, the images, and what is computed of them: their height and width, the channels
+/// that go in and come out, the window's, its step, and groups.
 fn conv(
-    name: &str,
-    count: usize,
-    batch: usize,
-    size: usize,
-    inputs: usize,
-    outputs: usize,
-    k: usize,
-    stride: usize,
-    groups: usize,
-) -> Layer {
-    conv_in(Format::F32, name, count, batch, size, inputs, outputs, k, stride, groups)
-}
-
-#[allow(clippy::too_many_arguments, reason = "the sizes of a convolution")]
-fn conv_in(
     format: Format,
     name: &str,
     count: usize,
     batch: usize,
-    size: usize,
-    inputs: usize,
-    outputs: usize,
-    k: usize,
-    stride: usize,
-    groups: usize,
+    [size, inputs, outputs, k, stride, groups]: [usize; 6],
 ) -> Layer {
     let before = [(k - 1) / 2; 2];
     let shape = ConvShape {
@@ -188,9 +169,12 @@ fn conv_in(
 
 /// The convolutions of ResNet-50 (version 1.5), of MobileNetV2, and some with few channels.
 fn convolutions() -> Vec<Layer> {
-    let mut layers = vec![conv("resnet50", 1, 1, 224, 3, 64, 7, 2, 1)];
-    layers.extend([conv("digits", 4, 1, 8, 16, 16, 3, 1, 1), conv("few channels", 1, 1, 32, 32, 32, 3, 1, 1)]);
-    layers.push(conv("few channels", 0, 1, 56, 16, 32, 3, 2, 1));
+    let mut layers = vec![conv(Format::F32, "resnet50", 1, 1, [224, 3, 64, 7, 2, 1])];
+    layers.extend([
+        conv(Format::F32, "digits", 4, 1, [8, 16, 16, 3, 1, 1]),
+        conv(Format::F32, "few channels", 1, 1, [32, 32, 32, 3, 1, 1]),
+    ]);
+    layers.push(conv(Format::F32, "few channels", 0, 1, [56, 16, 32, 3, 2, 1]));
     let stages =
         [(56, 64, 64, 256, 3, 1), (56, 256, 128, 512, 4, 2), (28, 512, 256, 1024, 6, 2), (14, 1024, 512, 2048, 3, 2)];
     for batch in [1, 8] {
@@ -198,19 +182,19 @@ fn convolutions() -> Vec<Layer> {
         for (size, inputs, middle, outputs, blocks, stride) in stages {
             let small = size / stride;
             if stride == 1 {
-                layers.push(conv(name, 1, batch, size, inputs, middle, 1, 1, 1));
-                layers.push(conv(name, 3, batch, size, middle, middle, 3, 1, 1));
+                layers.push(conv(Format::F32, name, 1, batch, [size, inputs, middle, 1, 1, 1]));
+                layers.push(conv(Format::F32, name, 3, batch, [size, middle, middle, 3, 1, 1]));
             } else {
-                layers.push(conv(name, 1, batch, size, inputs, middle, 1, 1, 1));
-                layers.push(conv(name, 1, batch, size, middle, middle, 3, stride, 1));
-                layers.push(conv(name, blocks - 1, batch, small, middle, middle, 3, 1, 1));
+                layers.push(conv(Format::F32, name, 1, batch, [size, inputs, middle, 1, 1, 1]));
+                layers.push(conv(Format::F32, name, 1, batch, [size, middle, middle, 3, stride, 1]));
+                layers.push(conv(Format::F32, name, blocks - 1, batch, [small, middle, middle, 3, 1, 1]));
             }
-            layers.push(conv(name, 1, batch, size, inputs, outputs, 1, stride, 1));
-            layers.push(conv(name, blocks, batch, small, middle, outputs, 1, 1, 1));
-            layers.push(conv(name, blocks - 1, batch, small, outputs, middle, 1, 1, 1));
+            layers.push(conv(Format::F32, name, 1, batch, [size, inputs, outputs, 1, stride, 1]));
+            layers.push(conv(Format::F32, name, blocks, batch, [small, middle, outputs, 1, 1, 1]));
+            layers.push(conv(Format::F32, name, blocks - 1, batch, [small, outputs, middle, 1, 1, 1]));
         }
     }
-    layers.push(conv("mobilenet", 1, 1, 224, 3, 32, 3, 2, 1));
+    layers.push(conv(Format::F32, "mobilenet", 1, 1, [224, 3, 32, 3, 2, 1]));
     for (size, inputs, outputs) in [
         (112, 32, 16),
         (112, 16, 96),
@@ -225,12 +209,12 @@ fn convolutions() -> Vec<Layer> {
         (7, 160, 960),
         (7, 320, 1280),
     ] {
-        layers.push(conv("mobilenet", 1, 1, size, inputs, outputs, 1, 1, 1));
+        layers.push(conv(Format::F32, "mobilenet", 1, 1, [size, inputs, outputs, 1, 1, 1]));
     }
     for (size, channels, stride) in
         [(112, 32, 1), (112, 96, 2), (56, 144, 1), (28, 192, 1), (14, 384, 1), (14, 576, 2), (7, 960, 1)]
     {
-        layers.push(conv("mobilenet", 1, 1, size, channels, channels, 3, stride, channels));
+        layers.push(conv(Format::F32, "mobilenet", 1, 1, [size, channels, channels, 3, stride, channels]));
     }
     // Windows of few channels in bf16.
     for (name, size, inputs, outputs, k, stride) in [
@@ -239,7 +223,7 @@ fn convolutions() -> Vec<Layer> {
         ("bf16 digits", 8, 16, 16, 3, 1),
         ("bf16 few channels", 56, 16, 32, 3, 2),
     ] {
-        layers.push(conv_in(Format::Bf16, name, 0, 1, size, inputs, outputs, k, stride, 1));
+        layers.push(conv(Format::Bf16, name, 0, 1, [size, inputs, outputs, k, stride, 1]));
     }
     layers
 }

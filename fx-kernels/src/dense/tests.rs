@@ -2,6 +2,7 @@
 
 mod compact;
 mod depthwise;
+mod half_floats;
 mod matrix_unit;
 mod panels;
 mod quantized;
@@ -29,6 +30,17 @@ pub(super) fn numbers(len: usize, seed: u32) -> Vec<f32> {
 #[track_caller]
 pub(super) fn close(got: f32, want: f64, scale: usize, what: &str) {
     assert!((f64::from(got) - want).abs() < 1e-6 * (scale as f64).sqrt() + 1e-6, "{what}: {got}, not {want}");
+}
+
+/// What an operand of a product counts as.
+fn rounded(x: &[f32], format: Format) -> Vec<f32> {
+    let to = |x: &f32| match format {
+        Format::F32 => *x,
+        Format::Bf16 => half::bf16::from_f32(*x).to_f32(),
+        Format::F16 => half::f16::from_f32(*x).to_f32(),
+        Format::Int8 => x.round(),
+    };
+    x.iter().map(to).collect()
 }
 
 /// What follows a product in one of eight cases, of a residual with rows so far apart.
@@ -417,127 +429,6 @@ fn pooling() {
                 for (i, want) in want.into_iter().enumerate() {
                     close(got[i][row * channels + c], want, 9, &format!("{level:?} {shape:?} case {i} at {row}, {c}"));
                 }
-            }
-        }
-    }
-}
-
-/// What an operand of a product counts as.
-fn rounded(x: &[f32], format: Format) -> Vec<f32> {
-    let to = |x: &f32| match format {
-        Format::F32 => *x,
-        Format::Bf16 => half::bf16::from_f32(*x).to_f32(),
-        Format::F16 => half::f16::from_f32(*x).to_f32(),
-        Format::Int8 => x.round(),
-    };
-    x.iter().map(to).collect()
-}
-
-/// Half floats are rounded once, and the sums are in f32.
-#[test]
-fn weights_in_half_floats() {
-    let both = |level| [Format::Bf16, Format::F16].map(|format| (level, format));
-    for (level, format) in Level::available().flat_map(both) {
-        let left = if format == Format::Bf16 && crate::simd::has_pairs(level) { format } else { Format::F32 };
-        for (m, n, k) in [
-            (1, 33, 70),
-            (1, 1500, 700),
-            (3, 16, 6),
-            (14, 32, 64),
-            (29, 65, 202),
-            (57, 101, 1602),
-            (2, 8, 0),
-            (4, 9, 5),
-        ] {
-            let (x, w, bias) = (numbers(m * k, 1), numbers(n * k, 2), numbers(n, 3));
-            let layer = PackedLinear::at(level, Weight::Numbers(&w), [n, k], Algorithm::Direct, format);
-            assert_eq!(layer.format(), if k % 2 == 0 { format } else { Format::F32 });
-            let (left, right) = if k % 2 == 0 { (left, format) } else { (Format::F32, Format::F32) };
-            let (x_kept, w_kept) = (rounded(&x, left), rounded(&w, right));
-            let mut out = vec![0.25; m * n];
-            layer.run(&mut out, n, &x, k, m, &following(5, &bias, &[], 0));
-            for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
-                let sum = (0..k).map(|p| f64::from(x_kept[i * k + p]) * f64::from(w_kept[j * k + p])).sum::<f64>();
-                let what = format!("{level:?} {format:?} {m}x{n}x{k} at {i}, {j}");
-                close(out[i * n + j], followed(sum, 5, bias[j], 0.0), k, &what);
-            }
-        }
-        let plain = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(34, 40) };
-        for (case, shape) in [
-            plain,
-            ConvShape { stride: [2; 2], ..ConvShape::pointwise(34, 7) },
-            ConvShape { stride: [1, 2], dilation: [2, 1], ..plain },
-            ConvShape { inputs: 512, outputs: 20, ..plain },
-            ConvShape { groups: 2, ..plain },
-            ConvShape { groups: 17, outputs: 34, ..plain },
-            // Few channels.
-            ConvShape { kernel: [7; 2], stride: [2; 2], before: [3; 2], after: [2, 3], ..ConvShape::pointwise(3, 20) },
-            ConvShape { inputs: 11, stride: [1, 2], dilation: [2, 1], ..plain },
-            ConvShape { inputs: 16, outputs: 33, dilation: [1, 2], before: [0, 4], after: [1, 0], ..plain },
-            ConvShape { inputs: 5, kernel: [1, 9], before: [0, 4], after: [0, 4], ..plain },
-            ConvShape {
-                inputs: 9,
-                outputs: 70,
-                kernel: [4, 1],
-                dilation: [3, 1],
-                before: [5, 0],
-                after: [4, 0],
-                ..plain
-            },
-            ConvShape { inputs: 16, outputs: 16, kernel: [7; 2], before: [3; 2], after: [3; 2], ..plain },
-            // Too few.
-            ConvShape { inputs: 3, outputs: 16, ..plain },
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let (batch, input, taps) = (2, [9, 8], shape.kernel[0] * shape.kernel[1]);
-            let x = numbers(batch * input[0] * input[1] * shape.inputs, 1);
-            let w = numbers(shape.outputs * shape.inputs / shape.groups * taps, 2);
-            let conv = PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, format);
-            // Few channels are kept in pairs, whatever their number.
-            let kept = match case {
-                0..6 => shape.inputs / shape.groups % 2 == 0,
-                6..12 => left == Format::Bf16,
-                _ => false,
-            };
-            assert_eq!(conv.format(), if kept { format } else { Format::F32 });
-            let (left, right) = if kept { (left, format) } else { (Format::F32, Format::F32) };
-            let want = definition(&rounded(&x, left), &rounded(&w, right), &shape, batch, input, shape.inputs);
-            let mut out = vec![0.0; want.len()];
-            let images = Images::pixels(&x, batch, input, shape.inputs);
-            conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
-            for (i, (got, want)) in out.iter().zip(&want).enumerate() {
-                close(*got, *want, shape.inputs * taps, &format!("{level:?} {format:?} case {case} at {i}"));
-            }
-            let mut again = vec![0.0; want.len()];
-            let planes = planes(&x, batch, input, shape.inputs, shape.inputs);
-            conv.run(&mut again, shape.outputs, &Images::planes(&planes, batch, input), &Epilogue::default());
-            assert!(out == again, "{level:?} {format:?} case {case}: channels first give another result");
-        }
-    }
-    let large = PackedLinear::from_matrix(Matrix::rows(&[1e5, 1.0], 2, 1), Algorithm::Direct, Format::F16);
-    assert_eq!(large.format(), Format::F32, "a weight that f16 has no number for is kept");
-}
-
-/// What is no number is in the sums of its windows only, wherever they are copied to.
-#[test]
-fn few_channels_do_not_spread_what_is_no_number() {
-    let (size, shape) = ([6, 7], ConvShape { kernel: [3; 2], ..ConvShape::pointwise(3, 40) });
-    let w = vec![1.0; shape.outputs * 27];
-    for (level, place) in Level::available().flat_map(|level| (0..size[0] * size[1]).map(move |place| (level, place))) {
-        let mut x = numbers(size[0] * size[1] * 3, 1);
-        x[3 * place..3 * place + 3].fill(f32::NAN);
-        for unit in [None, Some(MatrixUnit::Model)] {
-            let mut out = vec![0.0; 4 * 5 * 40];
-            MatrixUnit::with(unit, || {
-                let conv = PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, Format::Bf16);
-                conv.run(&mut out, 40, &Images::pixels(&x, 1, size, 3), &Epilogue::default());
-            });
-            for (row, got) in out.chunks_exact(40).enumerate() {
-                let [y, x] = [row / 5, row % 5];
-                let has = (y..y + 3).contains(&(place / size[1])) && (x..x + 3).contains(&(place % size[1]));
-                assert!(got.iter().all(|got| got.is_nan() == has), "{level:?}, {unit:?}, {place}: row {row}");
             }
         }
     }

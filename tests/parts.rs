@@ -1,5 +1,6 @@
 //! Batches of images that would leave the cache between two steps run in parts.
 
+use fx::passes::{QConfigMapping, prepare_fx};
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, nn};
 
@@ -34,6 +35,24 @@ impl Wide {
         let y = self.second.forward(y).gelu() * &self.scale + self.skip.forward(x);
         let y = self.down.forward(y.max_pool2d(2)).relu();
         self.head.forward(y.mean_dim([2, 3]))
+    }
+}
+
+/// One convolution after the other.
+#[traceable]
+struct Images {
+    convs: Vec<nn::Conv2d>,
+}
+
+#[traceable]
+impl Images {
+    fn new() -> Self {
+        let conv = |(inputs, outputs)| nn::Conv2d::new(inputs, outputs, 3).padding(1);
+        Self { convs: [(16, 64), (64, 64), (64, 16)].map(conv).into() }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.convs.iter().fold(x.relu(), |x, conv| conv.forward(x).relu())
     }
 }
 
@@ -80,23 +99,30 @@ fn a_batch_in_parts_gives_what_it_gives_whole() {
     assert!(profile.seconds() > slowest && profile.steps.iter().skip(1).all(|step| step.seconds > 0.0), "{profile}");
 }
 
+/// Bytes between layers of a batch in parts are as those of images on their own.
+#[test]
+fn bytes_in_parts() {
+    let mut prepared = prepare_fx(&traced(&Images::new()), &QConfigMapping::new()).unwrap();
+    let x = Tensor::randn([24, 16, 80, 80]);
+    prepared.forward(x.narrow(0, 0, 2).contiguous()).unwrap();
+    let module = prepared.convert_fx().unwrap();
+    let plan = module.plan(&x).unwrap();
+    let text = plan.to_string();
+    if text.contains(" to bytes") {
+        assert_eq!(parts(&plan).len(), 1, "{plan}");
+        assert!(text.contains(" u8[") && !text.contains(" u8[24"), "{plan}");
+    }
+    let all = module.forward(&x).unwrap();
+    for image in [0, 9, 23] {
+        let one = module.forward(x.narrow(0, image, 1).contiguous()).unwrap();
+        assert_eq!(one, all.narrow(0, image, 1).contiguous(), "image {image}");
+    }
+}
+
 /// A value in parts may be the model's result, which stays what it is when the plan runs again.
 #[test]
 fn results_in_parts_stay_what_they_are() {
-    #[traceable]
-    struct Images {
-        convs: Vec<nn::Conv2d>,
-    }
-
-    #[traceable]
-    impl Images {
-        fn forward(&self, x: &Tensor) -> Tensor {
-            self.convs.iter().fold(x.relu(), |x, conv| conv.forward(x).relu())
-        }
-    }
-
-    let conv = |(inputs, outputs)| nn::Conv2d::new(inputs, outputs, 3).padding(1);
-    let module = traced(&Images { convs: [(16, 64), (64, 64), (64, 16)].map(conv).into() });
+    let module = traced(&Images::new());
     let inputs = [0, 1].map(|_| Tensor::randn([4, 16, 80, 80]));
     let plan = module.plan(&inputs[0]).unwrap();
     assert_eq!(parts(&plan).len(), 1, "{plan}");

@@ -60,6 +60,12 @@ fn traced<M: fx::Traceable<Static = ()>>(model: &M) -> GraphModule {
     fx::trace(model).unwrap()
 }
 
+/// A captured model with the same numbers in each run.
+fn filled<M: fx::Traceable<Static = ()>>(model: M) -> GraphModule {
+    fill::fill(&model);
+    traced(&model)
+}
+
 #[track_caller]
 fn check(module: &GraphModule, x: &Tensor) {
     let planned = module.forward(x).unwrap();

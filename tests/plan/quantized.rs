@@ -8,10 +8,10 @@ use fx::nn::models::{Mlp, MobileNetV2, MobileNetV2Config, resnet18};
 use fx::passes::quantize::{ActivationConfig, Observer, WeightConfig};
 use fx::passes::{QConfig, QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
-use fx::{GraphModule, Interpreter, Traceable, nn, ops};
+use fx::{GraphModule, Interpreter, nn, ops};
 
-use super::fill::{fill, floats};
-use super::traced;
+use super::fill::floats;
+use super::filled;
 
 /// The integers that inputs become: all of 8 bits, and fewer.
 const RANGES: [(DType, i64, i64); 5] =
@@ -31,11 +31,6 @@ fn converted(module: &GraphModule, config: QConfig, data: &Tensor) -> GraphModul
     assert!(prepared.layer_count() > 0);
     prepared.forward(data).unwrap();
     prepared.convert_fx().unwrap()
-}
-
-pub(super) fn filled<M: Traceable<Static = ()>>(model: M) -> GraphModule {
-    fill(&model);
-    traced(&model)
 }
 
 fn interpreted(module: &GraphModule, x: &Tensor) -> Tensor {
@@ -70,7 +65,7 @@ fn distance(found: &Tensor, wanted: &Tensor) -> f64 {
 }
 
 /// Values of about -0.7 to 1.3, so that the integer of 0 is in the middle of none of the ranges.
-pub(super) fn input(name: &str, shape: &[usize]) -> Tensor {
+fn input(name: &str, shape: &[usize]) -> Tensor {
     floats(name, shape) + 0.3
 }
 

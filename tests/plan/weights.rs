@@ -10,8 +10,8 @@ use fx::ops::FlattenOptions;
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, nn};
 
-use super::quantized::{filled, input};
-use super::{Speech, check, traced};
+use super::fill::floats;
+use super::{Speech, check, filled, traced};
 
 #[traceable]
 #[derive(Clone)]
@@ -85,7 +85,7 @@ fn weights_may_be_kept_in_half_floats() {
     let cases =
         [(filled(products), vec![2, 4]), (filled(speech), vec![2, 7, 4]), (filled(resnet18(10)), vec![1, 3, 64, 64])];
     for (mut module, shape) in cases {
-        let x = input("x", &shape);
+        let x = floats("x", &shape);
         let tensors = |module: &GraphModule| {
             let mut all = Vec::new();
             let result = module.run(vec![Arg::Value(x.clone())]).unwrap();
@@ -106,7 +106,15 @@ fn weights_may_be_kept_in_half_floats() {
             assert_eq!(tensors(&module), many, "one thread gives another result");
             fx::set_num_threads(0);
             let plan = module.plan(&x).unwrap();
-            assert!(plan.to_string().contains(&format!(" in {precision}")), "{plan}");
+            let text = plan.to_string();
+            assert!(text.contains(&format!(" in {precision}")), "{plan}");
+            // What such layers alone read is written for them.
+            let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+            assert_eq!(count(" to pairs"), count(" bf16["), "{plan}");
+            #[cfg(target_arch = "x86_64")]
+            if shape.len() == 4 && precision == DType::BF16 && is_x86_feature_detected!("avx512bf16") {
+                assert!(count(" to pairs") > 0 && count(" of pairs") > 0, "{plan}");
+            }
             assert!(plan.packed_bytes() < bytes, "{} bytes, {bytes} in f32", plan.packed_bytes());
         }
         module.set_inference_precision(DType::F32).unwrap();

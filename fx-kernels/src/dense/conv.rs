@@ -391,7 +391,8 @@ impl PackedConv {
             images.with_pixels(self.shape.inputs, 0..images.size[0], |images| {
                 let Layout::Pixels { distance: stride_in } = images.layout else { return };
                 let left = Left::Rows { data: images.data, stride: stride_in };
-                Product { left, rows: pixels, panels, epilogue, written }.run_by(self.algorithm, out, stride);
+                let product = Product { written, ..Product::new(left, pixels, panels, epilogue) };
+                product.run_by(self.algorithm, out, stride);
             });
         } else {
             self.run_lines(out, stride, images, (whole, 0..height), epilogue, written);
@@ -459,8 +460,7 @@ impl PackedConv {
                     zeros: &[],
                 };
                 let left = Left::Taps { windows, taps: &taps };
-                Product { left, rows: output[0] * output[1], panels, epilogue, written: Written::default() }
-                    .run(out, stride);
+                Product::new(left, output[0] * output[1], panels, epilogue).run(out, stride);
             });
         }
         let numbers = self.packing().filter(|_| written.left).map_or(1, Packing::numbers);
@@ -501,7 +501,7 @@ impl PackedConv {
         };
         match &self.weights {
             Weights::Groups(panels) => {
-                Product { left, rows, panels, epilogue, written }.run(out, stride);
+                Product { written, ..Product::new(left, rows, panels, epilogue) }.run(out, stride);
             }
             Weights::Depthwise(weights) if Depthwise::fits(&windows) => {
                 let channels = self.shape.inputs;

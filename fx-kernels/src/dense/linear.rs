@@ -195,6 +195,24 @@ impl PackedLinear {
         self.compute(out, stride, (input, input_stride), rows, epilogue, Written::default());
     }
 
+    /// As [`run`](Self::run), from the last weights to the first: those that the run before came to last may be in a cache still.
+    ///
+    /// # Panics
+    /// As there.
+    pub(crate) fn run_backwards(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        input: &[f32],
+        input_stride: usize,
+        rows: usize,
+        epilogue: &Epilogue<'_>,
+    ) {
+        let left = Left::Rows { data: input, stride: input_stride };
+        let product = Product { backwards: true, ..Product::new(left, rows, &self.panels, epilogue) };
+        product.run_by(self.algorithm, out, stride);
+    }
+
     /// As [`run`](Self::run), with operands that may be words; their strides are in words too.
     ///
     /// # Panics
@@ -241,6 +259,7 @@ impl PackedLinear {
         written: Written<'_>,
     ) {
         let left = Left::Rows { data: input, stride: input_stride };
-        Product { left, rows, panels: &self.panels, epilogue, written }.run_by(self.algorithm, out, stride);
+        let product = Product { written, ..Product::new(left, rows, &self.panels, epilogue) };
+        product.run_by(self.algorithm, out, stride);
     }
 }

@@ -20,11 +20,11 @@ use super::panels::{Panel, Panels, tile_size};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
-use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, ways};
+use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, second_level, ways};
 use crate::quantization::Quantization;
 use crate::rounded::Rounded;
 use crate::simd::Level;
-use crate::threads::{Shared, for_each, shared_out};
+use crate::threads::{Shared, for_each, num_threads, shared_out};
 
 /// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
 /// the chains' sums added, so that rounding errors do not grow with the inner dimension.
@@ -44,8 +44,9 @@ const NEAR: usize = 4 * 1024;
 const POINTERS: usize = 16 * 1024;
 /// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.
 const STREAM: usize = 4096;
-/// The tiles that make it worth while to bring a panel into the first-level cache before the first one.
-const MANY: usize = 4;
+/// The words that are read forwards where panels are multiplied from the last one to the first. Measured: half and twice as many take a
+/// fiftieth longer.
+const PIECE: usize = 64 * 1024;
 /// The tasks that make a fair share for each of a few threads likely, at least.
 const TASKS: usize = 8;
 
@@ -61,6 +62,8 @@ pub(crate) struct Product<'a> {
     pub(crate) epilogue: &'a Epilogue<'a>,
     /// How its operands are written.
     pub(crate) written: Written<'a>,
+    /// Whether panels are multiplied from the last one to the first.
+    pub(crate) backwards: bool,
 }
 
 /// How the operands of a product are written.
@@ -116,6 +119,13 @@ struct Steps {
     count: usize,
 }
 
+impl<'a> Product<'a> {
+    /// A product of numbers.
+    pub(crate) fn new(left: Left<'a>, rows: usize, panels: &'a Panels, epilogue: &'a Epilogue<'a>) -> Self {
+        Self { left, rows, panels, epilogue, written: Written::default(), backwards: false }
+    }
+}
+
 impl Product<'_> {
     /// Computes the product into rows that are `stride` apart.
     ///
@@ -155,7 +165,10 @@ impl Product<'_> {
         match self.left {
             Left::Rows { data, stride: distance } if algorithm.of_rows(self.rows, panels) == Algorithm::Strassen => {
                 // SAFETY: the operands hold all rows and columns (just seen), and what is faster has the sizes for it.
-                unsafe { Strassen { product: self, data, stride: distance, ways: ways() }.run(&out, stride) };
+                unsafe {
+                    let caches = (ways(), second_level());
+                    Strassen { product: self, data, stride: distance, caches }.run(&out, stride);
+                }
             }
             _ => match OnUnit::of(self) {
                 // SAFETY: the operands hold all rows and columns (just seen).
@@ -231,7 +244,8 @@ impl Product<'_> {
         let fitting = rounded.map_or(fitting, |rounded| fitting.min(rounded / columns.min(WIDE))).max(4);
         let least = tiles.div_ceil(fitting);
         // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
-        let tasks = shared_out(TASKS);
+        // Of panels that are kept in a cache each thread has its own.
+        let tasks = if panels.are_cached() { num_threads() } else { shared_out(TASKS) };
         let sets = |blocks: usize| tasks.div_ceil(blocks * panels.groups()).min(range.len());
         let traffic = |blocks: usize| {
             let held = run * left;
@@ -291,7 +305,8 @@ impl Product<'_> {
             let small = panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS;
             if split.steps.count == 1 && small && !widened {
                 // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
-                let (full, rest) = self.full(split, group, set);
+                let (full, rest) = self.full(set);
+                let full = (!full.is_empty()).then(|| self.side_by_side(split, group, full));
                 let rest = rest.map(|index| self.slice(split, group, index, 0));
                 let slices: SmallVec<[_; 2]> = full.into_iter().chain(rest).collect();
                 // Tiles go together where no run is left out, as many as the cache holds if there is more than one set of panels.
@@ -318,13 +333,22 @@ impl Product<'_> {
             }
             if self.rows == 1 && split.steps.count == 1 {
                 // Between two tiles the row would wait for memory.
-                let (full, rest) = self.full(split, group, set);
-                if let Some(slice) = full {
+                let (full, rest) = self.full(set);
+                let most = if self.backwards { PIECE / (panels.steps() * 2 * panels.lanes()) } else { usize::MAX };
+                let pieces = full.len().div_ceil(most.max(1));
+                for piece in 0..pieces {
+                    let start = |piece: usize| full.start + piece * full.len() / pieces;
+                    let piece = if self.backwards { pieces - 1 - piece } else { piece };
+                    let slice = self.side_by_side(split, group, start(piece)..start(piece + 1));
                     self.tile(&slice, table, place(0, 0, null()), out);
                 }
                 set = rest;
             }
-            let slice = |(index, step)| self.slice(split, group, index, step);
+            let (first, last) = (set.start, set.end.saturating_sub(1));
+            let slice = |(index, step)| {
+                let index = if self.backwards { last - (index - first) } else { index };
+                self.slice(split, group, index, step)
+            };
             let mut slices = split.slices(set).map(slice).peekable();
             while let Some(slice) = slices.next() {
                 let end = slice.panel.data.as_ptr_range().end;
@@ -342,11 +366,15 @@ impl Product<'_> {
         });
     }
 
-    /// All full panels of a set side by side, if there are any, and the panels after them.
-    fn full(&self, split: &Split, group: usize, set: Range<usize>) -> (Option<Slice<'_>>, Range<usize>) {
+    /// The full panels of a set, and the panels after them.
+    fn full(&self, set: Range<usize>) -> (Range<usize>, Range<usize>) {
         let full = set.end.min(self.panels.columns() / (2 * self.panels.lanes())).max(set.start);
-        let slice = || Slice { panels: full - set.start, ..self.slice(split, group, set.start, 0) };
-        ((set.start < full).then(slice), full..set.end)
+        (set.start..full, full..set.end)
+    }
+
+    /// Some full panels.
+    fn side_by_side(&self, split: &Split, group: usize, panels: Range<usize>) -> Slice<'_> {
+        Slice { panels: panels.len(), ..self.slice(split, group, panels.start, 0) }
     }
 
     /// A step down a panel.
@@ -395,7 +423,7 @@ impl Product<'_> {
         let scales = self.written.whole.filter(|_| packing.is_whole());
         let residual = self.epilogue.residual.filter(|_| last);
         let (far, farther) = match rows.len() {
-            1 if panels.level() <= Level::Avx2 && foresees_rows() => (0, 0),
+            1 if panels.are_cached() || panels.level() <= Level::Avx2 && foresees_rows() => (0, 0),
             _ => far((place.share, place.of), (steps.as_ptr(), steps.len()), place.next, panel.width),
         };
         let tile = Tile {
@@ -415,7 +443,7 @@ impl Product<'_> {
             packing,
             far,
             farther,
-            soon: place.of >= MANY || far == 0 || !fills_second(),
+            soon: far == 0 || !fills_second(rows.len(), place.of),
             each: if panels.are_cached() { ahead_in_cache() } else { 0 },
             narrow: panel.width == panels.lanes(),
             accumulate: !first || self.epilogue.accumulate,

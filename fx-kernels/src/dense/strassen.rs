@@ -23,11 +23,11 @@ use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::left::Left;
 use super::panels::{Panels, tile_size};
-use super::product::{Product, Written, far};
+use super::product::{Product, far};
 use super::tile::{Aside, Tile};
 use crate::elementwise::{Unary, run_rows};
 use crate::math;
-use crate::memory::{new_key, scratch};
+use crate::memory::{fills_second, new_key, scratch};
 use crate::simd::{Beside, Kernel, Vector, dispatch};
 use crate::threads::{Shared, for_each, shared_out};
 use crate::tiles::tiles;
@@ -38,8 +38,9 @@ const BLOCK: usize = 256;
 const LONGEST: usize = 4096;
 /// The products in the time that the sums take, for each weight of a block, and for each number of the rows and of the result.
 const SUMS: [usize; 2] = [6, 8];
-/// The tasks that make a fair share for each of a few threads likely.
+/// The tasks that make a fair share for each of a few threads likely, and how many do where pairs of panels go together.
 const TASKS: usize = 8;
+const GROUPED: usize = 4;
 /// The steps of the inner dimension that are made at a time, of half of it: their sums of weights are to stay in the cache.
 const STEPS: usize = 384;
 /// The products of a pair of rows with a pair of panels, and which of them is the lower row's own.
@@ -53,8 +54,8 @@ pub(super) struct Strassen<'a> {
     /// The left operand, and the distance of its rows.
     pub(super) data: &'a [f32],
     pub(super) stride: usize,
-    /// How many lines of memory with the same place the first-level cache holds.
-    pub(super) ways: usize,
+    /// How many lines of memory with the same place the first-level cache holds, and the bytes that the second-level cache does.
+    pub(super) caches: (usize, usize),
 }
 
 /// Where the result is, and the distance of its rows.
@@ -84,11 +85,14 @@ impl Strassen<'_> {
         let (half, columns) = (panels.steps() / 2, panels.columns());
         let (pairs, blocks) = (columns / (4 * panels.lanes()), rows.div_ceil(BLOCK));
         let target = Target { out, stride };
-        let sets = shared_out(TASKS).min(pairs);
+        let (ways, second) = self.caches;
+        let group = group(second, rows.div_ceil(blocks), half, 2 * panels.lanes());
+        let tasks = if group == 1 { TASKS } else { GROUPED.max(pairs.div_ceil(group)) };
+        let sets = shared_out(tasks).min(pairs);
         let start = |set: usize| set * pairs / sets;
         // Each row is read once for a panel: it is enough if the cache holds a line of each row of a tile.
         let left = Left::Rows { data: self.data, stride: self.stride };
-        let copied = left.collides() && self.ways < tile_size(panels.level()).0;
+        let copied = left.collides() && ways < tile_size(panels.level()).0;
         let id = new_key();
         for_each(blocks * sets, 4 * rows * half * columns, |task| {
             let (block, set) = (task / sets, task % sets);
@@ -97,7 +101,7 @@ impl Strassen<'_> {
             let rows = block * rows / blocks..(block + 1) * rows / blocks;
             let left = (&self.data[rows.start * self.stride..], self.stride);
             Rows::with(panels.level(), (id, block), left, rows.len(), half, copied, |left| {
-                self.task(left, rows.clone(), start(set)..start(set + 1), after, &target);
+                self.task(left, rows.clone(), (start(set)..start(set + 1), group), after, &target);
             });
         });
         // SAFETY: the caller's promise, and all tasks are done.
@@ -115,27 +119,30 @@ impl Strassen<'_> {
         }
         let left = Left::Rows { data: &self.data[rows.start * self.stride..], stride: self.stride };
         let out = Shared(target.out.at(rows.start * target.stride));
-        let product = Product {
-            left,
-            rows: rows.len(),
-            panels,
-            epilogue: &epilogue.at_row(rows.start),
-            written: Written::default(),
-        };
+        let epilogue = epilogue.at_row(rows.start);
+        let product = Product::new(left, rows.len(), panels, &epilogue);
         // SAFETY: the caller's promise.
         unsafe { product.compute(range, &out, target.stride) };
     }
 
-    /// A block of rows times some pairs of panels, after which another one comes.
-    fn task(&self, left: &Rows<'_>, rows: Range<usize>, pairs: Range<usize>, after: usize, target: &Target<'_>) {
+    /// A block of rows times some pairs of panels, so many of which go together, after which another one comes.
+    fn task(
+        &self,
+        left: &Rows<'_>,
+        rows: Range<usize>,
+        (pairs, group): (Range<usize>, usize),
+        after: usize,
+        target: &Target<'_>,
+    ) {
         let Product { panels, epilogue, .. } = *self.product;
         let (width, level) = (2 * panels.lanes(), panels.level());
         let (quarter, each) = (left.half() * width, left.pairs() * width);
         let steps = left.half().div_ceil(STEPS);
         let start = |step: usize| step * left.half() / steps;
         let most = left.half().div_ceil(steps) * width;
-        scratch(PRODUCTS * each + 2 * most, |memory| {
-            let (products, sums) = memory.split_at_mut(PRODUCTS * each);
+        let group = group.min(pairs.len());
+        scratch(group * PRODUCTS * each + 2 * most, |memory| {
+            let (products, sums) = memory.split_at_mut(group * PRODUCTS * each);
             // Where the rows of each part begin.
             let mut table = [[null(); BLOCK / 2]; PRODUCTS];
             for (part, table) in table.iter_mut().enumerate() {
@@ -145,21 +152,26 @@ impl Strassen<'_> {
                 }
             }
             // Where the lower half has a row less than the upper one.
-            products[LOWER * each + left.count(LOWER) * width..(LOWER + 1) * each].fill(0.0);
+            for products in products.chunks_exact_mut(PRODUCTS * each) {
+                products[LOWER * each + left.count(LOWER) * width..(LOWER + 1) * each].fill(0.0);
+            }
             let [first, second] = [0, 1].map(|index| sums.as_mut_ptr().wrapping_add(index * most));
-            let end = pairs.end;
-            for (pair, step) in pairs.flat_map(|pair| (0..steps).map(move |step| (pair, step))) {
+            let groups = pairs.clone().step_by(group).map(|first| first..pairs.end.min(first + group));
+            let mut order = groups
+                .flat_map(|group| {
+                    (0..steps).flat_map(move |step| group.clone().enumerate().map(move |pair| (step, pair)))
+                })
+                .peekable();
+            while let Some((step, (place, pair))) = order.next() {
                 // From some step on, the upper and lower quarters of two panels, which lie one after the other: a and b, c and d.
                 let quarters = |pair: usize, step: usize| {
                     let panel = panels.panel(0, 2 * pair).data[start(step) * width..].as_ptr();
                     [0, 1, 2, 3].map(|index| panel.wrapping_add(index * quarter))
                 };
                 let [a, c, b, d] = quarters(pair, step);
-                let [next_a, _, next_b, _] = match step + 1 {
-                    step if step < steps => quarters(pair, step),
-                    _ if pair + 1 < end => quarters(pair + 1, 0),
-                    _ => quarters(after, 0),
-                };
+                let [next_a, _, next_b, _] =
+                    order.peek().map_or_else(|| quarters(after, 0), |&(step, (_, pair))| quarters(pair, step));
+                let products = &mut products[place * PRODUCTS * each..][..PRODUCTS * each];
                 let range = start(step)..start(step + 1);
                 let aside = |to, minuend, subtrahend| Aside { to, minuend, subtrahend, numbers: range.len() * width };
                 // What comes next is asked for as late as can be, and sums take the place of those that are done with: the cache
@@ -223,6 +235,7 @@ impl Strassen<'_> {
             tile.out = products[row * width..].as_mut_ptr();
             if !next.is_null() {
                 (tile.far, tile.farther) = far((index, of), (weights, depth * width), next, width);
+                tile.soon = !fills_second(rows, of);
             }
             let [from, to] = [index, index + 1].map(|index| index * depth / of * width);
             tile.aside = aside.part(from..to);
@@ -230,6 +243,22 @@ impl Strassen<'_> {
             unsafe { tile.run(level) };
         }
     }
+}
+
+/// How many pairs of panels go together, which are multiplied with some steps of a block of rows before the next steps are: as many as the
+/// second-level cache, of so many bytes, has room for the products of, beside the rows, panels and sums of these steps. All steps are read again for
+/// each of these groups.
+fn group(cache: usize, rows: usize, half: usize, width: usize) -> usize {
+    /// The parts of a pair of rows that are read, and the quarters of panels and their sums.
+    const READ: [usize; 2] = [7, 6];
+    let steps = half.div_ceil(STEPS);
+    if steps == 1 {
+        return 1;
+    }
+    let (pairs, length) = (rows.div_ceil(2), half.div_ceil(steps));
+    let [left, right] = READ;
+    let read = (left * pairs + right * width) * length;
+    ((cache / size_of::<f32>()).saturating_sub(read) / (PRODUCTS * pairs * width)).max(1)
 }
 
 /// The numbers of a block of rows and a pair of panels. What it gives is whether all were finite; if they are not, and are

@@ -95,6 +95,23 @@ fn linear_layers() {
 }
 
 /// Rounding errors of a sum grow with the length of its chains, not with its own.
+/// The same from the last weights to the first: of pieces of some panels, a panel that is not full, and rows that are widened for.
+#[test]
+fn weights_backwards() {
+    let (outputs, inputs) = (333, 700);
+    let (x, w, bias) = (numbers(3 * inputs, 1), numbers(outputs * inputs, 2), numbers(outputs, 3));
+    let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
+    let all = |level| [Format::F32, Format::Bf16, Format::F16].map(|format| (level, format));
+    for ((level, format), rows) in Level::available().flat_map(all).flat_map(|of| [1, 3].map(|rows| (of, rows))) {
+        let layer = PackedLinear::at(level, Weight::Numbers(&w), [outputs, inputs], Algorithm::Direct, format);
+        let layer = layer.cached();
+        let [mut forwards, mut backwards] = [vec![0.25; rows * outputs], vec![0.75; rows * outputs]];
+        layer.run(&mut forwards, outputs, &x, inputs, rows, &epilogue);
+        layer.run_backwards(&mut backwards, outputs, &x, inputs, rows, &epilogue);
+        assert!(forwards == backwards, "{level:?} {format:?} {rows}");
+    }
+}
+
 #[test]
 fn long_sums_are_accurate() {
     let (n, k) = (20, 24 * 768);

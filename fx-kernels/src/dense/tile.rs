@@ -55,7 +55,8 @@ pub(crate) struct Tile {
     pub(crate) far: usize,
     /// From where the other lines are brought in.
     pub(crate) farther: usize,
-    /// Whether what is brought in goes into the first-level cache, which it does for tiles of many rows of the longest vectors anyway.
+    /// Whether what is brought in goes into the first-level cache, which it does for tiles that go together anyway where they have
+    /// many rows of the longest vectors.
     pub(crate) soon: bool,
     /// From where every line is brought in instead, for a single row, or 0.
     pub(crate) each: usize,
@@ -351,7 +352,14 @@ type Sums<V, const ROWS: usize, const VECTORS: usize> = [[[V; VECTORS]; ROWS]; U
 /// # Safety
 /// As for [`Step::multiply`].
 #[inline(always)]
-unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize, const EACH: bool>(
+unsafe fn steps<
+    V: Vector<Elem = f32>,
+    S: Step<V>,
+    const ROWS: usize,
+    const VECTORS: usize,
+    const PANELS: bool,
+    const EACH: bool,
+>(
     job: &Tile,
     sums: &mut Sums<V, ROWS, VECTORS>,
     rows: &[*const f32; ROWS],
@@ -366,8 +374,8 @@ unsafe fn steps<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
         }
     } else {
         let (far, farther) = (panel.wrapping_add(job.far), panel.wrapping_add(job.farther));
-        // Where vectors are long, without a look at the tile: it would take short inner dimensions a fiftieth longer.
-        if (V::LANES == LINE && ROWS > FEW) || job.soon {
+        // Where tiles go together, without a look if vectors are long: it would take short inner dimensions a fiftieth longer.
+        if (PANELS && V::LANES == LINE && ROWS > FEW) || job.soon {
             prefetch(far);
             prefetch(farther);
         } else {
@@ -453,7 +461,7 @@ unsafe fn tile<
                 unsafe {
                     job.aside.subtract::<V>(aside);
                     job.aside.subtract::<V>(aside + V::LANES);
-                    panel = steps::<V, S, ROWS, VECTORS, false>(job, &mut parts, &rows, k, panel);
+                    panel = steps::<V, S, ROWS, VECTORS, PANELS, false>(job, &mut parts, &rows, k, panel);
                 }
                 aside += 2 * V::LANES;
                 k += UNROLL;
@@ -461,13 +469,13 @@ unsafe fn tile<
             if ROWS == 1 && job.each > 0 {
                 while k + UNROLL <= job.depth {
                     // SAFETY: as below.
-                    panel = unsafe { steps::<V, S, ROWS, VECTORS, true>(job, &mut parts, &rows, k, panel) };
+                    panel = unsafe { steps::<V, S, ROWS, VECTORS, PANELS, true>(job, &mut parts, &rows, k, panel) };
                     k += UNROLL;
                 }
             }
             while k + UNROLL <= job.depth {
                 // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.
-                panel = unsafe { steps::<V, S, ROWS, VECTORS, false>(job, &mut parts, &rows, k, panel) };
+                panel = unsafe { steps::<V, S, ROWS, VECTORS, PANELS, false>(job, &mut parts, &rows, k, panel) };
                 k += UNROLL;
             }
             while k < job.depth {

@@ -18,13 +18,14 @@ fn packed(level: Level, w: &[f32], [columns, inner]: [usize; 2]) -> Panels {
     )
 }
 
-/// The product by the algorithm, whether it is faster or not: the same whether rows that collide are copied or not.
+/// The product by the algorithm, whether it is faster or not: the same whether rows that collide are copied or not, and with pairs of
+/// panels one by one or together.
 fn run(out: &mut [f32], stride: usize, x: &[f32], distance: usize, product: &Product<'_>) {
     assert!(out.len() >= (product.rows - 1) * stride + product.panels.columns());
     let mut same = out.to_vec();
-    for (ways, out) in [(1, &mut *out), (usize::MAX, &mut same)] {
+    for (caches, out) in [((1, 0), &mut *out), ((usize::MAX, 1 << 24), &mut same)] {
         // SAFETY: there is room for the result (just seen), and the tests' operands are as large as they say.
-        unsafe { Strassen { product, data: x, stride: distance, ways }.run(&Shared(out.as_mut_ptr()), stride) };
+        unsafe { Strassen { product, data: x, stride: distance, caches }.run(&Shared(out.as_mut_ptr()), stride) };
     }
     assert!(out.iter().zip(&same).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()));
 }
@@ -45,13 +46,7 @@ fn products() {
             let (panels, epilogue) = (packed(level, &w, [n, k]), following(case, &bias, &residual, n + 1));
             let left = Left::Rows { data: &x, stride: k + gap };
             let mut out = vec![0.25; m * (n + 2)];
-            run(
-                &mut out,
-                n + 2,
-                &x,
-                k + gap,
-                &Product { left, rows: m, panels: &panels, epilogue: &epilogue, written: Written::default() },
-            );
+            run(&mut out, n + 2, &x, k + gap, &Product::new(left, m, &panels, &epilogue));
             for (i, sum) in sums.iter().enumerate() {
                 let (row, column) = (i / n, i % n);
                 let want = followed(*sum, case, bias[column], residual[row * (n + 1) + column]);
@@ -73,19 +68,7 @@ fn memory_of_before() {
         let [with_zeros, with_nan] = [0.0, f32::NAN].map(|before| {
             scratch(1 << 16, |memory| memory.fill(before));
             let (left, mut out) = (Left::Rows { data: &x, stride: k }, vec![0.25; m * n]);
-            run(
-                &mut out,
-                n,
-                &x,
-                k,
-                &Product {
-                    left,
-                    rows: m,
-                    panels: &panels,
-                    epilogue: &Epilogue::default(),
-                    written: Written::default(),
-                },
-            );
+            run(&mut out, n, &x, k, &Product::new(left, m, &panels, &Epilogue::default()));
             out
         });
         assert!(with_zeros == with_nan, "{level:?}");
@@ -107,13 +90,7 @@ fn rows_of_any_size() {
     for level in Level::available() {
         let panels = packed(level, &w, [n, k]);
         let (left, mut out) = (Left::Rows { data: &x, stride: k }, vec![0.25; m * n]);
-        run(
-            &mut out,
-            n,
-            &x,
-            k,
-            &Product { left, rows: m, panels: &panels, epilogue: &Epilogue::default(), written: Written::default() },
-        );
+        run(&mut out, n, &x, k, &Product::new(left, m, &panels, &Epilogue::default()));
         for (i, got) in out.iter().enumerate() {
             let (row, want) = (i / n, dot(&x[i / n * k..][..k], &w[i % n * k..][..k]));
             let most = x[row * k..][..k].iter().fold(0.0, |most: f32, x| most.max(x.abs()));
@@ -137,13 +114,7 @@ fn functions_are_applied_once() {
         let product = |activation| {
             let epilogue = Epilogue { bias: Some(&bias), activation, ..Epilogue::default() };
             let (left, mut out) = (Left::Rows { data: &x, stride: k }, vec![0.25; m * n]);
-            run(
-                &mut out,
-                n,
-                &x,
-                k,
-                &Product { left, rows: m, panels: &panels, epilogue: &epilogue, written: Written::default() },
-            );
+            run(&mut out, n, &x, k, &Product::new(left, m, &panels, &epilogue));
             out
         };
         for function in [Unary::Gelu, Unary::GeluTanh, Unary::Silu, Unary::Sigmoid] {
@@ -168,13 +139,7 @@ fn what_is_not_finite() {
         x[17 * k..18 * k].fill(3e38);
         let (bias, residual) = (numbers(n, 3), numbers(m * n, 4));
         let (panels, epilogue) = (packed(level, &w, [n, k]), following(case, &bias, &residual, n));
-        let product = Product {
-            left: Left::Rows { data: &x, stride: k },
-            rows: m,
-            panels: &panels,
-            epilogue: &epilogue,
-            written: Written::default(),
-        };
+        let product = Product::new(Left::Rows { data: &x, stride: k }, m, &panels, &epilogue);
         let [mut out, mut want] = [vec![0.25; m * n], vec![0.25; m * n]];
         run(&mut out, n, &x, k, &product);
         product.run(&mut want, n);

@@ -1,9 +1,10 @@
 //! Functions of f32 on vectors: the exponential and its kin, and the activations built on them.
 //!
-//! Over the whole range, on every level, [`log`] is within 1 unit in the last place of the exact value, [`exp`] and
+//! Over the whole range, on every level, [`log`] is within 1 unit in the last place of the exact value, [`exp`], [`exp_below_one`] and
 //! [`exp2_below_one`] within 1.2, [`expm1`], [`log1p`], [`tanh`] and [`erf`] within 1.6, [`sin`], [`cos`] and [`sigmoid`]
 //! within 2.2, [`tan`] within 4; the tests try it. NaN gives NaN, infinities give the limits.
-//! Denormal operands and results are computed with, as long as the processor's mode is the usual one. Most activations
+//! Denormal operands and results are computed with, as long as the processor's mode is the usual one, but for the powers of a
+//! softmax ([`exp_below_one`], [`exp2_below_one`]), which are 0 in their place. Most activations
 //! are PyTorch's formulas on top of these; all have PyTorch's results for NaN and infinities.
 //!
 //! The coefficients of `erf` and `log` are N. Juffa's, those of `expm1` and `tanh` are from Cephes. [`exp`] has a polynomial of
@@ -79,14 +80,22 @@ fn exp_within<V: Floats>(x: V) -> V {
     polynomial(r, tail).scale(n)
 }
 
-/// 2 to the power of a number that is at most 0.
+/// The exponential of a number that is at most 0, or 0 where that is no normal number: it makes no difference in a sum that has a
+/// 1, but a product with such a number takes some processors as long as a hundred others.
+#[inline(always)]
+pub(crate) fn exp_below_one<V: Floats>(x: V) -> V {
+    let least = V::splat(-87.33);
+    // A NaN is not below it, and passes.
+    V::select(x.lt(least), V::zero(), exp_within(least.max(x)))
+}
+
+/// 2 to the power of a number that is at most 0, or 0 as for [`exp_below_one`].
 #[inline(always)]
 pub(crate) fn exp2_below_one<V: Floats>(x: V) -> V {
-    // Below this the result is 0; a NaN passes.
-    let x = V::splat(-151.0).max(x);
+    let (below, x) = (x.lt(V::splat(-126.0)), V::splat(-126.0).max(x));
     let n = x.round();
     let tail = [1.535_336_2e-4, 1.339_887_5e-3, 9.618_437e-3, 5.550_332_5e-2, 2.402_264_8e-1, 6.931_472e-1, 1.0];
-    polynomial(x - n, tail).scale(n)
+    V::select(below, V::zero(), polynomial(x - n, tail).scale(n))
 }
 
 /// The exponential less 1, accurate near 0.

@@ -68,8 +68,10 @@ impl<V: Pairs> Words<V> for Couples {
     #[inline(always)]
     fn power(below: Beside<V>) -> Beside<V> {
         let mut powers = below * Beside::splat(LOG2_E);
+        // As `power` has 0 for what is no normal number.
+        let least = V::splat(-126.0);
         for x in &mut powers.0 {
-            *x = x.exp2();
+            *x = V::select(x.lt(least), V::zero(), least.max(*x).exp2());
         }
         powers
     }

@@ -104,7 +104,7 @@ unsafe fn softmax_row<V: Single>(kind: Softmax, at: Pointers, len: usize) {
         let several = len - len % (BESIDE * V::LANES);
         for start in (0..several).step_by(BESIDE * V::LANES) {
             let places = Beside::<V>::from(start);
-            let powers = math::exp(Beside::load_each(again, places) - Beside([highest; BESIDE]));
+            let powers = math::exp_below_one(Beside::load_each(again, places) - Beside([highest; BESIDE]));
             if kind == Softmax::Plain {
                 powers.store_each(at.out, places);
             }
@@ -114,7 +114,7 @@ unsafe fn softmax_row<V: Single>(kind: Softmax, at: Pointers, len: usize) {
         for start in (several..len).step_by(V::LANES) {
             let count = (len - start).min(V::LANES);
             let x = load::<V>(again.wrapping_add(start), count);
-            let power = math::exp(first(x, count, lowest) - highest);
+            let power = math::exp_below_one(first(x, count, lowest) - highest);
             if kind == Softmax::Plain {
                 store(power, at.out.wrapping_add(start), count);
             }
@@ -194,7 +194,7 @@ impl Columns<'_> {
         for kept in kept.chunks_exact_mut(VECTORS * V::LANES) {
             for v in 0..VECTORS {
                 let x = V::load(&kept[v * V::LANES..]) - highest[v];
-                let power = math::exp(x);
+                let power = math::exp_below_one(x);
                 let next = if kind == Softmax::Plain { power } else { x };
                 next.store(&mut kept[v * V::LANES..]);
                 sums[v] = sums[v] + power;

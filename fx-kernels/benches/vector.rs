@@ -288,7 +288,7 @@ fn recurrent(cases: &mut Vec<Case>) {
             let width = cell.gates() * hidden;
             // As small as a layer's first weights are: a state that saturates has gates below the normal numbers, which take long.
             let scale = (4.0 * (hidden as f32).sqrt()).recip();
-            let weight: Vec<f32> = numbers(width * hidden).into_iter().map(|x| scale * x).collect();
+            let weight: Vec<f32> = numbers(width * hidden).iter().map(|x| scale * x).collect();
             let packed = PackedCell::new(cell, Weight::Numbers(&weight), hidden, Format::F32);
             let input = numbers(STEPS * batch * width);
             let (mut h, mut c) = (vec![0.0; batch * hidden], vec![0.0; batch * hidden]);

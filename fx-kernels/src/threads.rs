@@ -29,6 +29,9 @@ pub(crate) fn shared_out(parts: usize) -> usize {
     if parts == 1 { 1 } else { parts.next_multiple_of(num_threads()) }
 }
 
+/// The work below which a hand-over to another thread costs more than it brings.
+pub(crate) const WORTH_WHILE: usize = 200_000;
+
 thread_local! {
     /// Whether this thread is working on a part of a parallel loop.
     static WITHIN: Cell<bool> = const { Cell::new(false) };
@@ -63,8 +66,6 @@ pub fn for_each(count: usize, work: usize, f: impl Fn(usize) + Sync) {
 
 /// Compiled once for all loops.
 fn share(count: usize, work: usize, f: &(dyn Fn(usize) + Sync)) {
-    /// Below this much work a hand-over to another thread costs more than it brings.
-    const WORTH_WHILE: usize = 200_000;
     let threads = num_threads().min(count);
     if threads <= 1 || work < WORTH_WHILE || WITHIN.get() {
         (0..count).for_each(f);

@@ -5,6 +5,8 @@
 //! that stay in the cache while all tiles of the block use them. Sums that are not finished wait in the
 //! output. How a product is split depends on its sizes only, so a result does not depend on the number of threads.
 
+mod one_tile;
+
 use std::ops::Range;
 use std::ptr::null;
 
@@ -170,6 +172,8 @@ impl Product<'_> {
                     Strassen { product: self, data, stride: distance, caches }.run(&out, stride);
                 }
             }
+            // SAFETY: as above.
+            _ if self.is_one_tile() => unsafe { self.one_tile(&out, stride) },
             _ => match OnUnit::of(self) {
                 // SAFETY: the operands hold all rows and columns (just seen).
                 Some(product) => unsafe { product.run(&out, stride) },

@@ -1,5 +1,6 @@
 //! How AVX2, AVX-VNNI and AVX-512 VNNI multiply words of bytes.
 
+use std::arch::asm;
 use std::arch::x86_64::{self as x86, __m256i, __m512i};
 
 use super::{F32x8, F32x16};
@@ -103,13 +104,33 @@ impl<const VNNI: bool> Bytes for Quads<VNNI> {
         // SAFETY: who has a vector has the instructions.
         F32x8::of(unsafe {
             let pairs = x86::_mm256_maddubs_epi16(left.bits(), right.bits());
-            x86::_mm256_add_epi32(sum.bits(), x86::_mm256_madd_epi16(pairs, x86::_mm256_set1_epi16(1)))
+            add(sum.bits(), x86::_mm256_madd_epi16(pairs, x86::_mm256_set1_epi16(1)))
         })
     }
     #[inline(always)]
     fn numbers(whole: F32x8) -> F32x8 {
         whole.whole()
     }
+}
+
+/// Sums of whole numbers. The compiler, which knows that these may be added up in any order, would add up the products of several steps
+/// first: a tile's do not all have registers.
+///
+/// # Safety
+/// The processor must have AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn add(mut sum: __m256i, products: __m256i) -> __m256i {
+    // SAFETY: it reads and writes registers only.
+    unsafe {
+        asm!(
+            "vpaddd {sum}, {sum}, {products}",
+            sum = inout(ymm_reg) sum,
+            products = in(ymm_reg) products,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    sum
 }
 
 /// AVX2, for all bytes: two products do not fit 16 bits together. Bytes are widened to 16 bits, the left ones as they are rounded.
@@ -135,7 +156,7 @@ impl Bytes for Wide {
     #[inline(always)]
     fn dot(left: F32x8, right: F32x8, sum: F32x8) -> F32x8 {
         // SAFETY: as above.
-        F32x8::of(unsafe { x86::_mm256_add_epi32(sum.bits(), x86::_mm256_madd_epi16(left.bits(), right.bits())) })
+        F32x8::of(unsafe { add(sum.bits(), x86::_mm256_madd_epi16(left.bits(), right.bits())) })
     }
     #[inline(always)]
     fn numbers(whole: F32x8) -> F32x8 {

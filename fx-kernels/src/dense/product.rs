@@ -247,9 +247,9 @@ impl Product<'_> {
         let rounded = self.written.output.map(|_| RESULTS / most);
         let fitting = rounded.map_or(fitting, |rounded| fitting.min(rounded / columns.min(WIDE))).max(4);
         let least = tiles.div_ceil(fitting);
-        // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
-        // Of panels that are kept in a cache each thread has its own.
+        // Of panels that stay in a cache each thread has its own.
         let tasks = if panels.are_cached() { num_threads() } else { shared_out(TASKS) };
+        // Each block reads all panels, and each set all rows: half again if they leave the cache in between.
         let sets = |blocks: usize| tasks.div_ceil(blocks * panels.groups()).min(range.len());
         let traffic = |blocks: usize| {
             let held = run * left;

@@ -125,7 +125,7 @@ impl Strassen<'_> {
         unsafe { product.compute(range, &out, target.stride) };
     }
 
-    /// A block of rows times some pairs of panels, so many of which go together, after which another one comes.
+    /// A block of rows times some pairs of panels, so many of which [go together](group), after which another one comes.
     fn task(
         &self,
         left: &Rows<'_>,
@@ -245,9 +245,9 @@ impl Strassen<'_> {
     }
 }
 
-/// How many pairs of panels go together, which are multiplied with some steps of a block of rows before the next steps are: as many as the
-/// second-level cache, of so many bytes, has room for the products of, beside the rows, panels and sums of these steps. All steps are read again for
-/// each of these groups.
+/// How many pairs of panels go together: all of them are multiplied with some steps of a block of rows before the next steps are, which
+/// are read once for each such group. They are as many as a cache, of so many bytes, has room for the products of, beside the rows,
+/// panels and sums of some steps.
 fn group(cache: usize, rows: usize, half: usize, width: usize) -> usize {
     /// The parts of a pair of rows that are read, and the quarters of panels and their sums.
     const READ: [usize; 2] = [7, 6];

@@ -27,7 +27,7 @@ mod x86;
 use std::ops::{Add, Mul};
 use std::sync::OnceLock;
 
-pub(crate) use bytes::{ByteKernel, Bytes, dispatch_bytes, has_bytes, has_quads};
+pub(crate) use bytes::{ByteKernel, Bytes, dispatch_bytes, has_bytes, has_quads, rows_of_quads};
 pub(crate) use lanes::{BESIDE, Beside, Lanes};
 pub(crate) use matrix_unit::{MatrixUnit, Registers, SIDE, Squares, row_distance, rows_collide};
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::format::Packing;
 use super::weight::Weight;
 use crate::memory::{Lines, scratch};
-use crate::simd::{Kernel, Level, SIDE, Vector, dispatch};
+use crate::simd::{Kernel, Level, SIDE, Vector, dispatch, rows_of_quads};
 use crate::threads::{Shared, for_each, for_each_piece};
 
 /// Matrices of equal size, in panels of as many columns as two vectors have; a matrix's last one may be narrower.
@@ -142,6 +142,12 @@ impl Panels {
     /// The lanes of that vector.
     pub(crate) fn lanes(&self) -> usize {
         self.lanes
+    }
+
+    /// The rows of the largest tile.
+    pub(crate) fn rows(&self) -> usize {
+        let (most, _) = tile_size(self.level);
+        if self.packing == Packing::Quads { rows_of_quads(self.level, most) } else { most }
     }
 
     /// What the words are.

@@ -18,7 +18,7 @@ use super::block::{Block, Rounding};
 use super::format::Packing;
 use super::left::Left;
 use super::matrix_unit::OnUnit;
-use super::panels::{Panel, Panels, tile_size};
+use super::panels::{Panel, Panels};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
@@ -239,7 +239,7 @@ impl Product<'_> {
         let run = panels.steps() / runs;
         // The words of the left operand for each step.
         let left = panels.packing().left();
-        let (most, _) = tile_size(panels.level());
+        let most = panels.rows();
         let tiles = self.rows.div_ceil(most);
         let columns = panels.columns().min(range.len() * 2 * panels.lanes());
         let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * runs));

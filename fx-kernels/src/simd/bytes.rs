@@ -64,6 +64,12 @@ pub(crate) fn has_quads(level: Level, bits: u32) -> bool {
     has_bytes(level) && (bits < 8 || of_eight)
 }
 
+/// Of the most rows of a tile of two vectors, those whose sums have registers where words of four bytes are multiplied: AVX2 needs one for
+/// what it adds up pairs with, and what the compiler keeps in memory in its place takes twice as long where it crosses a line of the cache.
+pub(crate) fn rows_of_quads(level: Level, most: usize) -> usize {
+    if level == Level::Avx2 && !has_quads(level, 8) { most - 1 } else { most }
+}
+
 /// Runs a kernel with whole numbers of eight bits, and the vectors of a level. Numbers of the left operand are widened, or words
 /// of four have bits that the level [has products](has_quads) of.
 ///

@@ -86,11 +86,13 @@ mod tests {
         let [first, second] = caches();
         assert!(first.bytes <= second.bytes, "{first:?} {second:?}");
         assert!(second.bytes.is_multiple_of(second.ways.max(1)), "{second:?}");
-        #[cfg(target_os = "linux")]
+        // What the system says, where it does; cores may differ.
         for (index, cache) in [(0, first), (2, second)] {
-            let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
-            if let (Ok(size), 1..) = (std::fs::read_to_string(file), cache.bytes) {
-                assert_eq!(size.trim(), format!("{}K", cache.bytes / 1024), "cache {index}");
+            let file = |cpu: usize| format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/size");
+            let mut sizes = (0..).map_while(|cpu| std::fs::read_to_string(file(cpu)).ok()).peekable();
+            if cache.bytes > 0 && sizes.peek().is_some() {
+                let size = format!("{}K", cache.bytes / 1024);
+                assert!(sizes.any(|own| own.trim() == size), "no cache {index} has {size}");
             }
         }
     }

@@ -89,8 +89,7 @@ impl PackedCell {
                     let together = !self.cell.keeps_apart();
                     let residual = together.then_some(Residual { data: from_input, stride: width });
                     let epilogue = Epilogue { bias, residual, ..Epilogue::default() };
-                    let run = if index % 2 == 0 { PackedLinear::run } else { PackedLinear::run_backwards };
-                    run(&self.weight, products, width, h, hidden, batch, &epilogue);
+                    self.weight.run_rows(products, h, batch, &epilogue, index % 2 == 1);
                     let input = if together { None } else { Some(from_input) };
                     update(self.cell, State { h, c, hidden }, products, input);
                     for (sequence, h) in h.chunks_exact(hidden).enumerate() {

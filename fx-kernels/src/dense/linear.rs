@@ -195,22 +195,22 @@ impl PackedLinear {
         self.compute(out, stride, (input, input_stride), rows, epilogue, Written::default());
     }
 
-    /// As [`run`](Self::run), from the last weights to the first: those that the run before came to last may be in a cache still.
+    /// As [`run`](Self::run), of rows that are side by side, and from the last weights to the first if `backwards`: those that the run before
+    /// came to last may be in a cache still.
     ///
     /// # Panics
     /// As there.
-    pub(crate) fn run_backwards(
+    pub(crate) fn run_rows(
         &self,
         out: &mut [f32],
-        stride: usize,
         input: &[f32],
-        input_stride: usize,
         rows: usize,
         epilogue: &Epilogue<'_>,
+        backwards: bool,
     ) {
-        let left = Left::Rows { data: input, stride: input_stride };
-        let product = Product { backwards: true, ..Product::new(left, rows, &self.panels, epilogue) };
-        product.run_by(self.algorithm, out, stride);
+        let left = Left::Rows { data: input, stride: self.inputs() };
+        let product = Product { backwards, ..Product::new(left, rows, &self.panels, epilogue) };
+        product.run_by(self.algorithm, out, self.outputs());
     }
 
     /// As [`run`](Self::run), with operands that may be words; their strides are in words too.

@@ -107,7 +107,7 @@ fn weights_backwards() {
         let layer = layer.cached();
         let [mut forwards, mut backwards] = [vec![0.25; rows * outputs], vec![0.75; rows * outputs]];
         layer.run(&mut forwards, outputs, &x, inputs, rows, &epilogue);
-        layer.run_backwards(&mut backwards, outputs, &x, inputs, rows, &epilogue);
+        layer.run_rows(&mut backwards, &x, rows, &epilogue, true);
         assert!(forwards == backwards, "{level:?} {format:?} {rows}");
     }
 }

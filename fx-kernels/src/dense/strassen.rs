@@ -22,7 +22,7 @@ use super::algorithm::doubt;
 use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::left::Left;
-use super::panels::{Panels, tile_size};
+use super::panels::Panels;
 use super::product::{Product, far};
 use super::tile::{Aside, Tile};
 use crate::elementwise::{Unary, run_rows};
@@ -92,7 +92,7 @@ impl Strassen<'_> {
         let start = |set: usize| set * pairs / sets;
         // Each row is read once for a panel: it is enough if the cache holds a line of each row of a tile.
         let left = Left::Rows { data: self.data, stride: self.stride };
-        let copied = left.collides() && ways < tile_size(panels.level()).0;
+        let copied = left.collides() && ways < panels.rows();
         let id = new_key();
         for_each(blocks * sets, 4 * rows * half * columns, |task| {
             let (block, set) = (task / sets, task % sets);
@@ -225,7 +225,7 @@ impl Strassen<'_> {
         let panels = self.product.panels;
         let (width, level, depth) = (2 * panels.lanes(), panels.level(), steps.len());
         assert!(products.len() >= left.len() * width);
-        let all = tiles(left.len(), tile_size(level).0);
+        let all = tiles(left.len(), panels.rows());
         let of = all.len();
         let accumulate = steps.start > 0;
         let mut tile = Tile { offset: steps.start, depth, panel: weights, accumulate, stride: width, ..Tile::PLAIN };

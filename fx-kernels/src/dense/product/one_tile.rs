@@ -5,7 +5,6 @@ use std::ptr::null;
 use super::{DEPTH, Place, Product, SMALL_PANELS, Slice};
 use crate::dense::format::Packing;
 use crate::dense::left::Left;
-use crate::dense::panels::tile_size;
 use crate::dense::tile::MOST_ROWS;
 use crate::threads::{Shared, WORTH_WHILE};
 
@@ -13,7 +12,7 @@ impl Product<'_> {
     /// Whether all rows are one tile, of numbers where they lie, which one thread multiplies with panels that stay in the cache.
     pub(super) fn is_one_tile(&self) -> bool {
         let panels = self.panels;
-        self.rows <= tile_size(panels.level()).0
+        self.rows <= panels.rows()
             && panels.packing() == Packing::Single
             && panels.groups() == 1
             && panels.steps() <= DEPTH

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::ptr::{null, null_mut};
 
 use super::format::Packing;
-use crate::memory::{LINE, prefetch, prefetch_far};
+use crate::memory::{FEW_ROWS, LINE, prefetch, prefetch_far};
 use crate::simd::{
     ByteKernel, Bytes, Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_bytes, dispatch_pairs,
 };
@@ -340,9 +340,6 @@ pub(crate) const UNROLL: usize = 4;
 /// How far ahead in the panel words are brought into the first-level cache.
 const AHEAD: usize = 512;
 
-/// The rows of a tile of the longest vectors that waits for memory, not for products.
-const FEW: usize = 8;
-
 /// The sums of a tile. A single row has few, each of which would wait for the step before: it has some for each step between two
 /// looks at the loop's end, which are added up in the end.
 type Sums<V, const ROWS: usize, const VECTORS: usize> = [[[V; VECTORS]; ROWS]; UNROLL];
@@ -375,7 +372,7 @@ unsafe fn steps<
     } else {
         let (far, farther) = (panel.wrapping_add(job.far), panel.wrapping_add(job.farther));
         // Where tiles go together, without a look if vectors are long: it would take short inner dimensions a fiftieth longer.
-        if (PANELS && V::LANES == LINE && ROWS > FEW) || job.soon {
+        if (PANELS && V::LANES == LINE && ROWS > FEW_ROWS) || job.soon {
             prefetch(far);
             prefetch(farther);
         } else {

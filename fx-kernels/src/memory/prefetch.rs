@@ -33,15 +33,18 @@ fn ask<const SECOND: bool>(place: *const f32) {
     let _ = place;
 }
 
+/// The rows of a tile that waits for memory, not for products.
+pub(crate) const FEW_ROWS: usize = 8;
+
 /// Whether what some tiles of so many rows are multiplied with is to be asked for in the second-level cache. Measured: Intel's processors
 /// take 0.93 of the time for many rows then, whose weights come from memory, for more lines can be on their way to that cache; of AMD's,
 /// family 19h (Zen 4) takes 0.75 for 4 rows, and with 1Ah (Zen 5) such lines are not kept in the third-level cache.
 pub(crate) fn fills_second(rows: usize, tiles: usize) -> bool {
-    /// The rows and the tiles that wait for memory, not for products.
-    const FEW: (usize, usize) = (8, 3);
+    /// As many tiles of few rows do not make up for the wait before the first one.
+    const FEW_TILES: usize = 3;
     match maker() {
         Maker::Intel => true,
-        Maker::Amd(0x19) => rows <= FEW.0 && tiles <= FEW.1,
+        Maker::Amd(0x19) => rows <= FEW_ROWS && tiles <= FEW_TILES,
         _ => false,
     }
 }

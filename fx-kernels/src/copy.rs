@@ -10,8 +10,9 @@ mod tests;
 
 use smallvec::SmallVec;
 
+use crate::rounded::Rounded;
 use crate::simd::{Kernel, Level, Vector, dispatch};
-use crate::threads::{Shared, for_each, num_threads};
+use crate::threads::{Shared, for_each, for_each_piece, num_threads};
 use plan::{Dim, Plan};
 
 /// The most dimensions of a copy, those that continue each other counted once.
@@ -90,6 +91,62 @@ pub fn concatenate(out: &mut [f32], to: &[usize], dim: usize, parts: &[Part<'_>]
             let [start, end] = [band, band + 1].map(|band| band * job.tasks() / bands);
             // SAFETY: bands have tasks of their own, and the result is there meanwhile.
             (start..end).for_each(|task| unsafe { job.run(Level::detect(), task) });
+        }
+    });
+}
+
+/// Rows that stand beside others: elements without gaps, of words or of numbers, and how many words a row is or becomes.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// The elements.
+    pub data: &'a [f32],
+    /// The words of a row.
+    pub words: usize,
+    /// Whether the elements are numbers, which are rounded.
+    pub numbers: bool,
+}
+
+/// Writes rows of words side by side, and those of numbers as words of what they are rounded to.
+///
+/// ```no_run
+/// use fx_kernels::Rounded;
+/// use fx_kernels::copy::{Rows, join_words};
+///
+/// // Pairs of bf16: a row of one word beside one of two numbers, which become another.
+/// let mut out = [0.0; 2];
+/// let pair = [f32::from_bits(0x3f80_4000)];
+/// let rows = [Rows { data: &pair, words: 1, numbers: false }, Rows { data: &[2.0, 1.0], words: 1, numbers: true }];
+/// join_words(&mut out, Rounded::Pairs, &rows);
+/// assert_eq!(out, [pair[0]; 2]);
+/// ```
+///
+/// # Panics
+/// If the processor has no instructions that round so, or a part has fewer rows than there are.
+pub fn join_words(out: &mut [f32], rounded: Rounded, parts: &[Rows<'_>]) {
+    join_words_at(Level::detect(), out, rounded, parts);
+}
+
+/// As [`join_words`], with instructions of the given level.
+fn join_words_at(level: Level, out: &mut [f32], rounded: Rounded, parts: &[Rows<'_>]) {
+    let stride = parts.iter().map(|part| part.words).sum::<usize>().max(1);
+    let each = (TASK / stride).max(1);
+    let work = 4 * out.len();
+    for_each_piece(out, each * stride, work, |task, out| {
+        let (first, rows, mut place) = (task * each, out.len() / stride, 0);
+        for Rows { data, words, numbers } in parts {
+            let width = if *numbers { words * rounded.numbers() } else { *words };
+            let from = data[first * width..][..rows * width].as_ptr();
+            let to = out.as_mut_ptr().wrapping_add(place);
+            place += words;
+            // SAFETY: so many rows of the part are there, and they have a place of their own in each row of the result.
+            unsafe {
+                if *numbers {
+                    rounded.write(level, (to, stride), (from, width), [rows, width]);
+                } else {
+                    let rows = Dim { size: rows, to: stride, from: width };
+                    Piece { to, from, rows, columns: Dim { size: width, to: 1, from: 1 } }.copy(level);
+                }
+            }
         }
     });
 }
@@ -181,7 +238,7 @@ pub fn gather(out: &mut [f32], table: &[f32], width: usize, indices: &[i64]) -> 
     }
     let each = (TASK / width.max(1)).max(1);
     let work = out.len();
-    crate::threads::for_each_piece(out, each * width, work, |task, out| {
+    for_each_piece(out, each * width, work, |task, out| {
         for (row, &index) in out.chunks_exact_mut(width).zip(&indices[task * each..]) {
             row.copy_from_slice(&table[index as usize * width..][..width]);
         }

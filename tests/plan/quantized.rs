@@ -265,6 +265,43 @@ impl Dense {
     }
 }
 
+/// Images pooled, side by side and one after the other between layers.
+#[traceable]
+struct Branches {
+    stem: nn::Conv2d,
+    first: nn::Conv2d,
+    second: nn::Conv2d,
+    point: nn::Conv2d,
+    halves: [nn::Conv2d; 2],
+    last: nn::Conv2d,
+}
+
+#[traceable]
+impl Branches {
+    fn new() -> Self {
+        let half = || nn::Conv2d::new(44, 40, 3).stride(2);
+        Self {
+            stem: nn::Conv2d::new(3, 32, 3).padding(1),
+            first: nn::Conv2d::new(32, 24, 3).padding(1),
+            second: nn::Conv2d::new(24, 12, 3).padding(1),
+            point: nn::Conv2d::new(24, 16, 1),
+            halves: [half(), half()],
+            last: nn::Conv2d::new(40, 20, 2),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.stem.forward(x).relu().max_pool2d([2, 2]);
+        let x = self.first.forward(x).relu();
+        let around = ops::MaxPool2dOptions::new().stride([1, 1]).padding([2, 2]);
+        let pooled = self.point.forward(x.max_pool2d_with([5, 5], around));
+        let means = pooled.avg_pool2d([1, 1]);
+        let sides = fx::functional::cat_with(&[self.second.forward(x), pooled, means], ops::CatOptions::new().dim(1));
+        let parts = [self.halves[0].forward(&sides).relu(), self.halves[1].forward(&sides)];
+        self.last.forward(fx::functional::cat(&parts))
+    }
+}
+
 /// A transposed weight, attention of heads, and a sum with what is read.
 #[traceable]
 struct Lines {
@@ -303,6 +340,7 @@ fn models() -> Vec<(&'static str, GraphModule, Vec<usize>)> {
         ("perceptron", filled(Mlp::new(&[64, 96, 40, 10])), vec![64]),
         ("residual", filled(Residual::new()), vec![3, 12, 10]),
         ("dense", filled(dense), vec![20, 12, 10]),
+        ("branches", filled(Branches::new()), vec![3, 16, 14]),
         ("encoder", filled(encoder), vec![9, 32]),
         ("shared", filled(shared), vec![7, 40]),
         ("lines", filled(lines), vec![20, 11]),
@@ -327,7 +365,8 @@ fn quantized_models() -> Vec<(String, GraphModule, GraphModule, Vec<usize>)> {
 
 /// The steps of a printed plan that are layers of whole numbers.
 fn integer_layers(plan: &str) -> impl Iterator<Item = &str> {
-    plan.lines().filter(|line| line.contains(" of rounded") || line.contains(" of bytes"))
+    let is_layer = |line: &str| line.contains("conv ") || line.contains("linear ");
+    plan.lines().filter(move |line| is_layer(line) && (line.contains(" of rounded") || line.contains(" of bytes")))
 }
 
 /// Where a layer reads what another gave, a number near a tie may become the integer beside, and others after it: results differ
@@ -365,6 +404,27 @@ fn values_between_layers_are_bytes() {
     let (_, _, quantized, shape) = quantized_models().swap_remove(0);
     let has_bytes = plan(&quantized, &input("x", &[&[2], &shape[..]].concat())).contains("in int8");
     assert_eq!(all > 0, has_bytes, "{all} values are bytes");
+}
+
+/// What chooses among numbers or moves them does so with the bytes of what its readers round it to.
+#[test]
+fn pooling_and_concatenation_of_bytes() {
+    let module = filled(Branches::new());
+    let x = input("x", &[2, 3, 16, 14]);
+    let text = plan(&converted(&module, config(Observer::MinMax, RANGES[2]), &x), &x);
+    if text.contains("in int8") {
+        for (step, result) in [
+            ("max of 2x2 of bytes to bytes", "u8[2, 32, 8, 7]"),
+            ("max of 5x5 of bytes to bytes", "u8[2, 24, 8, 7]"),
+            ("cat of 3, 1 of bytes, to bytes", "u8[2, 44, 8, 7]"),
+            ("cat of 2 of bytes to bytes", "u8[4, 40, 3, 3]"),
+        ] {
+            let is_there = text.lines().any(|line| line.contains(step) && line.contains(result));
+            assert!(is_there, "{step}, {result}: {text}");
+        }
+    }
+    let text = plan(&converted(&module, config(Observer::Dynamic, RANGES[2]), &x), &x);
+    assert!(!text.contains("to bytes"), "{text}");
 }
 
 /// A plan has the weights of integers, packed once for all shapes, and the model nothing else. But a channel on its own is

@@ -20,7 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
-use fx_kernels::dense::{Algorithm, Format, Words};
+use fx_kernels::dense::{Algorithm, Format};
 use fx_kernels::elementwise::Unary;
 use smallvec::SmallVec;
 
@@ -102,8 +102,8 @@ pub(super) trait Kernel: Send + Sync {
         None
     }
 
-    /// The same, where the operand that it [rounds](Self::rounds) so is words.
-    fn reading_words(&self, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+    /// The same, where an operand that it [rounds](Self::rounds) so is words.
+    fn reading_words(&self, _operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
         None
     }
 
@@ -268,18 +268,29 @@ fn images_of_words(layout: &Layout, rounded: Rounded) -> Layout {
     Layout::channels_last(layout.dtype, &shape)
 }
 
-/// Says that the input is words.
-fn read(words: Words) -> &'static str {
-    match words.input {
+/// The same in words that are rounded so: of channels, if these lie last, or of the last numbers of rows.
+fn words_of(layout: &Layout, rounded: Rounded) -> Option<Layout> {
+    let last = if layout.is_channels_last() { layout.shape.get(1) } else { layout.shape.last() };
+    last.filter(|last| last.is_multiple_of(rounded.numbers()))?;
+    match layout.is_channels_last() {
+        true => Some(images_of_words(layout, rounded)),
+        false if layout.is_row_major() => rows_of_words(layout, rounded),
+        false => None,
+    }
+}
+
+/// Says that what is read is words that are rounded so.
+fn read(rounded: Option<Rounded>) -> &'static str {
+    match rounded {
         None => "",
         Some(Rounded::Pairs) => " of pairs",
         Some(Rounded::Bytes(_)) => " of bytes",
     }
 }
 
-/// Says that the result is words.
-fn written(words: Words) -> &'static str {
-    match words.output {
+/// Says that the result is words that are rounded so.
+fn written(rounded: Option<Rounded>) -> &'static str {
+    match rounded {
         None => "",
         Some(Rounded::Pairs) => " to pairs",
         Some(Rounded::Bytes(_)) => " to bytes",

@@ -1,5 +1,5 @@
 //! Values that products of rounded numbers leave for each other: written as words of what they are rounded to anyway, bytes or bf16, in a
-//! quarter of the memory or in half of it.
+//! quarter of the memory or in half of it. What only moves numbers, or chooses among them, moves words as well.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::arg::Arg;
 /// Has values written as words where the kernel before can write such and all readers round them alike.
 pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
     let last = last_reads(steps, &[], output);
-    for index in 0..steps.len() {
+    // From the last step on: one that hands numbers on rounds what it reads once its result is words.
+    for index in (0..steps.len()).rev() {
         let Some(end) = last[index] else { continue };
         let Some((readers, rounded)) = readers(steps, index, end) else { continue };
         let (Action::Kernel { kernel, .. }, Some(layout)) = (&steps[index].action, &steps[index].layout) else {
@@ -43,7 +44,7 @@ fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<
         let operand = operands.iter().position(|operand| *operand == index)?;
         let own = kernel.rounds(operand).filter(|own| reads == 1 && rounded.is_none_or(|rounded| rounded == *own))?;
         rounded = Some(own);
-        readers.push((reader, kernel.reading_words(own)?));
+        readers.push((reader, kernel.reading_words(operand, own)?));
     }
     Some((readers, rounded?))
 }

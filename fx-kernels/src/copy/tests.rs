@@ -1,6 +1,7 @@
 //! Copies of all kinds against the definition by index.
 
 use super::*;
+use crate::Quantization;
 
 fn check(shape: &[usize], from: &[usize], to: &[usize]) {
     let reach =
@@ -117,5 +118,49 @@ fn concatenations() {
         let mut out = vec![0.0; want.len()];
         concatenate(&mut out, &to, dim, &parts);
         assert!(out == want, "{dim} {channels_last}");
+    }
+}
+
+#[test]
+fn words_side_by_side() {
+    let bytes = Rounded::Bytes(Quantization { scale: 0.5, zero_point: 0, min: 0, max: 255 });
+    // Numbers that nothing is lost of, and their words.
+    let number = |i: usize| (i * 7 % 256) as f32 / 2.0;
+    let word = |rounded, first: usize| match rounded {
+        Rounded::Pairs => [0, 1].map(|i| (number(first + i).to_bits() >> 16) << (16 * i)).into_iter().sum::<u32>(),
+        Rounded::Bytes(_) => u32::from_le_bytes([0, 1, 2, 3].map(|i| (2.0 * number(first + i)) as u8)),
+    };
+    for (level, rounded) in Level::available().flat_map(|level| [(level, bytes), (level, Rounded::Pairs)]) {
+        if !rounded.is_fast(level) {
+            continue;
+        }
+        for (rows, widths) in [(1, &[3][..]), (700, &[1, 40, 7]), (5, &[9000, 16]), (0, &[1, 2]), (33, &[300, 0, 257])]
+        {
+            let stride: usize = widths.iter().sum();
+            let mut want = vec![0; rows * stride];
+            let (mut parts, mut first) = (Vec::new(), 0);
+            for (index, words) in widths.iter().enumerate() {
+                let width = words * rounded.numbers();
+                let (numbers, place) = (index % 2 == 0, widths[..index].iter().sum::<usize>());
+                for (row, column) in (0..rows).flat_map(|row| (0..*words).map(move |column| (row, column))) {
+                    let number = first + row * width + column * rounded.numbers();
+                    want[row * stride + place + column] = word(rounded, number);
+                }
+                let data: Vec<f32> = match numbers {
+                    true => (0..rows * width).map(|i| number(first + i)).collect(),
+                    false => (0..rows * words)
+                        .map(|i| f32::from_bits(word(rounded, first + i * rounded.numbers())))
+                        .collect(),
+                };
+                first += rows * width;
+                parts.push((data, *words, numbers));
+            }
+            let parts: Vec<_> =
+                parts.iter().map(|(data, words, numbers)| Rows { data, words: *words, numbers: *numbers }).collect();
+            let mut out = vec![f32::NAN; want.len()];
+            join_words_at(level, &mut out, rounded, &parts);
+            let is_same = out.iter().zip(&want).all(|(got, want)| got.to_bits() == *want);
+            assert!(is_same, "{level:?} {rounded:?} {rows} rows of {widths:?}");
+        }
     }
 }

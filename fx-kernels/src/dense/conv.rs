@@ -509,7 +509,8 @@ impl PackedConv {
             }
             Weights::Depthwise(weights) => {
                 let reduction = Reduction::Weighted(weights);
-                Sliding { left, rows, channels: self.shape.inputs, reduction, epilogue }.run(self.level, out, stride);
+                let channels = self.shape.inputs;
+                Sliding { left, rows, channels, reduction, epilogue, written: None }.run(self.level, out, stride);
             }
             Weights::Winograd(winograd) => winograd.run(out, stride, batch, windows, epilogue),
             Weights::Patches(_) => unreachable!("windows of few channels are copied"),

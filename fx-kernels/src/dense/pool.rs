@@ -4,6 +4,9 @@ use super::epilogue::Epilogue;
 use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::window::{Reduction, Sliding};
+use super::words::Words;
+use crate::memory::scratch;
+use crate::rounded::Rounded;
 use crate::simd::Level;
 
 /// The windows of a pooling layer.
@@ -77,24 +80,62 @@ impl Pool {
     /// # Panics
     /// If an operand is too short.
     pub fn run(&self, out: &mut [f32], stride: usize, images: &Images<'_>) {
-        self.run_at(Level::detect(), out, stride, images);
+        self.run_words(out, stride, images, Words::default());
     }
 
-    /// As [`run`](Self::run), with instructions of the given level.
+    /// Whether images of so many channels may be given and written as words of numbers that are rounded so: the largest of what is
+    /// rounded is what the largest is rounded to.
+    pub fn takes_words(&self, rounded: Rounded) -> bool {
+        self.takes_words_at(Level::detect(), rounded)
+    }
+
+    pub(super) fn takes_words_at(&self, level: Level, rounded: Rounded) -> bool {
+        self.divisor.is_none() && rounded.is_fast(level) && self.shape.channels.is_multiple_of(rounded.numbers())
+    }
+
+    /// As [`run`](Self::run), where the result is to be words, or both images and result are; distances are in words then.
     ///
     /// # Panics
-    /// If an operand is too short, or the processor does not have the level.
-    pub fn run_at(&self, level: Level, out: &mut [f32], stride: usize, images: &Images<'_>) {
-        let PoolShape { channels, kernel, stride: step, dilation, before, output, .. } = self.shape;
+    /// If an operand is too short, or it [does not take](Self::takes_words) such words.
+    pub fn run_words(&self, out: &mut [f32], stride: usize, images: &Images<'_>, words: Words) {
+        self.run_at(Level::detect(), out, stride, images, words);
+    }
+
+    /// As [`run_words`](Self::run_words), with instructions of the given level.
+    ///
+    /// # Panics
+    /// As there, or if the processor does not have the level.
+    pub(super) fn run_at(&self, level: Level, out: &mut [f32], stride: usize, images: &Images<'_>, words: Words) {
+        words.check(words.input == words.output, |rounded| self.takes_words_at(level, rounded));
+        let Some(rounded) = words.input else {
+            let scale = |row: usize| self.shape.scale(row, images.size, self.divisor);
+            let reduction = if self.divisor.is_some() { Reduction::Scaled(&scale) } else { Reduction::Largest };
+            return self.reduce((level, reduction, words.output), out, stride, images, &self.nothing);
+        };
+        scratch(words.input_len(self.shape.channels), |nothing| {
+            nothing.fill(rounded.least());
+            self.reduce((level, Reduction::LargestOf(rounded), None), out, stride, images, nothing);
+        });
+    }
+
+    /// Reduces all windows; beyond the images is nothing.
+    fn reduce(
+        &self,
+        (level, reduction, written): (Level, Reduction<'_>, Option<Rounded>),
+        out: &mut [f32],
+        stride: usize,
+        images: &Images<'_>,
+        nothing: &[f32],
+    ) {
+        let PoolShape { kernel, stride: step, dilation, before, output, .. } = self.shape;
+        let channels = nothing.len();
         images.with_pixels(channels, 0..images.size[0], |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
-            let (data, input, zeros) = (images.data, images.size, &self.nothing);
+            let (data, input, zeros) = (images.data, images.size, nothing);
             let windows = Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros };
-            let rows = images.batch * output[0] * output[1];
-            let scale = |row: usize| self.shape.scale(row, input, self.divisor);
-            let reduction = if self.divisor.is_some() { Reduction::Scaled(&scale) } else { Reduction::Largest };
+            let (left, rows) = (Left::Windows(windows), images.batch * output[0] * output[1]);
             let epilogue = &Epilogue::default();
-            Sliding { left: Left::Windows(windows), rows, channels, reduction, epilogue }.run(level, out, stride);
+            Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);
         });
     }
 }

@@ -426,9 +426,9 @@ fn pooling() {
         for level in Level::available() {
             let rows = batch * output[0] * output[1];
             let mut got = vec![vec![0.0; rows * channels]; 4];
-            Pool::max(shape).run_at(level, &mut got[0], channels, &images);
+            Pool::max(shape).run_at(level, &mut got[0], channels, &images, Words::default());
             for (i, divisor) in [Divisor::Inside, Divisor::Padded, Divisor::Fixed(3.0)].into_iter().enumerate() {
-                Pool::avg(shape, divisor).run_at(level, &mut got[i + 1], channels, &images);
+                Pool::avg(shape, divisor).run_at(level, &mut got[i + 1], channels, &images, Words::default());
             }
             for (row, c) in (0..rows).flat_map(|row| (0..channels).map(move |c| (row, c))) {
                 let (image, oy, ox) = (row / (output[0] * output[1]), row / output[1] % output[0], row % output[1]);

@@ -8,7 +8,11 @@ use super::epilogue::Epilogue;
 use super::left::Left;
 use super::tile::MOST_ROWS;
 use crate::elementwise::run_rows;
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::memory::scratch;
+use crate::rounded::Rounded;
+use crate::simd::{
+    ByteKernel, Bytes, Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_bytes, dispatch_pairs,
+};
 use crate::threads::{Shared, for_each};
 
 /// The rows of a tile: enough sums to hide how long a product takes.
@@ -21,6 +25,8 @@ pub(crate) enum Reduction<'a> {
     Weighted(&'a [f32]),
     /// The largest; NaN if there is one.
     Largest,
+    /// The same of each number in words of numbers that are rounded so; of bytes, none is NaN.
+    LargestOf(Rounded),
     /// The sum times a number that depends on the row.
     Scaled(&'a (dyn Fn(usize) -> f32 + Sync)),
 }
@@ -31,12 +37,14 @@ pub(crate) struct Sliding<'a> {
     pub(crate) left: Left<'a>,
     /// The number of windows.
     pub(crate) rows: usize,
-    /// The channels.
+    /// The channels, or the words of a pixel.
     pub(crate) channels: usize,
     /// What is computed.
     pub(crate) reduction: Reduction<'a>,
     /// What is done with the result.
     pub(crate) epilogue: &'a Epilogue<'a>,
+    /// What the numbers of the result are rounded to, if they are to be words: of whole words, with nothing from before.
+    pub(crate) written: Option<Rounded>,
 }
 
 impl Sliding<'_> {
@@ -52,7 +60,8 @@ impl Sliding<'_> {
             return;
         }
         assert!(self.left.covers(rows, channels), "the images are too short");
-        assert!(stride >= channels && (rows - 1) * stride + channels <= out.len(), "the result does not fit");
+        let width = Rounded::len(self.written, channels);
+        assert!(stride >= width && (rows - 1) * stride + width <= out.len(), "the result does not fit");
         if let Reduction::Weighted(weights) = self.reduction {
             assert!(weights.len() >= self.left.runs() * channels, "there are too few weights");
         }
@@ -66,9 +75,20 @@ impl Sliding<'_> {
             Block::once(&self.left, tiles.clone(), |table| {
                 for (rows, table) in tiles.zip(table.chunks_exact(self.left.runs() * MOST_ROWS)) {
                     let place = out.at(rows.start * stride);
-                    // SAFETY: the table points to windows that the images cover (seen above), and so do the operands
-                    // and the result; no other task has the tile's rows.
-                    unsafe { self.tile(level, rows, table, place, stride) };
+                    let Some(rounded) = self.written else {
+                        // SAFETY: the table points to windows that the images cover (seen above), and so do the
+                        // operands and the result; no other task has the tile's rows.
+                        unsafe { self.tile(level, rows, table, place, stride) };
+                        continue;
+                    };
+                    let size = [rows.len(), channels];
+                    scratch(size[0] * size[1], |numbers| {
+                        // SAFETY: as above; the numbers are as many.
+                        unsafe {
+                            self.tile(level, rows, table, numbers.as_mut_ptr(), channels);
+                            rounded.write(level, (place, stride), (numbers.as_ptr(), channels), size);
+                        }
+                    });
                 }
             });
         });
@@ -90,7 +110,12 @@ impl Sliding<'_> {
             scales.iter_mut().zip(rows.clone()).for_each(|(to, row)| *to = scale(row));
         }
         let (first, table) = (rows.start, table.as_ptr());
-        dispatch(level, Run(Job { sliding: self, first, rows: count, scales, table, out, stride }));
+        let job = Job { sliding: self, first, rows: count, scales, table, out, stride };
+        match self.reduction {
+            Reduction::LargestOf(Rounded::Bytes(_)) => dispatch_bytes(level, false, Run(job)),
+            Reduction::LargestOf(Rounded::Pairs) => dispatch_pairs(Run(job)),
+            _ => dispatch(level, Run(job)),
+        }
         if let Some(function) = self.epilogue.function() {
             // SAFETY: the caller's promise.
             unsafe { run_rows(level, function, out, count, stride, self.channels) };
@@ -136,7 +161,74 @@ impl Kernel for Run<'_> {
     }
 }
 
+impl ByteKernel for Run<'_> {
+    #[inline(always)]
+    fn run<B: Bytes>(self) {
+        self.0.words::<B::Vector, OfBytes<B>>();
+    }
+}
+
+impl PairKernel for Run<'_> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        self.0.words::<V, OfPairs>();
+    }
+}
+
+/// How the larger ones of the numbers in words are found.
+trait Larger<V> {
+    fn larger(one: V, other: V) -> V;
+}
+
+struct OfBytes<B>(std::marker::PhantomData<B>);
+
+impl<B: Bytes> Larger<B::Vector> for OfBytes<B> {
+    #[inline(always)]
+    fn larger(one: B::Vector, other: B::Vector) -> B::Vector {
+        B::larger(one, other)
+    }
+}
+
+struct OfPairs;
+
+impl<V: Pairs> Larger<V> for OfPairs {
+    #[inline(always)]
+    fn larger(one: V, other: V) -> V {
+        /// The bits of a number of type bf16, which are the upper ones of an f32.
+        const BITS: u32 = 16;
+        let upper = V::splat(f32::from_bits(!0 << BITS));
+        let low = larger(one.bits_up(BITS), other.bits_up(BITS));
+        larger(one.and(upper), other.and(upper)).or(low.bits_down(BITS))
+    }
+}
+
+/// The larger of two numbers; NaN if one of them is.
+#[inline(always)]
+fn larger<V: Vector<Elem = f32>>(one: V, other: V) -> V {
+    V::select(one.eq(one), one.max(other), one)
+}
+
 impl Job<'_> {
+    /// All words of a pixel, a vector at a time.
+    #[inline(always)]
+    fn words<V: Vector<Elem = f32>, L: Larger<V>>(&self) {
+        let (runs, words) = (self.sliding.left.runs(), self.sliding.channels);
+        for i in 0..self.rows {
+            for word in (0..words).step_by(V::LANES) {
+                let count = V::LANES.min(words - word);
+                // SAFETY: whoever makes a job gives a place for each row of each tap, and rows of so many words.
+                unsafe {
+                    let load = |tap: usize| V::load_first((*self.table.add(tap * MOST_ROWS + i)).add(word), count);
+                    let mut largest = load(0);
+                    for tap in 1..runs {
+                        largest = L::larger(largest, load(tap));
+                    }
+                    largest.store_first(self.out.add(i * self.stride + word), count);
+                }
+            }
+        }
+    }
+
     /// All channels, by the version for the reduction.
     #[inline(always)]
     fn reduce<V: Vector<Elem = f32>, const ROWS: usize>(&self) {
@@ -144,6 +236,7 @@ impl Job<'_> {
             Reduction::Weighted(_) => self.channels::<V, ROWS, WEIGHTED>(),
             Reduction::Largest => self.channels::<V, ROWS, LARGEST>(),
             Reduction::Scaled(_) => self.channels::<V, ROWS, SCALED>(),
+            Reduction::LargestOf(_) => unreachable!("words are for vectors of words"),
         }
     }
 
@@ -197,7 +290,7 @@ impl Job<'_> {
                     let x = load(row, v);
                     sums[i][v] = match KIND {
                         WEIGHTED => x.mul_add(weights[v], sums[i][v]),
-                        LARGEST => V::select(sums[i][v].eq(sums[i][v]), sums[i][v].max(x), sums[i][v]),
+                        LARGEST => larger(sums[i][v], x),
                         _ => sums[i][v] + x,
                     };
                 }

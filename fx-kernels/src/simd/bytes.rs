@@ -30,6 +30,8 @@ pub(crate) trait Bytes {
     fn dot(left: Self::Vector, right: Self::Vector, sum: Self::Vector) -> Self::Vector;
     /// Whole numbers as f32.
     fn numbers(whole: Self::Vector) -> Self::Vector;
+    /// The larger of each two bytes without a sign.
+    fn larger(one: Self::Vector, other: Self::Vector) -> Self::Vector;
 }
 
 /// A computation with whole numbers of eight bits. Every implementation is `#[inline(always)]`.

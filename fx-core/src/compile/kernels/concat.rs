@@ -1,9 +1,12 @@
 //! Tensors one after the other.
 
-use fx_kernels::copy::{MOST_DIMS, concatenate};
+use std::sync::Arc;
+
+use fx_kernels::Rounded;
+use fx_kernels::copy::{MOST_DIMS, Rows, concatenate, join_words};
 use smallvec::SmallVec;
 
-use super::{Kernel, Lowered, Operands, Site, Wanted};
+use super::{Kernel, Lowered, Operands, Site, Wanted, read, words_of, written};
 use crate::arg::Arg;
 use crate::compile::known::Known;
 use crate::compile::layout::Layout;
@@ -11,18 +14,24 @@ use crate::ops::kind;
 use crate::tensor::{DType, Dims, Tensor};
 
 /// Copies each operand to its place.
+#[derive(Clone)]
 struct Concat {
     /// The strides of the result.
     strides: Dims,
     dim: usize,
     parts: SmallVec<[Part; 4]>,
+    /// What the result is rounded to, if it is words, and in how many rows the operands stand side by side.
+    words: Option<(Rounded, usize)>,
 }
 
+#[derive(Clone)]
 struct Part {
     /// How it lies.
     layout: Layout,
     /// The numbers, if they are known.
     known: Option<Tensor>,
+    /// Whether it is words already.
+    words: bool,
 }
 
 pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
@@ -47,29 +56,72 @@ pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
         if layout.dtype != DType::F32 || layout.shape.len() != ndim {
             return None;
         }
-        parts.push(Part { layout, known });
+        parts.push(Part { layout, known, words: false });
     }
     if operands.is_empty() {
         return None;
     }
-    Some(Lowered::new(Concat { strides: output.strides.clone(), dim, parts }, operands, output))
+    Some(Lowered::new(Concat { strides: output.strides.clone(), dim, parts, words: None }, operands, output))
+}
+
+impl Concat {
+    /// In how many rows the parts stand side by side in a result that lies so, if they do.
+    fn rows(&self, layout: &Layout) -> Option<usize> {
+        let order = layout.slowest_first();
+        let is_alike = |part: &Part| part.layout.is(&Layout::in_order(layout.dtype, &part.layout.shape, &order));
+        let before = order.iter().take_while(|dim| **dim != self.dim);
+        self.parts.iter().all(is_alike).then(|| before.map(|dim| layout.shape[*dim]).product())
+    }
 }
 
 impl Kernel for Concat {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let mut values = operands.iter();
-        let mut parts: SmallVec<[_; 16]> = SmallVec::new();
-        for Part { layout, known } in &self.parts {
-            let x = match known {
+        let parts = self.parts.iter().map(|part| {
+            let numbers = match &part.known {
                 Some(tensor) => tensor.as_slice(),
                 None => values.next().copied().flatten(),
             };
-            parts.push((x.unwrap_or(&[]), &*layout.strides, &*layout.shape));
-        }
-        concatenate(out, &self.strides, self.dim, &parts);
+            (part, numbers.unwrap_or(&[]))
+        });
+        let Some((rounded, rows)) = self.words else {
+            let parts: SmallVec<[_; 16]> =
+                parts.map(|(part, x)| (x, &*part.layout.strides, &*part.layout.shape)).collect();
+            return concatenate(out, &self.strides, self.dim, &parts);
+        };
+        let rows_of = |part: &Part, data| Rows {
+            data,
+            words: part.layout.numel() / rows / rounded.numbers(),
+            numbers: !part.words,
+        };
+        let parts: SmallVec<[_; 16]> = parts.map(|(part, data)| rows_of(part, data)).collect();
+        let len = rows * parts.iter().map(|part| part.words).sum::<usize>();
+        join_words(&mut out[..len], rounded, &parts);
+    }
+
+    fn rounds(&self, _operand: usize) -> Option<Rounded> {
+        self.words.map(|(rounded, _)| rounded)
+    }
+
+    fn reading_words(&self, operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = self.clone();
+        kernel.parts.iter_mut().filter(|part| part.known.is_none()).nth(operand)?.words = true;
+        Some(Arc::new(kernel))
+    }
+
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let words = words_of(layout, rounded)?;
+        let rows = self.rows(layout).filter(|rows| *rows > 0 && rounded.is_written())?;
+        let is_whole = |part: &Part| (part.layout.numel() / rows).is_multiple_of(rounded.numbers());
+        let kernel = || Arc::new(Self { words: Some((rounded, rows)), ..self.clone() });
+        self.parts.iter().all(is_whole).then(|| (kernel() as Arc<dyn Kernel>, words))
     }
 
     fn describe(&self) -> String {
-        format!("cat of {}", self.parts.len())
+        let (all, words) = (self.parts.len(), self.parts.iter().filter(|part| part.words).count());
+        let output = self.words.map(|(rounded, _)| rounded);
+        let input = read(output.filter(|_| words > 0));
+        let some = if words > 0 && words < all { format!(", {words}{input},") } else { input.to_owned() };
+        format!("cat of {all}{some}{}", written(output))
     }
 }

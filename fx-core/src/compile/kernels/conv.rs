@@ -166,7 +166,7 @@ impl Kernel for Convs {
         // In a chain a few lines are computed at a time.
         let pixels = if self.convs.len() == 1 { self.batch * numel(&self.output()) } else { 1 };
         let convs = self.convs.iter().map(|conv| conv.describe(pixels)).collect::<Vec<_>>().join(", ");
-        format!("{convs}{}{}", read(self.words), written(self.words))
+        format!("{convs}{}{}", read(self.words.input), written(self.words.output))
     }
 
     fn bytes_saved(&self) -> usize {
@@ -213,7 +213,7 @@ impl Kernel for Convs {
         reads.then_some(Rounded::Pairs)
     }
 
-    fn reading_words(&self, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
         Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, convs: self.convs.clone(), ..*self }))
     }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{Divisor, Images, Pool, PoolShape};
+use fx_kernels::Rounded;
+use fx_kernels::dense::{Divisor, Images, Pool, PoolShape, Words};
 use smallvec::smallvec;
 
-use super::{Kernel, Lowered, Operands, Site, Wanted};
+use super::{Kernel, Lowered, Operands, Site, Wanted, images_of_words, read, written};
 use crate::compile::layout::Layout;
 use crate::ops::{functions as ops, kind};
 use crate::tensor::DType;
@@ -17,6 +18,7 @@ struct Pooling {
     batch: usize,
     input: [usize; 2],
     name: &'static str,
+    words: Words,
 }
 
 pub(super) fn pool2d(site: &Site<'_>) -> Option<Lowered> {
@@ -40,7 +42,7 @@ pub(super) fn pool2d(site: &Site<'_>) -> Option<Lowered> {
     };
     let (pool, name) = if is_max { (Pool::max(shape), "max") } else { (Pool::avg(shape, divisor), "average") };
     let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
-    let kernel = Pooling { pool, shape, batch, input: [height, width], name };
+    let kernel = Pooling { pool, shape, batch, input: [height, width], name, words: Words::default() };
     let output = Layout::channels_last(DType::F32, site.shape());
     Some(Lowered::new(kernel, smallvec![wanted], output))
 }
@@ -55,9 +57,23 @@ fn even_windows(channels: usize, input: [usize; 2], output: [usize; 2]) -> Optio
 
 impl Kernel for Pooling {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let channels = self.shape.channels;
+        let (channels, words) = (self.words.input_len(self.shape.channels), self.words);
         let data = &operands[0].unwrap_or(&[])[..self.batch * channels * self.input[0] * self.input[1]];
-        self.pool.run(out, channels, &Images::pixels(data, self.batch, self.input, channels));
+        let images = Images::pixels(data, self.batch, self.input, channels);
+        self.pool.run_words(out, words.output_len(self.shape.channels), &images, words);
+    }
+
+    fn rounds(&self, _operand: usize) -> Option<Rounded> {
+        self.words.output
+    }
+
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, ..self.clone() }))
+    }
+
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let kernel = || Arc::new(Self { words: Words { output: Some(rounded), ..self.words }, ..self.clone() });
+        self.pool.takes_words(rounded).then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
@@ -67,6 +83,6 @@ impl Kernel for Pooling {
 
     fn describe(&self) -> String {
         let [h, w] = self.shape.kernel;
-        format!("{} of {h}x{w}", self.name)
+        format!("{} of {h}x{w}{}{}", self.name, read(self.words.input), written(self.words.output))
     }
 }

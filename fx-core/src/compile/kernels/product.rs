@@ -153,7 +153,7 @@ impl Kernel for Linear {
         (operand == 0 && packed.reads_words()).then_some(Rounded::Pairs)
     }
 
-    fn reading_words(&self, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
         Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, ..self.clone() }))
     }
 
@@ -174,7 +174,7 @@ impl Kernel for Linear {
             Product::Row(_) => " in 28 bits".into(),
         };
         let follow = self.follow.describe(self.residual);
-        format!("linear {inputs} to {outputs}{how}{}{follow}{}", read(self.words), written(self.words))
+        format!("linear {inputs} to {outputs}{how}{}{follow}{}", read(self.words.input), written(self.words.output))
     }
 
     fn bytes_saved(&self) -> usize {

@@ -173,7 +173,7 @@ impl Kernel for Quantized {
         (operand == 0 && reads && self.range.is_known()).then(|| Rounded::Bytes(self.range.of(&[])))
     }
 
-    fn reading_words(&self, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
         Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, ..self.clone() }))
     }
 
@@ -213,8 +213,8 @@ impl Kernel for Quantized {
             }
             Product::Conv(packed, _) => format!("{}{}", window_of(packed.shape()), kept(packed.format())),
         };
-        let from = if self.words.input.is_some() { read(self.words) } else { " of rounded" };
-        format!("{what}{from}{}{}", self.follow.describe(self.residual), written(self.words))
+        let from = if self.words.input.is_some() { read(self.words.input) } else { " of rounded" };
+        format!("{what}{from}{}{}", self.follow.describe(self.residual), written(self.words.output))
     }
 
     fn weights(&self) -> usize {

@@ -147,3 +147,52 @@ pub(super) fn layers_of_pairs() {
         }
     }
 }
+
+#[test]
+fn pooling_of_words() {
+    let (none, one) = ([0; 2], [1; 2]);
+    for (kernel, stride, dilation, around, output) in [
+        ([2; 2], [2; 2], one, none, [5, 4]),
+        ([3; 2], [2; 2], one, one, [6, 5]),
+        ([5; 2], one, one, [2; 2], SIZE),
+        ([2, 3], [1, 2], [3, 2], [1, 0], [10, 3]),
+    ] {
+        for (level, channels) in Level::available().flat_map(|level| [4, 36, 128].map(|channels| (level, channels))) {
+            let shape = PoolShape { channels, kernel, stride, dilation, before: around, after: around, output };
+            let (pool, rows) = (Pool::max(shape), BATCH * output[0] * output[1]);
+            let x = numbers(BATCH * SIZE[0] * SIZE[1] * channels, 1);
+            let mut plain = vec![0.0; rows * channels];
+            let images = Images::pixels(&x, BATCH, SIZE, channels);
+            pool.run_at(level, &mut plain, channels, &images, Words::default());
+            for rounded in RANGES.map(Rounded::Bytes).into_iter().chain([BYTES, Rounded::Pairs]) {
+                if !pool.takes_words_at(level, rounded) {
+                    continue;
+                }
+                let (want, of_words) = (words(&plain, rounded), words(&x, rounded));
+                let width = channels / rounded.numbers();
+                for (input, x, pixel) in [(None, &x, channels), (Some(rounded), &of_words, width)] {
+                    let (mut got, words) = (vec![0.0; want.len()], Words { input, output: Some(rounded) });
+                    pool.run_at(level, &mut got, width, &Images::pixels(x, BATCH, SIZE, pixel), words);
+                    let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
+                    assert!(is_same, "{level:?} {shape:?} {words:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_a_number_is_the_largest_of_pairs() {
+    let pool = |kernel| {
+        let (one, none) = ([1; 2], [0; 2]);
+        Pool::max(PoolShape { channels: 2, kernel, stride: one, dilation: one, before: none, after: none, output: one })
+    };
+    for level in Level::available().filter(|level| Rounded::Pairs.is_fast(*level)) {
+        let x = words(&[1.0, f32::INFINITY, f32::NAN, 2.0, 3.0, f32::NEG_INFINITY], Rounded::Pairs);
+        let (mut out, pairs) = ([0.0], Some(Rounded::Pairs));
+        let (images, words) = (Images::pixels(&x, 1, [1, 3], 1), Words { input: pairs, output: pairs });
+        pool([1, 3]).run_at(level, &mut out, 1, &images, words);
+        let [low, high] = [out[0].to_bits() << 16, out[0].to_bits() & 0xffff_0000].map(f32::from_bits);
+        assert!(low.is_nan() && high == f32::INFINITY, "{level:?}: {low} {high}");
+    }
+}

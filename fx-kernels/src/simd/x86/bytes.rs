@@ -42,6 +42,12 @@ impl F32x8 {
         // SAFETY: as above.
         Self(unsafe { x86::_mm256_cvtepi32_ps(self.bits()) })
     }
+
+    #[inline(always)]
+    fn larger_bytes(self, other: Self) -> Self {
+        // SAFETY: as above.
+        Self::of(unsafe { x86::_mm256_max_epu8(self.bits(), other.bits()) })
+    }
 }
 
 /// Four products at a time: AVX-512 VNNI.
@@ -74,6 +80,11 @@ impl Bytes for Dots {
     fn numbers(whole: F32x16) -> F32x16 {
         // SAFETY: as above.
         F32x16(unsafe { x86::_mm512_cvtepi32_ps(whole.bits()) })
+    }
+    #[inline(always)]
+    fn larger(one: F32x16, other: F32x16) -> F32x16 {
+        // SAFETY: as above.
+        F32x16::of(unsafe { x86::_mm512_max_epu8(one.bits(), other.bits()) })
     }
 }
 
@@ -110,6 +121,10 @@ impl<const VNNI: bool> Bytes for Quads<VNNI> {
     #[inline(always)]
     fn numbers(whole: F32x8) -> F32x8 {
         whole.whole()
+    }
+    #[inline(always)]
+    fn larger(one: F32x8, other: F32x8) -> F32x8 {
+        one.larger_bytes(other)
     }
 }
 
@@ -161,5 +176,9 @@ impl Bytes for Wide {
     #[inline(always)]
     fn numbers(whole: F32x8) -> F32x8 {
         whole.whole()
+    }
+    #[inline(always)]
+    fn larger(one: F32x8, other: F32x8) -> F32x8 {
+        one.larger_bytes(other)
     }
 }

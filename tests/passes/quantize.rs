@@ -235,6 +235,62 @@ fn layers_share_what_they_read() {
     }
 }
 
+/// A value that is pooled, and stands beside one with larger numbers (`small` and `large` are windows).
+#[traceable]
+struct Branches {
+    small: nn::Conv2d,
+    large: nn::Conv2d,
+    pooled: nn::Conv2d,
+    beside: nn::Conv2d,
+}
+
+#[traceable]
+impl Branches {
+    fn forward(&self, x: &Tensor) -> (Tensor, Tensor) {
+        let (small, large) = (self.small.forward(x).relu(), self.large.forward(x).relu());
+        let both = Tensor::cat_with([&small, &large], ops::CatOptions::new().dim(1));
+        (self.pooled.forward(large.max_pool2d([2, 2])), self.beside.forward(both))
+    }
+}
+
+#[test]
+fn what_is_chosen_from_a_value_shares_its_observer() {
+    let model = Branches {
+        small: nn::Conv2d::new(3, 4, 1),
+        large: nn::Conv2d::new(3, 4, 5).padding(2),
+        pooled: nn::Conv2d::new(4, 4, 3),
+        beside: nn::Conv2d::new(8, 4, 1),
+    };
+    fill(&model);
+    let traced = fx::trace(&model).unwrap();
+    let golden = &golden()["branches"];
+    let wanted = ["small", "pooled", "beside"].map(|layer| numbers(&golden[layer]));
+    let converted = |observer| {
+        let mut prepared = prepare_fx(&traced, &QConfigMapping::new().set_global(static_config(observer))).unwrap();
+        for x in &sample().1 {
+            prepared.run(vec![Arg::Value(x.clone())]).unwrap();
+        }
+        prepared.convert_fx().unwrap()
+    };
+    let module = converted(Observer::MinMax);
+    let found = qparams(&module);
+    for (found, wanted) in found.iter().zip(&wanted) {
+        // The last digits of what a convolution gives depend on its kernel.
+        assert!((found.0 / wanted[0] - 1.0).abs() < 1e-6 && found.1 as f64 == wanted[1], "{found:?}, {wanted:?}");
+    }
+    assert_eq!((found.len(), found[1]), (3, found[2]));
+    // A histogram too is of all that is read.
+    let found = qparams(&converted(Observer::Histogram(2048)));
+    assert_eq!(found[1], found[2]);
+    // But where configurations differ, each layer has its own.
+    let other = QConfig { activation: ActivationConfig::new(Observer::MovingAverageMinMax(0.5)), ..QConfig::default() };
+    let mapping = QConfigMapping::new().set_global(static_config(Observer::MinMax)).set_module_name("pooled", other);
+    let mut prepared = prepare_fx(&traced, &mapping).unwrap();
+    prepared.run(vec![Arg::Value(sample().1.swap_remove(0))]).unwrap();
+    let found = qparams(&prepared.convert_fx().unwrap());
+    assert!(found[1].0 < 0.9 * found[2].0, "{found:?}");
+}
+
 #[test]
 fn the_more_specific_configuration_wins() {
     let (traced, data) = sample();

@@ -296,9 +296,9 @@ impl Branches {
         let around = ops::MaxPool2dOptions::new().stride([1, 1]).padding([2, 2]);
         let pooled = self.point.forward(x.max_pool2d_with([5, 5], around));
         let means = pooled.avg_pool2d([1, 1]);
-        let sides = fx::functional::cat_with(&[self.second.forward(x), pooled, means], ops::CatOptions::new().dim(1));
+        let sides = Tensor::cat_with([self.second.forward(x), pooled, means], ops::CatOptions::new().dim(1));
         let parts = [self.halves[0].forward(&sides).relu(), self.halves[1].forward(&sides)];
-        self.last.forward(fx::functional::cat(&parts))
+        self.last.forward(Tensor::cat(parts))
     }
 }
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.ao.quantization import QConfigMapping, get_default_qconfig
+from torch.ao.quantization import QConfig, QConfigMapping, get_default_qconfig
 from torch.ao.quantization.observer import (
     HistogramObserver, MinMaxObserver, MovingAverageMinMaxObserver, PerChannelMinMaxObserver,
+    default_per_channel_weight_observer,
 )
 from torch.ao.quantization.quantize_fx import _convert_to_reference_decomposed_fx, prepare_fx
 
@@ -101,11 +102,40 @@ def model():
     }
 
 
+class Branches(nn.Module):
+    """A value that is pooled, and stands beside one with larger numbers (`small` and `large` are windows)."""
+
+    def __init__(self):
+        super().__init__()
+        self.small = nn.Conv2d(3, 4, 1)
+        self.large = nn.Conv2d(3, 4, 5, padding=2)
+        self.pooled = nn.Conv2d(4, 4, 3)
+        self.beside = nn.Conv2d(8, 4, 1)
+
+    def forward(self, x):
+        small, large = F.relu(self.small(x)), F.relu(self.large(x))
+        return self.pooled(F.max_pool2d(large, 2)), self.beside(torch.cat([small, large], 1))
+
+
+def branches():
+    layers = Branches().eval()
+    fill(layers)
+    data = [floats(f"x{i}", [2, 3, 8, 8]) * (1 + i) for i in range(3)]
+    activation = MinMaxObserver.with_args(dtype=torch.quint8)
+    mapping = QConfigMapping().set_global(QConfig(activation, default_per_channel_weight_observer))
+    prepared = prepare_fx(layers, mapping, (data[0],))
+    for x in data:
+        prepared(x)
+    converted = _convert_to_reference_decomposed_fx(prepared)
+    layers = [node for node in converted.graph.nodes if node.op == "call_module"]
+    return {node.target: list(node.args[0].args[1:3]) for node in layers}
+
+
 def main():
     warnings.simplefilter("ignore")
     head = {"generator": "tools/torch_ref/quantize.py", "torch": torch.__version__.split("+")[0]}
     lines = ",\n".join("  " + json.dumps(case) for case in observers())
-    text = json.dumps(head)[:-1] + ', "observers": [\n' + lines + '\n], "model":\n' + json.dumps(model()) + "}\n"
+    text = json.dumps(head)[:-1] + ', "observers": [\n' + lines + '\n], "model":\n' + json.dumps(model()) + ',\n"branches": ' + json.dumps(branches()) + "}\n"
     TARGET.write_text(text)
 
 

@@ -9,12 +9,11 @@ mod config;
 mod convert;
 mod histogram;
 mod observer;
-
-use rustc_hash::FxHashMap;
+mod places;
 
 pub use config::{ActivationConfig, Observer, QConfig, QConfigMapping, WeightConfig};
 
-use self::observer::Observed;
+use self::places::Places;
 use super::{
     as_one, decompose_modules, eliminate_common_subexpressions, fuse_conv_bn, fuse_linear_bn, matmul_to_linear,
     remove_identities,
@@ -38,7 +37,8 @@ pub(super) fn output_axis(layer: Function) -> i64 {
 
 /// Makes a model ready to be quantized: modules become functions, batch norms go into the layers before them, and each
 /// layer that `mapping` names gets an observer for its input. Layers are `linear`, `conv1d`, `conv2d` and transposed
-/// convolutions of one and two dimensions with a weight in f32 that is state of the model; layers that read the same value in the same way share an observer.
+/// convolutions of one and two dimensions with a weight in f32 that is state of the model. Layers that read the same value in the same way share
+/// an observer, also where one reads it through max pooling or beside others in a concatenation: then it is written as integers once.
 ///
 /// ```
 /// use fx_core::passes::{QConfigMapping, prepare_fx};
@@ -70,11 +70,13 @@ pub fn prepare_fx(module: &GraphModule, mapping: &QConfigMapping) -> Result<Prep
         passes.iter().try_fold(0, |count, pass| Ok(count + pass(module)?))
     })?;
     let (mut layers, mut places) = (Vec::new(), Places::default());
+    let graph = module.graph();
     for (id, node) in module.graph().nodes() {
         let Some((weight, config)) = wanted(&module, node, mapping) else { continue };
         let Some(&input) = node.args()[0].as_value() else { continue };
         config.activation.check().map_err(|error| error.at_node(|| module.graph().format_node(id)))?;
-        layers.push(Layer { node: id, weight, config: config.weight, place: places.of(input, config.activation) });
+        let place = places.of(graph, input, config.activation);
+        layers.push(Layer { node: id, weight, config: config.weight, place });
     }
     Ok(Prepared { module, layers, places })
 }
@@ -115,34 +117,6 @@ struct Weight {
     path: String,
     /// The read, and the calls after it that give views.
     nodes: Vec<NodeId>,
-}
-
-/// A value that layers read in the same way.
-#[derive(Clone, Debug)]
-struct Place {
-    value: NodeId,
-    config: ActivationConfig,
-    observed: Observed,
-}
-
-/// All values that are observed.
-#[derive(Clone, Debug, Default)]
-struct Places {
-    all: Vec<Place>,
-    of_value: FxHashMap<NodeId, Vec<usize>>,
-}
-
-impl Places {
-    /// The place of a value with a configuration.
-    fn of(&mut self, value: NodeId, config: ActivationConfig) -> usize {
-        let known = self.of_value.entry(value).or_default();
-        if let Some(place) = known.iter().find(|place| self.all[**place].config == config) {
-            return *place;
-        }
-        known.push(self.all.len());
-        self.all.push(Place { value, config, observed: Observed::new(config.observer, config.dtype) });
-        self.all.len() - 1
-    }
 }
 
 impl Prepared {
@@ -192,9 +166,8 @@ struct Observe<'a>(&'a mut Places);
 impl Hooks<Tensor> for Observe<'_> {
     fn run_node(&mut self, run: &mut Run<'_, Tensor>, id: NodeId) -> Result<Arg<Tensor>> {
         let value = run.dispatch(self, id)?;
-        let places = self.0.of_value.get(&id).map_or(&[][..], Vec::as_slice);
         if let Some(tensor) = value.as_value() {
-            places.iter().for_each(|place| self.0.all[*place].observed.observe(tensor));
+            self.0.observe(id, tensor);
         }
         Ok(value)
     }

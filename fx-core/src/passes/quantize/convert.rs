@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Layer, Observer, Place, Prepared, Weight, WeightConfig, output_axis};
+use super::places::{Place, Places};
+use super::{Layer, Observer, Prepared, Weight, WeightConfig, output_axis};
 use crate::arg::{Arg, Key, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation};
@@ -12,11 +13,12 @@ use crate::prelude::*;
 
 /// Writes the operands of all layers as quantized; gives how many layers there are.
 pub(super) fn convert(prepared: &Prepared, graph: &mut Graph, state: &mut State) -> Result<usize> {
+    let places = &prepared.places;
     let mut conversion =
-        Conversion { graph, state, inputs: vec![None; prepared.places.all.len()], weights: FxHashMap::default() };
+        Conversion { graph, state, places, inputs: vec![None; places.len()], weights: FxHashMap::default() };
     for layer in &prepared.layers {
         let node = conversion.graph.format_node(layer.node);
-        conversion.layer(&prepared.places.all[layer.place], layer).map_err(|error| error.at_node(|| node))?;
+        conversion.layer(places.get(layer.place), layer).map_err(|error| error.at_node(|| node))?;
     }
     conversion.state.retain_used(conversion.graph);
     Ok(prepared.layers.len())
@@ -26,6 +28,7 @@ pub(super) fn convert(prepared: &Prepared, graph: &mut Graph, state: &mut State)
 struct Conversion<'a> {
     graph: &'a mut Graph,
     state: &'a mut State,
+    places: &'a Places,
     /// The dequantized value of each place that had its turn.
     inputs: Vec<Option<NodeId>>,
     weights: FxHashMap<(Weight, WeightConfig), NodeId>,
@@ -71,7 +74,7 @@ impl Conversion<'_> {
     /// The scale and the zero point for what was observed.
     fn qparams(&self, place: &Place) -> Result<[NodeArg; 2]> {
         let value = self.graph[place.value].name();
-        let Some((least, most)) = place.observed.range() else {
+        let Some((least, most)) = self.places.range(place) else {
             return Err(Error::new(ErrorKind::State, format!("no data was observed of %{value}"))
                 .help("run `Prepared::forward` on inputs before `convert_fx`, or use `QConfig::dynamic()`"));
         };

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fx::graph::Node;
 use fx::graph_module::State;
 use fx::nn::models::{Mlp, MobileNetV2, MobileNetV2Config, resnet18};
 use fx::passes::quantize::{ActivationConfig, Observer, WeightConfig};
 use fx::passes::{QConfig, QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
-use fx::{GraphModule, Interpreter, nn, ops};
+use fx::{Arg, Graph, GraphModule, Interpreter, Opcode, nn, ops};
 
 use super::fill::floats;
 use super::filled;
@@ -273,6 +274,7 @@ struct Branches {
     second: nn::Conv2d,
     point: nn::Conv2d,
     halves: [nn::Conv2d; 2],
+    up: nn::ConvTranspose2d,
     last: nn::Conv2d,
 }
 
@@ -286,6 +288,7 @@ impl Branches {
             second: nn::Conv2d::new(24, 12, 3).padding(1),
             point: nn::Conv2d::new(24, 16, 1),
             halves: [half(), half()],
+            up: nn::ConvTranspose2d::new(40, 40, 2).stride(2),
             last: nn::Conv2d::new(40, 20, 2),
         }
     }
@@ -298,7 +301,7 @@ impl Branches {
         let means = pooled.avg_pool2d([1, 1]);
         let sides = Tensor::cat_with([self.second.forward(x), pooled, means], ops::CatOptions::new().dim(1));
         let parts = [self.halves[0].forward(&sides).relu(), self.halves[1].forward(&sides)];
-        self.last.forward(Tensor::cat(parts))
+        self.last.forward(self.up.forward(Tensor::cat(parts)))
     }
 }
 
@@ -378,7 +381,7 @@ fn models_give_what_their_reference_form_gives() {
             let x = input(&format!("x {batch}"), &[&[batch], &shape[..]].concat());
             let (found, wanted) = (planned(&quantized, &x), interpreted(&quantized, &x));
             let (off, rounding) = (distance(&found, &wanted), distance(&wanted, &interpreted(&module, &x)));
-            assert!(off < 1e-2 && rounding < 0.1, "{name}, batch of {batch}: off by {off}, rounding {rounding}");
+            assert!(off < 2e-2 && rounding < 0.1, "{name}, batch of {batch}: off by {off}, rounding {rounding}");
             let text = plan(&quantized, &x);
             let layers = integer_layers(&text).count();
             let calls = quantized.graph().find_calls(ops::dequantize_per_channel);
@@ -406,9 +409,30 @@ fn values_between_layers_are_bytes() {
     assert_eq!(all > 0, has_bytes, "{all} values are bytes");
 }
 
+/// Bytes are what readers round numbers to anyway: where the caller reads all values too, so that they are numbers, the result is the same.
+#[test]
+fn bytes_change_nothing() {
+    for (name, _, mut quantized, shape) in quantized_models() {
+        let x = input("x", &[&[2], &shape[..]].concat());
+        optimize(&mut quantized).unwrap();
+        let wanted = planned(&quantized, &x);
+        let read_all = |graph: &mut Graph| {
+            let is_call = |node: &Node| matches!(node.op(), Opcode::CallFunction | Opcode::CallMethod);
+            let calls = graph.nodes().filter(|(_, node)| is_call(node)).map(|(id, _)| id.into());
+            let outputs = graph.output_arg().cloned().into_iter().chain(calls.collect::<Vec<_>>()).collect();
+            graph.update_arg(graph.output_node().unwrap(), 0, Arg::Tuple(outputs));
+            Ok(())
+        };
+        quantized.edit(read_all).unwrap();
+        assert!(!plan(&quantized, &x).contains("to bytes"), "{name}");
+        let Arg::Tuple(found) = quantized.run(vec![x.into()]).unwrap() else { panic!("all values") };
+        assert_eq!(bits(found[0].as_value().unwrap()), bits(&wanted), "{name}");
+    }
+}
+
 /// What chooses among numbers or moves them does so with the bytes of what its readers round it to.
 #[test]
-fn pooling_and_concatenation_of_bytes() {
+fn images_of_bytes() {
     let module = filled(Branches::new());
     let x = input("x", &[2, 3, 16, 14]);
     let text = plan(&converted(&module, config(Observer::MinMax, RANGES[2]), &x), &x);
@@ -418,6 +442,7 @@ fn pooling_and_concatenation_of_bytes() {
             ("max of 5x5 of bytes to bytes", "u8[2, 24, 8, 7]"),
             ("cat of 3, 1 of bytes, to bytes", "u8[2, 44, 8, 7]"),
             ("cat of 2 of bytes to bytes", "u8[4, 40, 3, 3]"),
+            ("conv transpose 2x2 in int8 of bytes to bytes", "u8[4, 40, 6, 6]"),
         ] {
             let is_there = text.lines().any(|line| line.contains(step) && line.contains(result));
             assert!(is_there, "{step}, {result}: {text}");
@@ -496,7 +521,7 @@ fn optimized_models_and_odd_inputs() {
         let before = quantized.clone();
         assert!(optimize(&mut quantized).unwrap() > 0);
         assert_eq!(planned(&quantized, &x), wanted, "{name}");
-        assert!(distance(&interpreted(&quantized, &x), &interpreted(&before, &x)) < 1e-2, "{name}");
+        assert!(distance(&interpreted(&quantized, &x), &interpreted(&before, &x)) < 2e-2, "{name}");
     }
 }
 

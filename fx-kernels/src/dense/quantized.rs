@@ -241,6 +241,11 @@ impl QuantizedConv {
         }
     }
 
+    /// The same of [some lines](Self::run_lines).
+    pub(crate) fn writes_lines_of_words(&self, rounded: Rounded) -> bool {
+        !matches!(self.weights, Weights::Rounded(_)) && self.writes_words(rounded)
+    }
+
     /// As [`PackedConv::run`], of images that are rounded so; distances are in words where operands are. Padding is 0.
     ///
     /// # Panics
@@ -270,21 +275,22 @@ impl QuantizedConv {
     /// Computes some lines of the output from some lines of the images; all of both if there are several images.
     ///
     /// # Panics
-    /// As [`run`](Self::run), or if a line is missing.
+    /// As [`run`](Self::run), or if a line is missing or [cannot be](Self::writes_lines_of_words) words.
     pub(crate) fn run_lines(
         &self,
         out: &mut [f32],
         stride: usize,
         images: &Images<'_>,
         (held, lines): (Held, Range<usize>),
-        quantization: Quantization,
+        activations: Activations,
         epilogue: &Epilogue<'_>,
     ) {
-        self.columns.with(quantization.into(), epilogue, |written, epilogue| match &self.weights {
+        activations.words.check(self.reads_words(), |rounded| self.writes_lines_of_words(rounded));
+        self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, written),
             Weights::Patches(patches) => patches.run_lines(out, stride, images, (held, lines), epilogue, written),
             Weights::Rounded(packed) => {
-                rounded_lines(packed, out, stride, images, (held, lines), quantization.into(), epilogue);
+                rounded_lines(packed, out, stride, images, (held, lines), activations, epilogue);
             }
         });
     }

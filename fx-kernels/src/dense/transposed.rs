@@ -10,11 +10,12 @@ use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::format::Format;
 use super::images::Images;
-use super::product::Written;
-use super::quantized::{Bytes, QuantizedConv};
+use super::quantized::{Activations, Bytes, QuantizedConv};
 use super::weight::Weight;
+use super::words::Words;
 use crate::memory::scratch;
 use crate::quantization::Quantization;
+use crate::rounded::Rounded;
 use crate::simd::Level;
 use crate::threads::{Shared, for_each, num_threads};
 
@@ -256,6 +257,23 @@ impl TransposedConv {
         self.lines.iter().flatten()
     }
 
+    /// Whether the images may be [words](Words), with the channels last: of pairs or of bytes, as the weights are.
+    pub fn reads_words(&self) -> bool {
+        self.parts().all(|part| match &part.packed {
+            Packed::Numbers(conv) => conv.reads_words(),
+            Packed::Rounded(conv) => conv.reads_words(),
+        })
+    }
+
+    /// Whether the result may be words of what is rounded so.
+    pub fn writes_words(&self, rounded: Rounded) -> bool {
+        let writes = |part: &Part| match &part.packed {
+            Packed::Numbers(conv) => conv.writes_words(rounded),
+            Packed::Rounded(conv) => conv.writes_lines_of_words(rounded),
+        };
+        self.shape.outputs.is_multiple_of(rounded.numbers()) && self.parts().all(writes)
+    }
+
     /// Applies the convolution to images, which are rounded so if the weights are whole numbers; the output's channels are last, without
     /// gaps. Of what follows there may be a bias and an activation.
     ///
@@ -268,24 +286,40 @@ impl TransposedConv {
         quantization: Option<Quantization>,
         epilogue: &Epilogue<'_>,
     ) {
+        self.run_words(out, images, quantization, Words::default(), epilogue);
+    }
+
+    /// As [`run`](Self::run), of operands that may be words.
+    ///
+    /// # Panics
+    /// As there, or if an operand [cannot be](Self::reads_words) [words](Self::writes_words).
+    pub fn run_words(
+        &self,
+        out: &mut [f32],
+        images: &Images<'_>,
+        quantization: Option<Quantization>,
+        words: Words,
+        epilogue: &Epilogue<'_>,
+    ) {
+        words.check(self.reads_words(), |rounded| self.writes_words(rounded));
         let TransposedShape { inputs, outputs, stride, .. } = self.shape;
-        let output = self.shape.output(images.size);
-        let numbers = images.batch * output[0] * output[1] * outputs;
-        assert!(numbers <= out.len(), "the result does not fit");
+        let (output, pixel) = (self.shape.output(images.size), words.output_len(outputs));
+        let len = images.batch * output[0] * output[1] * pixel;
+        assert!(len <= out.len(), "the result does not fit");
         assert!(epilogue.residual.is_none() && !epilogue.accumulate, "nothing is added to a transposed convolution");
-        if numbers == 0 {
+        if len == 0 {
             return;
         }
         epilogue.check(0, outputs);
         let steps = self.parts().next().map_or(0, |part| part.packed.shape().output(images.size)[1]);
-        let line = steps * stride[1] * outputs;
-        images.with_pixels(inputs, 0..images.size[0], |images| {
+        let line = steps * stride[1] * pixel;
+        images.with_pixels(words.input_len(inputs), 0..images.size[0], |images| {
             let each = epilogue.bias.map_or(&[][..], |bias| &bias[..outputs]);
             // For each column of a step.
             scratch(each.len() * stride[1], |bias| {
                 bias.chunks_exact_mut(outputs).for_each(|bias| bias.copy_from_slice(each));
                 let epilogue = Epilogue { bias: epilogue.bias.map(|_| &*bias), ..*epilogue };
-                Run { conv: self, images: *images, quantization, epilogue, output, line }.run(out);
+                Run { conv: self, images: *images, quantization, words, epilogue, output, pixel, line }.run(out);
             });
         });
     }
@@ -296,10 +330,13 @@ struct Run<'a> {
     conv: &'a TransposedConv,
     images: Images<'a>,
     quantization: Option<Quantization>,
+    words: Words,
     epilogue: Epilogue<'a>,
     /// The height and width of the output.
     output: [usize; 2],
-    /// The numbers that are computed of a line.
+    /// The numbers, or words, of a pixel of the output.
+    pixel: usize,
+    /// Those that are computed of a line.
     line: usize,
 }
 
@@ -325,9 +362,8 @@ impl Run<'_> {
         /// The numbers of a band, which stay in the cache until they are copied, and its fewest pixels: as many use weights well.
         const NUMBERS: usize = 64 * 1024;
         const PIXELS: usize = 192;
-        let TransposedShape { outputs, stride, .. } = self.conv.shape;
         let lines = self.images.size[0] + self.conv.shape.beyond(0, 0);
-        let most = (NUMBERS / self.line).max((PIXELS * stride[1] * outputs).div_ceil(self.line));
+        let most = (NUMBERS / self.line).max((PIXELS * self.conv.shape.stride[1] * self.pixel).div_ceil(self.line));
         match (most / lines).min(self.images.batch.div_ceil(num_threads())) {
             some if some > 1 => (some, 1),
             _ => (1, lines.div_ceil(most.min(lines.div_ceil(num_threads())))),
@@ -344,9 +380,9 @@ impl Run<'_> {
 
     /// Some of these lines, of some images.
     fn band(&self, images: Range<usize>, phase: usize, lines: Range<usize>, out: &Shared<f32>) {
-        let TransposedShape { outputs, kernel, stride, padding, .. } = self.conv.shape;
+        let TransposedShape { kernel, stride, padding, .. } = self.conv.shape;
         let ([height, width], skipped) = (self.output, self.conv.shape.skipped(phase));
-        let (cut, kept) = (self.conv.cut * outputs, width * outputs);
+        let (cut, kept) = (self.conv.cut * self.pixel, width * self.pixel);
         let to = |image: usize, index: usize, count: usize| {
             let y = image * height + (index + skipped) * stride[0] + phase - padding[0];
             // SAFETY: `run` has seen that the output holds the lines, and no other task has them.
@@ -378,17 +414,19 @@ impl Run<'_> {
 
     /// What the convolutions for a line of each step give.
     fn compute(&self, numbers: &mut [f32], images: &Range<usize>, phase: usize, lines: Range<usize>) {
-        let TransposedShape { outputs, stride, .. } = self.conv.shape;
+        let step = self.conv.shape.stride[1] * self.pixel;
         let held = Held { first: 0, height: self.images.size[0] };
         let images = Images { batch: images.len(), ..self.images.one(images.start) };
         for Part { packed, place } in &self.conv.lines[phase] {
-            let (to, stride) = (&mut numbers[place * outputs..], stride[1] * outputs);
+            let to = &mut numbers[place * self.pixel..];
             match (packed, self.quantization) {
                 (Packed::Numbers(conv), None) => {
-                    conv.run_lines(to, stride, &images, (held, lines.clone()), &self.epilogue, Written::default());
+                    let written = self.words.written(None);
+                    conv.run_lines(to, step, &images, (held, lines.clone()), &self.epilogue, written);
                 }
-                (Packed::Rounded(conv), Some(range)) => {
-                    conv.run_lines(to, stride, &images, (held, lines.clone()), range, &self.epilogue);
+                (Packed::Rounded(conv), Some(input)) => {
+                    let activations = Activations { input, words: self.words };
+                    conv.run_lines(to, step, &images, (held, lines.clone()), activations, &self.epilogue);
                 }
                 _ => panic!("whole numbers are multiplied with whole numbers"),
             }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{Images, TransposedConv, TransposedShape};
+use fx_kernels::Rounded;
+use fx_kernels::dense::{Images, TransposedConv, TransposedShape, Words};
 use fx_kernels::elementwise::Unary;
 use smallvec::smallvec;
 
 use super::conv::{on_plane, plane};
 use super::product::Follow;
 use super::quantized::{self, Range};
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept, saved};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, images_of_words, kept, read, saved, written};
 use crate::compile::layout::Layout;
 use crate::ops::{self, kind};
 use crate::tensor::{DType, Dims, Tensor};
@@ -22,6 +23,7 @@ struct Transposed {
     follow: Follow,
     batch: usize,
     size: [usize; 2],
+    words: Words,
 }
 
 /// A weight that is known.
@@ -63,7 +65,7 @@ pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
             (site.packs.quantized_transposed(operands, range.bits(), shape)?, Some(range))
         }
     };
-    let kernel = Transposed { conv, range, follow: Follow::new(bias), batch, size };
+    let kernel = Transposed { conv, range, follow: Follow::new(bias), batch, size, words: Words::default() };
     let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
     Some(Lowered::new(kernel, smallvec![wanted], Layout::channels_last(DType::F32, site.shape())))
 }
@@ -86,11 +88,28 @@ fn steps_over<const N: usize>(site: &Site<'_>) -> Option<[[usize; 2]; 3]> {
 
 impl Kernel for Transposed {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let shape = self.conv.shape();
-        let x = &operands[0].unwrap_or(&[])[..self.batch * self.size[0] * self.size[1] * shape.inputs];
-        let (images, range) =
-            (Images::pixels(x, self.batch, self.size, shape.inputs), self.range.map(|range| range.of(x)));
-        self.conv.run(out, &images, range, &self.follow.epilogue(None, shape.outputs));
+        let (shape, words) = (self.conv.shape(), self.words);
+        let inputs = words.input_len(shape.inputs);
+        let x = &operands[0].unwrap_or(&[])[..self.batch * self.size[0] * self.size[1] * inputs];
+        let (images, range) = (Images::pixels(x, self.batch, self.size, inputs), self.range.map(|range| range.of(x)));
+        self.conv.run_words(out, &images, range, words, &self.follow.epilogue(None, shape.outputs));
+    }
+
+    fn rounds(&self, _operand: usize) -> Option<Rounded> {
+        let rounded = match self.range {
+            Some(range) => range.rounded()?,
+            None => Rounded::Pairs,
+        };
+        self.conv.reads_words().then_some(rounded)
+    }
+
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, ..self.clone() }))
+    }
+
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let kernel = || Arc::new(Self { words: Words { output: Some(rounded), ..self.words }, ..self.clone() });
+        self.conv.writes_words(rounded).then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
     }
 
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
@@ -112,7 +131,9 @@ impl Kernel for Transposed {
 
     fn describe(&self) -> String {
         let ([height, width], kept) = (self.conv.shape().kernel, kept(self.conv.format()));
-        let rounded = if self.range.is_some() { " of rounded" } else { "" };
-        format!("conv transpose {height}x{width}{kept}{rounded}{}", self.follow.describe(false))
+        let from =
+            if self.range.is_some() && self.words.input.is_none() { " of rounded" } else { read(self.words.input) };
+        let (follow, to) = (self.follow.describe(false), written(self.words.output));
+        format!("conv transpose {height}x{width}{kept}{from}{follow}{to}")
     }
 }

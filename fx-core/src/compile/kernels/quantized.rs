@@ -116,6 +116,11 @@ impl Range {
         self.qparams.is_some()
     }
 
+    /// What an input is rounded to, if that is known.
+    pub(super) fn rounded(self) -> Option<Rounded> {
+        self.is_known().then(|| Rounded::Bytes(self.of(&[])))
+    }
+
     /// How an input is rounded.
     pub(super) fn of(self, input: &[f32]) -> Quantization {
         let (scale, zero_point) =
@@ -170,7 +175,7 @@ impl Kernel for Quantized {
             Product::Linear(packed, _) => packed.reads_words(),
             Product::Conv(packed, pixels) => packed.reads_words() && !pixels.planes,
         };
-        (operand == 0 && reads && self.range.is_known()).then(|| Rounded::Bytes(self.range.of(&[])))
+        self.range.rounded().filter(|_| operand == 0 && reads)
     }
 
     fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {

@@ -4,7 +4,7 @@ use super::*;
 use crate::Quantization;
 
 /// Windows that overlap or leave gaps: in both dimensions or one, in whole steps or not, with something cut off and added.
-const WINDOWS: [([usize; 2], [usize; 2], [usize; 2], [usize; 2]); 13] = [
+pub(super) const WINDOWS: [([usize; 2], [usize; 2], [usize; 2], [usize; 2]); 13] = [
     ([4, 4], [2, 2], [1, 1], [0, 0]),
     ([3, 3], [2, 2], [1, 1], [1, 1]),
     ([2, 2], [2, 2], [0, 0], [0, 0]),

@@ -1,6 +1,7 @@
 //! Operands that are words: as if they were rounded.
 
 use super::quantized::{RANGES, bytes, rounded, scales};
+use super::transposed::WINDOWS;
 use super::*;
 use crate::{Quantization, Rounded};
 
@@ -194,5 +195,46 @@ fn what_is_not_a_number_is_the_largest_of_pairs() {
         pool([1, 3]).run_at(level, &mut out, 1, &images, words);
         let [low, high] = [out[0].to_bits() << 16, out[0].to_bits() & 0xffff_0000].map(f32::from_bits);
         assert!(low.is_nan() && high == f32::INFINITY, "{level:?}: {low} {high}");
+    }
+}
+
+#[test]
+fn transposed_convolutions_of_words() {
+    let sizes = [(20, 24, [5, 4]), (32, 12, [6, 1]), (48, 40, [3, 7])];
+    for (kernel, stride, padding, output_padding) in WINDOWS {
+        for (level, (inputs, outputs, size)) in Level::available().flat_map(|level| sizes.map(|size| (level, size))) {
+            let shape = TransposedShape { inputs, outputs, kernel, stride, padding, output_padding };
+            let pixels = BATCH * shape.output(size).iter().product::<usize>();
+            let (x, bias) = (numbers(BATCH * size[0] * size[1] * inputs, 1), numbers(outputs, 3));
+            let taps = inputs * outputs * kernel[0] * kernel[1];
+            let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
+            let pairs = (TransposedConv::at(level, &numbers(taps, 2), shape, Format::Bf16), None);
+            let (weight, scales) = (bytes(taps, 2), scales(outputs));
+            let of_bytes = |range: Quantization| {
+                let weight = Bytes { weight: &weight, scales: &scales, bits: range.bits() };
+                (TransposedConv::quantized_at(level, weight, shape), Some(range))
+            };
+            for (conv, range) in RANGES.map(of_bytes).into_iter().chain([pairs]) {
+                let mut plain = vec![0.0; pixels * outputs];
+                conv.run(&mut plain, &Images::pixels(&x, BATCH, size, inputs), range, &epilogue);
+                let input = range.map_or(Rounded::Pairs, Rounded::Bytes);
+                for (read, output) in [None, Some(input)]
+                    .into_iter()
+                    .flat_map(|read| [None, Some(BYTES), Some(Rounded::Pairs)].map(|to| (read, to)))
+                {
+                    if read.is_some() && !conv.reads_words() || output.is_some_and(|output| !conv.writes_words(output))
+                    {
+                        continue;
+                    }
+                    let x = read.map_or_else(|| x.clone(), |read| words(&x, read));
+                    let want = output.map_or_else(|| plain.clone(), |output| words(&plain, output));
+                    let (mut got, words) = (vec![0.0; want.len()], Words { input: read, output });
+                    let images = Images::pixels(&x, BATCH, size, words.input_len(inputs));
+                    conv.run_words(&mut got, &images, range, words, &epilogue);
+                    let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
+                    assert!(is_same, "{level:?} {shape:?} {size:?} {range:?} {words:?}");
+                }
+            }
+        }
     }
 }

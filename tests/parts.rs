@@ -1,5 +1,6 @@
 //! Batches of images that would leave the cache between two steps run in parts.
 
+use fx::ops::{CatOptions, InterpolateOptions};
 use fx::passes::{QConfigMapping, prepare_fx};
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, nn};
@@ -56,6 +57,32 @@ impl Images {
     }
 }
 
+/// Images beside each other, pooled and stretched again.
+#[traceable]
+struct Stretched {
+    first: nn::Conv2d,
+    below: nn::Conv2d,
+    last: nn::Conv2d,
+}
+
+#[traceable]
+impl Stretched {
+    fn new() -> Self {
+        Self {
+            first: nn::Conv2d::new(16, 48, 3).padding(1),
+            below: nn::Conv2d::new(48, 48, 1),
+            last: nn::Conv2d::new(96, 16, 1),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.first.forward(x).relu();
+        let below = self.below.forward(x.max_pool2d([2, 2])).relu();
+        let below = below.interpolate_with(InterpolateOptions::new().scale_factor([2.0, 2.0]));
+        self.last.forward(Tensor::cat_with([x, below], CatOptions::new().dim(1)))
+    }
+}
+
 /// A captured model, whose plans are for as many threads on every machine: what stays in the cache depends on that.
 fn traced<M: fx::Traceable<Static = ()>>(model: &M) -> GraphModule {
     fx::set_num_threads(2);
@@ -97,6 +124,27 @@ fn a_batch_in_parts_gives_what_it_gives_whole() {
     let profile = module.profile(&x, 2).unwrap();
     let slowest = profile.steps.iter().map(|step| step.seconds).fold(0.0, f64::max);
     assert!(profile.seconds() > slowest && profile.steps.iter().skip(1).all(|step| step.seconds > 0.0), "{profile}");
+}
+
+#[test]
+fn images_beside_each_other_in_parts() {
+    let x = Tensor::randn([6, 16, 96, 96]);
+    let module = traced(&Stretched::new());
+    let mut prepared = prepare_fx(&module, &QConfigMapping::new()).unwrap();
+    prepared.forward(x.narrow(0, 0, 2).contiguous()).unwrap();
+    check(&module, &x);
+    for module in [module, prepared.convert_fx().unwrap()] {
+        let plan = module.plan(&x).unwrap();
+        let text = plan.to_string();
+        let is_part = |line: &&str| line.contains("cat of 2") && !line.contains("[6, 96, 96, 96]");
+        assert!(parts(&plan).len() == 1 && text.lines().any(|line| is_part(&line)), "{plan}");
+        let all = module.forward(&x).unwrap();
+        for image in [0, 5] {
+            let one = module.forward(x.narrow(0, image, 1).contiguous()).unwrap();
+            let of_all = all.narrow(0, image, 1).contiguous();
+            assert!(one.all_close(&of_all, 1e-4, 1e-5), "image {image}: {}", one.max_abs_diff(&of_all));
+        }
+    }
 }
 
 /// Bytes between layers of a batch in parts are as those of images on their own.

@@ -99,6 +99,17 @@ impl Kernel for Concat {
         join_words(&mut out[..len], rounded, &parts);
     }
 
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let part = |part: &Part| {
+            let layout = part.layout.part(count).filter(|_| part.known.is_none())?;
+            Some(Part { layout, ..part.clone() })
+        };
+        let parts = self.parts.iter().map(part).collect::<Option<_>>().filter(|_| self.dim > 0)?;
+        // Images are the outermost dimension of rows too.
+        let words = self.words.map(|(rounded, rows)| (rounded, rows / count));
+        Some(Arc::new(Self { parts, words, ..self.clone() }))
+    }
+
     fn rounds(&self, _operand: usize) -> Option<Rounded> {
         self.words.map(|(rounded, _)| rounded)
     }

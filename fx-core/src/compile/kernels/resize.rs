@@ -12,6 +12,7 @@ use crate::ops::{Lines, kind};
 use crate::tensor::{DType, Dims};
 
 /// Copies every element to a block of the result.
+#[derive(Clone)]
 struct Nearest {
     /// For each spatial dimension one of blocks and one within a block.
     shape: Dims,
@@ -100,6 +101,12 @@ impl Kernel for Linear {
 impl Kernel for Nearest {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         copy(out, &self.to, operands[0].unwrap_or(&[]), &self.from, &self.shape);
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let mut part = self.clone();
+        part.shape[0] /= count;
+        self.shape[0].is_multiple_of(count).then(|| Arc::new(part) as Arc<dyn Kernel>)
     }
 
     fn describe(&self) -> String {

@@ -46,17 +46,22 @@ impl Quantization {
         f32::from_bits(self.zero() as u32 * each)
     }
 
-    /// Quotients of numbers by the scale within the range, as far as they are from what stands for 0: not rounded yet.
+    /// A whole number, as far as it is from what stands for 0.
+    fn bound<V: Vector<Elem = f32>>(&self, whole: i32) -> V {
+        V::splat((whole - self.zero_point) as f32)
+    }
+
+    /// Quotients of numbers by the scale, as far as they are from what stands for 0 and up to the largest: not rounded yet. What is
+    /// less than the least stays so, or is no number.
     #[inline(always)]
     fn scaled<V: Vector<Elem = f32>>(&self, x: V) -> V {
-        let bound = |whole: i32| V::splat((whole - self.zero_point) as f32);
         let scaled = x * V::splat(1.0 / self.scale);
-        // No number is the least here, which is 0 of bytes without a sign; of others it is not.
+        // No number is the least in the end, which is 0 of bytes without a sign; of others it is not.
         let scaled = match self.min {
             0 => scaled,
-            _ => V::select(scaled.eq(scaled), scaled, bound(0)),
+            _ => V::select(scaled.eq(scaled), scaled, self.bound(0)),
         };
-        scaled.max(bound(self.min)).min(bound(self.max))
+        self.bound::<V>(self.max).min(scaled)
     }
 }
 
@@ -70,7 +75,7 @@ impl Kernel for Apply<'_> {
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
         for x in self.1.chunks_mut(V::LANES) {
-            let whole = self.0.scaled(V::load_part(x)).round();
+            let whole = self.0.scaled(V::load_part(x)).max(self.0.bound(self.0.min)).round();
             (whole * V::splat(self.0.scale)).store_part(x);
         }
     }

@@ -15,7 +15,7 @@ pub(crate) trait Bytes {
     const NUMBERS: usize = 4;
 
     /// The numbers of the first vectors, as many as a word has numbers, rounded and added to a whole one, in order; what is less than
-    /// 0 as 0.
+    /// 0, or no number, as 0.
     fn words(numbers: [Self::Vector; 4], added: i32) -> Self::Vector;
     /// Reads a part of the right operand.
     ///

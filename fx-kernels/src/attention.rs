@@ -52,6 +52,8 @@ pub struct Scores<'a> {
     /// Whether minus infinity in a mask takes the place of a score, instead of being added: NaN in a score that is hidden so is
     /// hidden too.
     pub hides: bool,
+    /// After how many batches those of a mask begin anew.
+    pub period: usize,
     /// What a query gives that no key counts for: 0, or NaN as the softmax of nothing but minus infinity.
     pub empty: f32,
     /// What operands and powers may be rounded to; [`Sizes::format`] says whether they are. Sums are in f32.
@@ -61,7 +63,7 @@ pub struct Scores<'a> {
 impl<'a> Scores<'a> {
     /// As PyTorch's `scaled_dot_product_attention` has them: masks are added, and a query that no key counts for gives 0.
     pub fn new(scale: f32, mask: Mask<'a>) -> Self {
-        Self { scale, mask, hides: false, empty: 0.0, format: Format::F32 }
+        Self { scale, mask, hides: false, period: usize::MAX, empty: 0.0, format: Format::F32 }
     }
 }
 
@@ -103,7 +105,7 @@ pub type Operand<'a> = (&'a [f32], Strides);
 /// Writes `softmax(scale * q kᵀ + mask) v`.
 ///
 /// # Panics
-/// If an operand does not hold the rows that sizes and strides ask for, or rows of the result overlap.
+/// If an operand does not hold the rows that sizes and strides ask for, rows of the result overlap, or a mask's period is 0.
 pub fn attention(
     sizes: Sizes,
     out: (&mut [f32], Strides),
@@ -135,13 +137,10 @@ pub(crate) fn attention_at(
     check("the value", v.0.len(), v.1, [batches, key_heads, keys], values);
     check("the result", out.0.len(), out.1, [batches, heads, queries], values);
     assert!(apart(out.1, [batches, heads, queries], values), "rows of the result overlap");
+    let masks = [batches.min(scores.period), heads, queries];
     match scores.mask {
-        Mask::Add(data, strides, step) => {
-            check("the mask", data.len(), strides, [batches, heads, queries], extent(keys, step));
-        }
-        Mask::Keep(data, strides, step) => {
-            check("the mask", data.len(), strides, [batches, heads, queries], extent(keys, step));
-        }
+        Mask::Add(data, strides, step) => check("the mask", data.len(), strides, masks, extent(keys, step)),
+        Mask::Keep(data, strides, step) => check("the mask", data.len(), strides, masks, extent(keys, step)),
         Mask::None | Mask::Causal => {}
     }
     let to = Shared(out.0.as_mut_ptr());
@@ -155,10 +154,11 @@ pub(crate) fn attention_at(
         let rows = first..queries.min(first + chunk);
         let (batch, head) = (head / heads, head % heads);
         let place = |strides: Strides, head: usize| batch * strides.batch + head * strides.head;
+        let mask = |strides: Strides| batch % scores.period * strides.batch + head * strides.head;
         let key_head = head / (heads / key_heads);
         let block = Block {
             sizes,
-            scores: Scores { mask: at(scores.mask, |strides| place(strides, head)), ..scores },
+            scores: Scores { mask: at(scores.mask, mask), ..scores },
             out: to.at(place(out.1, head)),
             out_row: out.1.row,
             q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),

@@ -67,6 +67,25 @@ fn attention_is_found_where_it_is_written_out() {
         let windows = fx::Proxy::constant(&windows).unsqueeze(1).unsqueeze(0);
         (scores.view([1, 3, 4, 5, 5]) + windows).view([3, 4, 5, 5]).softmax(-1).matmul(v)
     });
+    // The windows of several images.
+    planned!([6, 5, 3, 4, 6], "attention of 4 heads, 5 x 5, masked", |x| {
+        let [q, k, v] = heads!(x);
+        let scores = q.matmul(k.transpose(-2, -1)) * 0.25 + fx::Proxy::constant(&bias).unsqueeze(0);
+        let windows = fx::Proxy::constant(&windows).unsqueeze(1).unsqueeze(0);
+        (scores.view([2, 3, 4, 5, 5]) + windows).view([6, 4, 5, 5]).softmax(-1).matmul(v)
+    });
+    planned!([6, 5, 3, 4, 6], "attention of 4 heads, 5 x 5, masked", |x| {
+        let [q, k, v] = heads!(x);
+        let hidden = fx::Proxy::constant(&windows).gt(0.9).unsqueeze(1).unsqueeze(0);
+        let scores = q.matmul(k.transpose(-2, -1)).view([2, 3, 4, 5, 5]).masked_fill(hidden, f64::NEG_INFINITY);
+        scores.view([6, 4, 5, 5]).softmax(-1).matmul(v)
+    });
+    planned!([6, 5, 3, 4, 6], "attention of 4 heads, 5 x 5, masked", |x| {
+        let [q, k, v] = heads!(x);
+        let windows = x.narrow(0, 0, 3).select(3, 0).narrow(3, 0, 5).select(2, 0).exp().view([1, 3, 1, 5, 5]);
+        let scores = q.matmul(k.transpose(-2, -1)).view([2, 3, 4, 5, 5]) + windows;
+        scores.view([6, 4, 5, 5]).softmax(-1).matmul(v)
+    });
     // A mask that is not known, for keys.
     planned!([2, 5, 3, 4, 6], "attention of 4 heads, 5 x 5, masked", |x| {
         let mask = x.select(2, 0).select(3, 0).select(2, 0).exp().view([2, 1, 1, 5]);

@@ -189,7 +189,8 @@ fn the_lowest_number_is_not_infinity() {
     }
 }
 
-const PLAIN: Scores<'_> = Scores { scale: 1.0, mask: Mask::None, hides: false, empty: 0.0, format: Format::F32 };
+const PLAIN: Scores<'_> =
+    Scores { scale: 1.0, mask: Mask::None, hides: false, period: usize::MAX, empty: 0.0, format: Format::F32 };
 
 #[test]
 fn a_query_without_keys_may_give_nan() {
@@ -203,6 +204,26 @@ fn a_query_without_keys_may_give_nan() {
         let scores = Scores { mask: Mask::Keep(&keep, by_row, 1), empty: f32::NAN, format, ..PLAIN };
         attention_at(level, sizes, (&mut out, strides), (&x, strides), (&x, strides), (&x, strides), scores);
         assert!(out.chunks(8).enumerate().all(|(i, row)| row.iter().all(|x| x.is_nan() == (i == 0))), "{level:?}");
+    }
+}
+
+#[test]
+fn masks_may_begin_anew() {
+    let (batches, heads, keys, period) = (6, 2, 20, 3);
+    let sizes = Sizes { batches, heads, key_heads: heads, queries: keys, keys, width: 8, values: 8 };
+    let strides = Strides { batch: heads * keys * 8, head: keys * 8, row: 8 };
+    let x = numbers(batches * strides.batch, 1);
+    let of_mask = Strides { batch: heads * keys * keys, head: keys * keys, row: keys };
+    let few = numbers(period * of_mask.batch, 2);
+    let all = [&few[..], &few].concat();
+    for (level, format) in versions() {
+        let result = |mask: &[f32], period: usize| {
+            let mut out = vec![0.0; x.len()];
+            let scores = Scores { mask: Mask::Add(mask, of_mask, 1), period, format, ..PLAIN };
+            attention_at(level, sizes, (&mut out, strides), (&x, strides), (&x, strides), (&x, strides), scores);
+            out
+        };
+        assert_eq!(result(&few, period), result(&all, usize::MAX), "{level:?} {format:?}");
     }
 }
 

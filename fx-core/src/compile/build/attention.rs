@@ -82,11 +82,11 @@ impl Builder<'_> {
             [(_, mask @ Addend { known: Some(known), .. })] => {
                 let small = known.numel() <= SMALL && mask.strides[2] > 0;
                 let aside = if small { sum([mask].into_iter(), sizes) } else { None };
-                let added = aside.unwrap_or_else(|| of_scores(mask.strides, Some(known.clone())));
+                let added = aside.unwrap_or_else(|| of_scores(mask.strides, mask.period, Some(known.clone())));
                 (Some(Added { hides: mask.hides, ..added }), None)
             }
-            [(register, Addend { strides, .. })] if *register < first => {
-                (Some(of_scores(*strides, None)), Some(lies(*register)?))
+            [(register, Addend { strides, period, .. })] if *register < first => {
+                (Some(of_scores(*strides, *period, None)), Some(lies(*register)?))
             }
             masks => (Some(sum(masks.iter().map(|(_, mask)| mask), sizes)?), None),
         };
@@ -105,13 +105,21 @@ impl Builder<'_> {
     }
 }
 
-/// Numbers with these distances in batches, heads, queries and keys.
-fn of_scores([batch, head, row, step]: [usize; 4], known: Option<Tensor>) -> Added {
-    Added { strides: Strides { batch, head, row }, step, known, hides: false }
+/// Numbers with these distances in batches, of which so many have numbers of their own, heads, queries and keys.
+fn of_scores([batch, head, row, step]: [usize; 4], period: usize, known: Option<Tensor>) -> Added {
+    Added { strides: Strides { batch, head, row }, step, period, known, hides: false }
 }
 
 /// The sum of masks that are known, key after key: the kernel has the queries side by side.
-fn sum<'a>(masks: impl Iterator<Item = &'a Addend>, [batches, heads, queries, keys]: [usize; 4]) -> Option<Added> {
+fn sum<'a>(masks: impl Iterator<Item = &'a Addend> + Clone, sizes: [usize; 4]) -> Option<Added> {
+    let [batches, heads, queries, keys] = sizes;
+    // Those that do not differ from batch to batch have no period to agree on.
+    let mut periods = masks.clone().filter(|mask| mask.strides[0] != 0).map(|mask| mask.period);
+    let period = periods.next().unwrap_or(usize::MAX);
+    if periods.any(|other| other != period) {
+        return None;
+    }
+    let batches = batches.min(period);
     let in_order = |[batch, head, row, key]: [usize; 4]| [batch, head, key, row];
     let known: Vec<_> = masks
         .map(|mask| Some((mask.known.as_ref()?.as_slice::<f32>()?, in_order(mask.strides))))
@@ -137,5 +145,5 @@ fn sum<'a>(masks: impl Iterator<Item = &'a Addend>, [batches, heads, queries, ke
     let numbers: Vec<f32> = (0..len).map(number).collect();
     let layout = Layout::row_major(DType::F32, &shape);
     let strides = [0, 1, 2, 3].map(|dim| if shape[dim] == 1 { 0 } else { layout.strides[dim] });
-    Some(of_scores(in_order(strides), Some(Tensor::from_vec(&shape[..], numbers))))
+    Some(of_scores(in_order(strides), period, Some(Tensor::from_vec(&shape[..], numbers))))
 }

@@ -32,6 +32,8 @@ pub(in crate::compile) struct Added {
     pub(in crate::compile) strides: Strides,
     /// The distance of neighbours in a row.
     pub(in crate::compile) step: usize,
+    /// After how many batches the numbers begin anew.
+    pub(in crate::compile) period: usize,
     /// The numbers, if they are known.
     pub(in crate::compile) known: Option<Tensor>,
     /// Whether minus infinity takes the place of a score.
@@ -180,7 +182,7 @@ impl Added {
         let Layout { strides, .. } = heads_of(&Layout { dtype: mask.dtype, shape, strides })?;
         let mut from_end = strides.iter().rev().copied().chain(std::iter::repeat(0));
         let [step, row, head, batch] = std::array::from_fn(|_| from_end.next().unwrap_or(0));
-        Some(Self { strides: Strides { batch, head, row }, step, known, hides: false })
+        Some(Self { strides: Strides { batch, head, row }, step, period: usize::MAX, known, hides: false })
     }
 }
 
@@ -189,6 +191,7 @@ impl Kernel for Attention {
         let operand = |index: usize| (operands[index].unwrap_or(&[]), self.strides[index]);
         let How { scale, causal, ref mask, empty, format } = self.how;
         let hides = mask.as_ref().is_some_and(|mask| mask.hides);
+        let period = mask.as_ref().map_or(usize::MAX, |mask| mask.period);
         let mask = match (mask, causal) {
             (Some(Added { strides, step, known, .. }), _) => {
                 let numbers = known.as_ref().map_or_else(|| operands[3], Tensor::as_slice);
@@ -197,7 +200,7 @@ impl Kernel for Attention {
             (None, true) => Mask::Causal,
             (None, false) => Mask::None,
         };
-        let scores = Scores { scale, mask, hides, empty, format };
+        let scores = Scores { scale, mask, hides, period, empty, format };
         attention::attention(self.sizes, (out, self.strides[3]), operand(0), operand(1), operand(2), scores);
     }
 

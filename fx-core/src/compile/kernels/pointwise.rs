@@ -1,5 +1,6 @@
 //! Elementwise calls, one or several in one pass over memory.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
@@ -36,10 +37,11 @@ enum Side {
     Known(Tensor, Spread),
 }
 
-/// How an operand meets a result: in each of some equal parts of it, the elements of as many equal parts of the operand
-/// each meet some of the result in a row, again and again.
+/// How an operand meets a result, as often as is said: in each of some equal parts of it, the elements of as many equal parts of the
+/// operand each meet some of the result in a row, again and again.
 #[derive(Clone, Copy, PartialEq)]
 struct Spread {
+    times: usize,
     parts: usize,
     /// The operand's elements, of all parts.
     count: usize,
@@ -50,7 +52,7 @@ struct Spread {
 impl Spread {
     /// An operand of `len` elements, for as many of the result.
     fn full(len: usize) -> Self {
-        Self { parts: 1, count: len, run: 1 }
+        Self { times: 1, parts: 1, count: len, run: 1 }
     }
 
     /// How an operand of a shape meets a result that lies so, and how it has to lie for that.
@@ -58,7 +60,7 @@ impl Spread {
         let lead = result.shape.len().checked_sub(shape.len())?;
         let has = |dim: &usize| *dim >= lead && shape[*dim - lead] != 1;
         let order = result.order()?;
-        // From the slowest: dimensions that the operand has, others, those that it has again, and others.
+        // From the slowest: dimensions that the operand does not have, others, and so on.
         let mut rest = order.iter().copied().peekable();
         let mut numel = |has: &dyn Fn(&usize) -> bool| {
             let mut numel = 1;
@@ -67,13 +69,17 @@ impl Spread {
             }
             numel
         };
-        let [parts, between, count, run] = [numel(&has), numel(&|dim| !has(dim)), numel(&has), numel(&|dim| !has(dim))];
+        let has_not = |dim: &usize| !has(dim);
+        let [times, parts, between, count, run] =
+            [numel(&has_not), numel(&has), numel(&has_not), numel(&has), numel(&has_not)];
         if rest.next().is_some() {
             return None;
         }
+        // What meets all of a result again and again does so anyway.
         let spread = match count {
-            1 => Self { parts: 1, count: parts, run: between },
-            _ => Self { parts, count: parts * count, run },
+            1 => Self { times: 1, parts: 1, count: parts, run: between },
+            _ if parts == 1 => Self { times: 1, parts, count, run },
+            _ => Self { times, parts, count: parts * count, run },
         };
         let dims: SmallVec<[usize; 6]> = order.into_iter().filter(has).map(|dim| dim - lead).collect();
         Some((spread, Layout::in_order(result.dtype, shape, &dims)))
@@ -87,10 +93,22 @@ impl Spread {
     /// Whether it can be met in so many equal parts of a result, one after the other.
     fn fits(self, parts: usize, len: usize) -> bool {
         if self.is_split(len) {
-            self.count.is_multiple_of(parts) && (self.parts == 1 || self.parts == parts)
+            self.parts == 1 && self.count.is_multiple_of(parts) || self.times * self.parts == parts
         } else {
             (len / parts).is_multiple_of(self.count * self.run)
         }
+    }
+
+    /// The elements that meet one of so many equal parts of a result.
+    fn elements(self, part: usize, parts: usize, len: usize) -> Range<usize> {
+        if !self.is_split(len) {
+            return 0..self.count;
+        }
+        let (part, own) = match self.parts {
+            1 => (part, self.count / parts),
+            own => (part % own, self.count / own),
+        };
+        part * own..(part + 1) * own
     }
 }
 
@@ -126,7 +144,8 @@ impl Rows {
     }
 }
 
-/// What is added to a value: known numbers or another value, and how far apart its elements are in four dimensions.
+/// What is added to a value: known numbers or another value, how far apart its elements are in four dimensions, and after how many of
+/// the first they begin anew.
 pub(in crate::compile) struct Addend {
     pub(in crate::compile) known: Option<Tensor>,
     /// Whether the value is replaced where minus infinity is added.
@@ -134,6 +153,7 @@ pub(in crate::compile) struct Addend {
     /// Which of the values it is, if it is not known.
     pub(in crate::compile) value: usize,
     pub(in crate::compile) strides: [usize; 4],
+    pub(in crate::compile) period: usize,
 }
 
 pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
@@ -288,7 +308,7 @@ impl Pointwise {
 
     /// The parts that the result is computed in.
     fn parts(&self) -> usize {
-        self.sides.iter().filter_map(Side::spread).map(|spread| spread.parts).max().unwrap_or(1)
+        self.sides.iter().filter_map(Side::spread).map(|spread| spread.times * spread.parts).max().unwrap_or(1)
     }
 
     /// What is computed of one of the values, seen as four dimensions, if it is multiplied with a number and others are added.
@@ -304,13 +324,19 @@ impl Pointwise {
                         (Binary::Mul, Side::Number(x)) if added.is_empty() => scale *= x,
                         (Binary::Div, Side::Number(x)) if added.is_empty() && is_first => scale /= x,
                         (Binary::Add, Side::Known(numbers, spread)) => {
-                            let strides = self.strides(*spread, sizes)?;
-                            added.push(Addend { known: Some(numbers.clone()), hides: false, value: 0, strides });
+                            let (strides, period) = self.strides(*spread, sizes)?;
+                            added.push(Addend {
+                                known: Some(numbers.clone()),
+                                hides: false,
+                                value: 0,
+                                strides,
+                                period,
+                            });
                         }
                         (Binary::Add, Side::Value(spread)) => {
                             let value = self.values().position(|index| index == other)?;
-                            let strides = self.strides(*spread, sizes)?;
-                            added.push(Addend { known: None, hides: false, value, strides });
+                            let (strides, period) = self.strides(*spread, sizes)?;
+                            added.push(Addend { known: None, hides: false, value, strides, period });
                         }
                         _ => return None,
                     }
@@ -336,9 +362,13 @@ impl Pointwise {
         let (Side::Known(mask, spread), Side::Number(low)) = (&self.sides[mask], &self.sides[number]) else {
             return None;
         };
-        let (mask, strides) = (mask.as_slice::<f32>()?, self.strides(*spread, sizes)?);
+        let (mask, (strides, period)) = (mask.as_slice::<f32>()?, self.strides(*spread, sizes)?);
         let is_hidden = |holds: f32| (holds != 0.0) == held;
-        let count = |dim: usize| if strides[dim] == 0 { 1 } else { sizes[dim] };
+        let count = |dim: usize| match dim {
+            _ if strides[dim] == 0 => 1,
+            0 => sizes[0].min(period),
+            _ => sizes[dim],
+        };
         let mut rows = (0..count(0) * count(1) * count(2)).map(|row| {
             let (batch, head, row) = (row / count(2) / count(1), row / count(2) % count(1), row % count(2));
             batch * strides[0] + head * strides[1] + row * strides[2]
@@ -349,18 +379,19 @@ impl Pointwise {
         }
         let numbers: Vec<f32> =
             mask.iter().map(|holds| if is_hidden(*holds) { f32::NEG_INFINITY } else { 0.0 }).collect();
-        Some(Addend { known: Some(Tensor::from_vec([numbers.len()], numbers)), hides: true, value: 0, strides })
+        let known = Some(Tensor::from_vec([numbers.len()], numbers));
+        Some(Addend { known, hides: true, value: 0, strides, period })
     }
 
     /// How far apart the elements of an operand are that meet neighbours of the result in each of four dimensions, if they are
-    /// always as far apart.
-    fn strides(&self, spread: Spread, sizes: [usize; 4]) -> Option<[usize; 4]> {
-        let len = self.len / self.parts();
+    /// always as far apart, and after how many of the first they begin anew.
+    fn strides(&self, spread: Spread, mut sizes: [usize; 4]) -> Option<([usize; 4], usize)> {
+        let (len, whole) = (self.len / self.parts(), numel(&sizes));
+        sizes[0] = sizes[0].is_multiple_of(spread.times).then(|| sizes[0] / spread.times)?;
         let element = |place: [usize; 4]| {
             let place = place.iter().zip(sizes).fold(0, |place, (index, size)| place * size + index);
-            let (part, own) = (place / len, spread.count / self.parts());
-            let (first, count) = if spread.is_split(self.len) { (part * own, own) } else { (0, spread.count) };
-            first + place % len / spread.run % count
+            let elements = spread.elements(place / len, self.parts(), self.len);
+            elements.start + place % len / spread.run % elements.len()
         };
         let last = sizes.map(|size| size - 1);
         let along = |dim: usize, index: usize, mut place: [usize; 4]| {
@@ -373,7 +404,8 @@ impl Pointwise {
             let mut places = (0..sizes[dim]).flat_map(|index| [[0; 4], last].map(|rest| along(dim, index, rest)));
             places.all(|place| element(place) == at(place))
         };
-        (numel(&sizes) == self.len && (0..4).all(is_linear)).then_some(strides)
+        let period = if spread.times == 1 { usize::MAX } else { sizes[0] };
+        (whole == self.len && (0..4).all(is_linear)).then_some((strides, period))
     }
 
     /// Where each value is among the sides.
@@ -404,10 +436,7 @@ impl Kernel for Pointwise {
         let len = self.len / parts;
         let words = self.words(self.len);
         for (part, out) in out[..words].chunks_exact_mut(words / parts).enumerate() {
-            let elements = |spread: Spread| {
-                let own = spread.count / parts;
-                if spread.is_split(self.len) { part * own..(part + 1) * own } else { 0..spread.count }
-            };
+            let elements = |spread: Spread| spread.elements(part, parts, self.len);
             let operand = |x, run| if run == 1 { Operand::Cycle(x) } else { Operand::Repeat(x, run) };
             let mut values = operands.iter();
             let mut side = |side| match side {
@@ -435,12 +464,17 @@ impl Kernel for Pointwise {
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
         let part = |side: &Side| match *side {
-            Side::Value(spread) if spread.is_split(self.len) && spread.count.is_multiple_of(count) => {
+            Side::Value(spread)
+                if spread.times == 1 && spread.is_split(self.len) && spread.count.is_multiple_of(count) =>
+            {
                 let parts = spread.parts.is_multiple_of(count).then(|| spread.parts / count);
                 let parts = parts.or((spread.parts == 1).then_some(1))?;
                 Some(Side::Value(Spread { parts, count: spread.count / count, ..spread }))
             }
             Side::Known(_, spread) if !spread.is_split(self.len) => Some(side.clone()),
+            Side::Known(ref tensor, spread) if spread.times > 1 && spread.times.is_multiple_of(count) => {
+                Some(Side::Known(tensor.clone(), Spread { times: spread.times / count, ..spread }))
+            }
             Side::Number(_) | Side::Rows(_) => Some(side.clone()),
             Side::Value(_) | Side::Known(..) => None,
         };

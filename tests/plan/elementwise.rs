@@ -1,10 +1,11 @@
 //! Elementwise calls, concatenations and convolutions over one dimension in a plan: what is fused, and what stays in order.
 
-use fx::ops::{CatOptions, GluOptions, InterpolateOptions, PadOptions};
+use fx::ops::{CatOptions, FlattenOptions, GluOptions, InterpolateOptions, PadOptions};
 use fx::prelude::*;
 use fx::{GraphModule, nn};
 
-use super::{check, traced};
+use super::fill::floats;
+use super::{check, filled, traced};
 
 /// The plan's text, after it was seen to give what the interpreter gives.
 #[track_caller]
@@ -91,6 +92,47 @@ fn operands_that_repeat_for_each_other() {
     });
     let text = planned(&module.unwrap(), &Tensor::randn([3, 4, 5, 6]));
     assert!(text.contains("add + div") && !text.contains("  op "), "{text}");
+}
+
+/// What is added to layers repeats for their results, or they repeat for it.
+#[traceable]
+pub(super) struct Positions {
+    images: nn::Conv2d,
+    times: nn::Linear,
+    rows: nn::Linear,
+    last: nn::Linear,
+    positions: Parameter,
+    kinds: Parameter,
+}
+
+#[traceable]
+impl Positions {
+    pub(super) fn new() -> Self {
+        Self {
+            images: nn::Conv2d::new(4, 24, 3).padding(1),
+            times: nn::Linear::new(4, 24),
+            rows: nn::Linear::new(24, 32),
+            last: nn::Linear::new(32, 8),
+            positions: Parameter::new(Tensor::zeros([30, 32])),
+            kinds: Parameter::new(Tensor::zeros([3, 1, 30, 8])),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let times = self.times.forward(x.mean_dim([2, 3])).silu().unsqueeze(-1).unsqueeze(-1);
+        let x = (self.images.forward(x) + times).relu().flatten_with(FlattenOptions::new().start_dim(2));
+        let x = (self.rows.forward(x.transpose(1, 2)) + &self.positions).gelu();
+        self.last.forward(x) + &self.kinds
+    }
+}
+
+#[test]
+fn what_is_added_to_layers_repeats() {
+    let module = filled(Positions::new());
+    for batch in [1, 2] {
+        let text = planned(&module, &floats("x", &[batch, 4, 5, 6]));
+        assert!(text.lines().all(|line| !line.contains("  op ") || line.contains("op mean")), "{text}");
+    }
 }
 
 /// Each reads what the one before gives, which nobody else does.

@@ -11,6 +11,7 @@ use fx::passes::{QConfig, QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
 use fx::{Arg, Graph, GraphModule, Interpreter, Opcode, nn, ops};
 
+use super::elementwise::Positions;
 use super::fill::floats;
 use super::filled;
 
@@ -407,6 +408,22 @@ fn values_between_layers_are_bytes() {
     let (_, _, quantized, shape) = quantized_models().swap_remove(0);
     let has_bytes = plan(&quantized, &input("x", &[&[2], &shape[..]].concat())).contains("in int8");
     assert_eq!(all > 0, has_bytes, "{all} values are bytes");
+}
+
+/// What is added to layers may repeat for their results, or they for it.
+#[test]
+fn what_is_added_to_layers_of_integers_repeats() {
+    let module = filled(Positions::new());
+    let data = input("data", &[2, 4, 5, 6]) * 1.3;
+    for observer in [Observer::MinMax, Observer::Dynamic] {
+        let quantized = converted(&module, config(observer, RANGES[0]), &data);
+        for batch in [1, 2] {
+            let x = input(&format!("x {batch}"), &[batch, 4, 5, 6]);
+            let (off, text) = (distance(&planned(&quantized, &x), &interpreted(&quantized, &x)), plan(&quantized, &x));
+            assert!(off < 2e-2, "{observer:?}, batch of {batch}: off by {off}");
+            assert_eq!(integer_layers(&text).count(), 4, "{text}");
+        }
+    }
 }
 
 /// Bytes are what readers round numbers to anyway: where the caller reads all values too, so that they are numbers, the result is the same.

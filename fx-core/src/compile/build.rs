@@ -1,5 +1,6 @@
 //! Making a plan: shapes, kernels, layouts, then lifetimes and buffers.
 
+mod apart;
 mod attention;
 mod contraction;
 mod join;
@@ -167,7 +168,8 @@ impl Builder<'_> {
             .or_else(|| self.view(id, function, &args, &kwargs, &meta))
             .or_else(|| self.embedding(id, function, &args, &meta))
             .or_else(|| self.contraction(id, function, &metas.0, &args, &kwargs, &meta))
-            .or_else(|| self.lowered(id, function, &args, &kwargs, &meta));
+            .or_else(|| self.lowered(id, function, &args, &kwargs, &meta))
+            .or_else(|| self.apart(id, function, (&metas.0, &metas.1), (&args, &kwargs), &meta));
         let place = found.unwrap_or_else(|| {
             let checked = !mention_unknown(&metas.0, &metas.1);
             let action = Action::Call { function, args: sources(&args), kwargs: kwargs.map(&mut source), checked };

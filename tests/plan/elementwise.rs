@@ -1,6 +1,8 @@
 //! Elementwise calls, concatenations and convolutions over one dimension in a plan: what is fused, and what stays in order.
 
-use fx::ops::{CatOptions, FlattenOptions, GluOptions, InterpolateOptions, PadOptions};
+use fx::ops::{
+    AvgPool1dOptions, CatOptions, FlattenOptions, GluOptions, InterpolateOptions, MaxPool1dOptions, PadOptions,
+};
 use fx::prelude::*;
 use fx::{GraphModule, nn};
 
@@ -132,6 +134,69 @@ fn what_is_added_to_layers_repeats() {
     for batch in [1, 2] {
         let text = planned(&module, &floats("x", &[batch, 4, 5, 6]));
         assert!(text.lines().all(|line| !line.contains("  op ") || line.contains("op mean")), "{text}");
+    }
+}
+
+/// What has a number for each channel, or is computed of channels, takes images as convolutions leave them.
+#[traceable]
+struct OfChannels {
+    first: nn::Conv2d,
+    steep: nn::PReLU,
+    second: nn::Conv2d,
+    flat: nn::PReLU,
+    gate: nn::Conv2d,
+}
+
+#[traceable]
+impl OfChannels {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.steep.forward(self.first.forward(x));
+        let x = self.flat.forward(self.second.forward(x));
+        let gate = self.gate.forward(x.mean_keepdim([1])).sigmoid();
+        let x = x * gate;
+        &x + x.mean_dim([1]).unsqueeze(1)
+    }
+}
+
+#[test]
+fn channels_stay_last() {
+    let model = OfChannels {
+        first: nn::Conv2d::new(16, 20, 3),
+        steep: nn::PReLU::new().num_parameters(20),
+        second: nn::Conv2d::new(20, 16, 1),
+        flat: nn::PReLU::new(),
+        gate: nn::Conv2d::new(1, 1, 3).padding(1),
+    };
+    let text = only_kernels(&filled(model), &[2, 16, 9, 7]);
+    let copies = text.lines().filter(|line| line.contains("copy ")).count();
+    assert!(text.contains("prelu") && copies == 2, "images are copied between the first and the last step: {text}");
+}
+
+/// Pooling of lines, between convolutions of such.
+#[traceable]
+struct PooledLines {
+    first: nn::Conv1d,
+    second: nn::Conv1d,
+}
+
+#[traceable]
+impl PooledLines {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let options = MaxPool1dOptions::new().stride([2]).padding([1]).dilation([2]).ceil_mode(true);
+        let x = self.first.forward(x).relu().max_pool1d_with([3], options);
+        let options = AvgPool1dOptions::new().stride([1]).padding([1]).count_include_pad(false);
+        self.second.forward(x.max_pool1d([2]).avg_pool1d_with([3], options)).avg_pool1d([2])
+    }
+}
+
+#[test]
+fn pooling_over_one_dimension() {
+    let text = only_kernels(
+        &filled(PooledLines { first: nn::Conv1d::new(16, 20, 3), second: nn::Conv1d::new(20, 8, 1) }),
+        &[2, 16, 40],
+    );
+    for kernel in ["max of 1x3", "max of 1x2", "average of 1x3", "average of 1x2"] {
+        assert!(text.contains(kernel), "{kernel}: {text}");
     }
 }
 

@@ -189,8 +189,10 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         norm::group_norm(site)
     } else if function == ops::mean {
         norm::mean(site)
+    } else if is(&[ops::max_pool1d, ops::avg_pool1d]) {
+        pool::pool::<1>(site)
     } else if is(&[ops::max_pool2d, ops::avg_pool2d, ops::adaptive_avg_pool2d]) {
-        norm::global_average(site).or_else(|| pool::pool2d(site))
+        norm::global_average(site).or_else(|| pool::pool::<2>(site))
     } else if function == ops::scaled_dot_product_attention {
         attention::attention(site)
     } else if is(&[ops::lstm, ops::gru, ops::rnn]) {
@@ -205,6 +207,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         pointwise::glu(site)
     } else if function == ops::batch_norm {
         pointwise::batch_norm(site)
+    } else if function == ops::prelu {
+        pointwise::prelu(site)
     } else {
         pointwise::pointwise(site)
     }

@@ -216,6 +216,8 @@ ops! {
     Lt "lt" = |x, y| V::select(x.lt(y), V::splat(1.0), V::zero());
     /// Whether `x <= y`.
     Le "le" = |x, y| V::select(x.le(y), V::splat(1.0), V::zero());
+    /// `x` where it is larger than 0, else `x * y`.
+    Prelu "prelu" = |x, y| V::select(V::zero().lt(x), x, x * y);
 }
 
 ops! {

@@ -183,6 +183,11 @@ fn nan_and_comparisons() {
             (Binary::Lt, nan, one, 0.0),
             (Binary::Le, one, one, 1.0),
             (Binary::Eq, nan, nan, 0.0),
+            (Binary::Prelu, nan, one, nan),
+            (Binary::Prelu, 3.0, 0.25, 3.0),
+            (Binary::Prelu, -3.0, 0.25, -0.75),
+            (Binary::Prelu, f32::NEG_INFINITY, -1.0, f32::INFINITY),
+            (Binary::Prelu, 0.0, f32::INFINITY, nan),
         ] {
             let mut out = [0.0; 3];
             run_one(level, Op::Binary(op), &mut out, &[Operand::Number(x), Operand::Number(y)]);

@@ -197,9 +197,13 @@ pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
     if (&*dims, ndim) == (&[2, 3], 4) {
         return average(layout, register, site.shape());
     }
-    let inner = numel(&layout.shape[last + 1..]);
+    // Channels are rows where they lie last.
+    let (inner, lies) = match *dims == [1] && layout.is_channels_last() {
+        true => (1, layout.clone()),
+        false => (numel(&layout.shape[last + 1..]), Layout::row_major(DType::F32, &layout.shape)),
+    };
     let kernel = Mean { len: numel(&layout.shape[first..=last]), inner, keeps_batch: first > 0 };
-    let wanted = Wanted::new(register, Layout::row_major(DType::F32, &layout.shape));
+    let wanted = Wanted::new(register, lies);
     let output = Layout::row_major(DType::F32, site.shape());
     Some(Lowered::new(kernel, smallvec![wanted], output))
 }

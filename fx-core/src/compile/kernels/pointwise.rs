@@ -187,16 +187,31 @@ pub(super) fn batch_norm(site: &Site<'_>) -> Option<Lowered> {
     }
     let factors = channel_factors(&mean, &var, weight.as_ref(), bias.as_ref(), eps);
     let main = main.dense();
-    let mut shape: SmallVec<[usize; 6]> = smallvec![1; main.shape.len() - 1];
-    shape[0] = mean.numel();
     let side = |factor: fn(&(f64, f64)) -> f64| {
         let numbers: Vec<f32> = factors.iter().map(|factors| factor(factors) as f32).collect();
-        known(&Tensor::from_vec(&*shape, numbers), &main)
+        of_channels(numbers, &main)
     };
     let (scale, shift) = (side(|(scale, _)| *scale)?, side(|(_, shift)| *shift)?);
     let sides = smallvec![Side::Value(Spread::full(main.numel())), scale, shift];
     let kernel = Pointwise { chain: scaled_and_shifted()?, len: main.numel(), sides, written: None }.checked()?;
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
+}
+
+/// A function with a known number for each channel, or one for all.
+pub(super) fn prelu(site: &Site<'_>) -> Option<Lowered> {
+    let (main, register) = site.value(0)?;
+    let (main, weight) = (main.dense(), site.constant(1)?);
+    let chain = Chain::new(2, &[Step::binary(Binary::Prelu, Place::Input(0), Place::Input(1))])?;
+    let sides = smallvec![Side::Value(Spread::full(main.numel())), of_channels(weight.to_vec(), &main)?];
+    let kernel = Pointwise { chain, len: main.numel(), sides, written: None }.checked()?;
+    Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
+}
+
+/// Numbers of the second dimension as an operand for a result that lies so.
+fn of_channels(numbers: Vec<f32>, result: &Layout) -> Option<Side> {
+    let mut shape: SmallVec<[usize; 6]> = smallvec![1; result.shape.len().saturating_sub(1).max(1)];
+    shape[0] = numbers.len();
+    known(&Tensor::from_vec(&*shape, numbers), result)
 }
 
 /// The first half along a dimension times the sigmoid of the second.

@@ -6,6 +6,7 @@ use fx_kernels::Rounded;
 use fx_kernels::dense::{Divisor, Images, Pool, PoolShape, Words};
 use smallvec::smallvec;
 
+use super::conv::{on_plane, plane};
 use super::{Kernel, Lowered, Operands, Site, Wanted, images_of_words, read, written};
 use crate::compile::layout::Layout;
 use crate::ops::{functions as ops, kind};
@@ -21,18 +22,23 @@ struct Pooling {
     words: Words,
 }
 
-pub(super) fn pool2d(site: &Site<'_>) -> Option<Lowered> {
+/// Pooling over so many dimensions: of images, or of lines as such.
+pub(super) fn pool<const N: usize>(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
-    let [batch, channels, height, width] = *input.shape.as_array()?;
-    let output = [*site.shape().get(2)?, *site.shape().get(3)?];
-    let is_max = site.function == ops::max_pool2d;
+    let [batch, channels, ref size @ ..] = *input.shape else { return None };
+    if size.len() != N {
+        return None;
+    }
+    let ([height, width], output) = (plane(size)?, plane(site.shape().get(2..)?)?);
+    let is_max = [ops::max_pool1d, ops::max_pool2d].contains(&site.function);
     let shape = if site.function == ops::adaptive_avg_pool2d {
         even_windows(channels, [height, width], output)?
     } else {
-        let kernel = site.attribute::<kind::pair>("kernel_size", [0; 2])?;
-        let stride = site.attribute::<kind::opt_pair>("stride", None)?.unwrap_or(kernel);
-        let padding = site.attribute::<kind::pair>("padding", [0; 2])?;
-        let dilation = site.attribute::<kind::pair>("dilation", [1; 2])?;
+        let attribute = |name: &str, default: usize| site.attribute::<kind::window<N>>(name, [default; N]);
+        let kernel = attribute("kernel_size", 0)?;
+        let stride = on_plane(site.attribute::<kind::maybe<kind::window<N>>>("stride", None)?.unwrap_or(kernel), 1);
+        let (padding, dilation) = (on_plane(attribute("padding", 0)?, 0), on_plane(attribute("dilation", 1)?, 1));
+        let kernel = on_plane(kernel, 1);
         PoolShape { channels, kernel, stride, dilation, before: padding, after: padding, output }
     };
     let divisor = match site.attribute::<kind::opt_int>("divisor_override", None)? {

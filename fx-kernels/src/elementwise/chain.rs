@@ -8,7 +8,6 @@ use super::tile::{Area, Operands};
 use super::*;
 use crate::copy::join_rows;
 use crate::memory::{LINE, Line};
-use crate::rounded::Rounded;
 use crate::simd::dispatch;
 
 /// An op of any number of operands.
@@ -220,22 +219,7 @@ impl Chain {
     /// As [`Chain::run`], and if the processor does not have the level.
     pub fn run_at(&self, level: Level, out: &mut [f32], inputs: &[Operand<'_>]) {
         assert_eq!(inputs.len(), self.inputs, "the chain {self} has {} operands", self.inputs);
-        run(level, &self.steps, out, None, inputs);
-    }
-
-    /// Computes words of numbers that are rounded so, as many as `out` has.
-    ///
-    /// # Panics
-    /// As [`Chain::run`], if an operand is the output, or if the processor has no instructions that [round](Rounded::is_written) so.
-    pub fn run_words(&self, out: &mut [f32], rounded: Rounded, inputs: &[Operand<'_>]) {
-        self.run_words_at(Level::detect(), out, rounded, inputs);
-    }
-
-    /// As [`Chain::run_words`], with instructions of the given level.
-    pub(super) fn run_words_at(&self, level: Level, out: &mut [f32], rounded: Rounded, inputs: &[Operand<'_>]) {
-        assert_eq!(inputs.len(), self.inputs, "the chain {self} has {} operands", self.inputs);
-        assert!(!inputs.iter().any(|input| matches!(input, Operand::Output)), "words are no operand");
-        run(level, &self.steps, out, Some(rounded), inputs);
+        run(level, &self.steps, out, inputs);
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
@@ -263,7 +247,7 @@ impl fmt::Display for Chain {
 pub(crate) fn run_one(level: Level, op: Op, out: &mut [f32], inputs: &[Operand<'_>]) {
     let place = |i: usize| Place::Input(i.min(inputs.len() - 1));
     let step = Step { op, args: [place(0), place(1), place(2)] };
-    run(level, &[Coded { step, register: 0, from: [0; 3] }], out, None, inputs);
+    run(level, &[Coded { step, register: 0, from: [0; 3] }], out, inputs);
 }
 
 /// Applies a function to rows of `len` elements that are `stride` apart.
@@ -280,8 +264,8 @@ pub(crate) unsafe fn run_rows(level: Level, function: Unary, out: *mut f32, rows
     unsafe { function.run(level, out, area, &[(out.cast_const(), true); 3]) };
 }
 
-fn run(level: Level, steps: &[Coded], out: &mut [f32], written: Option<Rounded>, inputs: &[Operand<'_>]) {
-    let len = out.len() * written.map_or(1, Rounded::numbers);
+fn run(level: Level, steps: &[Coded], out: &mut [f32], inputs: &[Operand<'_>]) {
+    let len = out.len();
     if len == 0 {
         return;
     }
@@ -294,14 +278,14 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], written: Option<Rounded>,
         }
     }
     let least = if len > 64 * TILE { 16 * TILE } else { 4 * TILE };
-    let tile = tile(len, least, steps, written, inputs);
+    let tile = tile(len, least, steps, inputs);
     let per_element: usize = steps.iter().map(|step| if matches!(step.step.op, Op::Unary(_)) { 12 } else { 4 }).sum();
     let task = tile * least.div_ceil(tile);
     let place = Shared(out.as_mut_ptr());
     for_each(len.div_ceil(task), per_element * len, |index| {
         let start = index * task;
         let stop = len.min(start + task);
-        Task { level, steps, inputs, out: place.at(0), written, start, stop, tile }.run();
+        Task { level, steps, inputs, out: place.at(0), start, stop, tile }.run();
     });
 }
 
@@ -316,8 +300,8 @@ fn parts(input: &Operand<'_>) -> Option<usize> {
 }
 
 /// The elements of a tile, of which tasks have `task` at least.
-fn tile(len: usize, task: usize, steps: &[Coded], written: Option<Rounded>, inputs: &[Operand<'_>]) -> usize {
-    if let ([_], None) = (steps, written) {
+fn tile(len: usize, task: usize, steps: &[Coded], inputs: &[Operand<'_>]) -> usize {
+    if let [_] = steps {
         // One step keeps nothing: if its operands can be read as they are for so many elements, one loop has them all.
         let as_they_are = |input: &Operand<'_>| match *input {
             Operand::Cycle([_]) | Operand::Output | Operand::Number(_) => len,
@@ -339,10 +323,7 @@ fn tile(len: usize, task: usize, steps: &[Coded], written: Option<Rounded>, inpu
         _ => None,
     });
     let longest = shorter.max().unwrap_or(1);
-    // Of whole words too.
-    let words = written.map_or(1, Rounded::numbers);
-    let even = if longest.is_multiple_of(words) { longest } else { longest * words };
-    if even <= TILE { TILE / even * even } else { TILE }
+    TILE / longest * longest
 }
 
 /// A part of the output, a few tiles long, which nobody else writes.
@@ -352,8 +333,6 @@ struct Task<'a> {
     inputs: &'a [Operand<'a>],
     /// All of the output.
     out: *mut f32,
-    /// What its numbers are rounded to, if it is words.
-    written: Option<Rounded>,
     start: usize,
     stop: usize,
     tile: usize,
@@ -367,8 +346,6 @@ impl Task<'_> {
         let mut spread = [const { Scratch::uninit() }; INPUTS];
         let mut registers = [const { Scratch::uninit() }; REGISTERS];
         let registers = registers.each_mut().map(|register| register.as_mut_ptr().cast::<f32>());
-        let mut numbers = Scratch::uninit();
-        let numbers = numbers.as_mut_ptr().cast::<f32>();
         let mut start = self.start;
         while start < self.stop {
             let len = self.tile.min(self.stop - start);
@@ -385,19 +362,10 @@ impl Task<'_> {
                     };
                 }
                 let last = index + 1 == self.steps.len();
-                let to = match self.written {
-                    _ if !last => registers[coded.register],
-                    Some(_) => numbers,
-                    None => self.out.wrapping_add(start),
-                };
+                let to = if last { self.out.wrapping_add(start) } else { registers[coded.register] };
                 // SAFETY: the output and the registers hold `len` elements; operands do too, or are a constant
                 // (see `place`), and registers that are read were written by the steps before.
                 unsafe { coded.step.op.run(self.level, to, Area { rows: 1, stride: 0, len }, &args) };
-            }
-            if let Some(rounded) = self.written {
-                let to = self.out.wrapping_add(start / rounded.numbers());
-                // SAFETY: tiles are whole words, and the last step has written as many numbers.
-                unsafe { rounded.write(self.level, (to, 0), (numbers.cast_const(), 0), [1, len]) };
             }
             start += len;
         }

@@ -1,7 +1,6 @@
 //! Operands of all kinds and chains of all shapes, on every level, against their definitions by index.
 
 use super::*;
-use crate::{Quantization, Rounded};
 
 fn numbers(len: usize, seed: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 100.0 - 10.0).collect()
@@ -100,40 +99,6 @@ fn chains_hand_results_on() {
                 want = out;
             } else {
                 assert!(out.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-5 * b.abs().max(1.0)));
-            }
-        }
-    }
-}
-
-#[test]
-fn results_in_words() {
-    let bytes = Rounded::Bytes(Quantization { scale: 0.25, zero_point: 90, min: 0, max: 255 });
-    let one = Chain::new(2, &[Step::binary(Binary::Add, Place::Input(0), Place::Input(1))]);
-    let two = one.as_ref().and_then(|add| Chain::new(1, &[Step::unary(Unary::Silu, Place::Input(0))])?.after(add, 0));
-    let chains = [one, two].map(|chain| chain.expect("a short chain"));
-    for (level, rounded) in Level::available().flat_map(|level| [bytes, Rounded::Pairs].map(|to| (level, to))) {
-        if !rounded.is_fast(level) {
-            continue;
-        }
-        for (len, part) in [(4, 4), (1200, 6), (8000, 1000), (20_000, 5), (90_000, 1500), (40_000, 1), (61_380, 1023)] {
-            let (full, few, runs) = (numbers(len, 1), numbers(part, 2), numbers(len / part, 3));
-            let operands = [
-                Operand::Cycle(&full),
-                Operand::Cycle(&few),
-                Operand::Repeat(&runs, part),
-                Operand::Rows(&full, part, part),
-                Operand::Number(1.5),
-            ];
-            for (chain, y) in chains.iter().flat_map(|chain| operands.map(|y| (chain, y))) {
-                let inputs = [Operand::Cycle(&full), y];
-                let words = len / rounded.numbers();
-                let (mut plain, mut want, mut got) = (vec![0.0; len], vec![0.0; words], vec![f32::NAN; words]);
-                chain.run_at(level, &mut plain, &inputs);
-                // SAFETY: as many words are numbers.
-                unsafe { rounded.write(level, (want.as_mut_ptr(), 0), (plain.as_ptr(), 0), [1, len]) };
-                chain.run_words_at(level, &mut got, rounded, &inputs);
-                let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
-                assert!(is_same, "{level:?} {rounded:?} {chain} {len} {part}");
             }
         }
     }

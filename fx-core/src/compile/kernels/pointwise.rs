@@ -3,11 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use fx_kernels::Rounded;
 use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step, Ternary, Unary};
 use smallvec::{SmallVec, smallvec};
 
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, words_of, written};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::{Attr, Function, channel_factors, functions as ops, kind};
@@ -21,8 +20,6 @@ pub(in crate::compile) struct Pointwise {
     len: usize,
     /// The chain's operands.
     sides: SmallVec<[Side; 2]>,
-    /// What the result is rounded to, if it is words.
-    written: Option<Rounded>,
 }
 
 /// An operand.
@@ -193,7 +190,7 @@ pub(super) fn batch_norm(site: &Site<'_>) -> Option<Lowered> {
     };
     let (scale, shift) = (side(|(scale, _)| *scale)?, side(|(_, shift)| *shift)?);
     let sides = smallvec![Side::Value(Spread::full(main.numel())), scale, shift];
-    let kernel = Pointwise { chain: scaled_and_shifted()?, len: main.numel(), sides, written: None }.checked()?;
+    let kernel = Pointwise { chain: scaled_and_shifted()?, len: main.numel(), sides }.checked()?;
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
 }
 
@@ -203,7 +200,7 @@ pub(super) fn prelu(site: &Site<'_>) -> Option<Lowered> {
     let (main, weight) = (main.dense(), site.constant(1)?);
     let chain = Chain::new(2, &[Step::binary(Binary::Prelu, Place::Input(0), Place::Input(1))])?;
     let sides = smallvec![Side::Value(Spread::full(main.numel())), of_channels(weight.to_vec(), &main)?];
-    let kernel = Pointwise { chain, len: main.numel(), sides, written: None }.checked()?;
+    let kernel = Pointwise { chain, len: main.numel(), sides }.checked()?;
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
 }
 
@@ -224,8 +221,7 @@ pub(super) fn glu(site: &Site<'_>) -> Option<Lowered> {
     let half = |first: usize| Side::Rows(Rows { first, len, stride: 2 * len });
     let steps =
         [Step::unary(Unary::Sigmoid, Place::Input(1)), Step::binary(Binary::Mul, Place::Input(0), Place::Step(0))];
-    let (chain, sides) = (Chain::new(2, &steps)?, smallvec![half(0), half(len)]);
-    let kernel = Pointwise { chain, len: output.numel(), sides, written: None };
+    let kernel = Pointwise { chain: Chain::new(2, &steps)?, len: output.numel(), sides: smallvec![half(0), half(len)] };
     let wanted = Wanted::new(register, x);
     Some(Lowered::new(kernel, smallvec![wanted.clone(), wanted], output))
 }
@@ -264,7 +260,7 @@ fn lowered(site: &Site<'_>, count: usize, chain: Chain, output: Layout) -> Optio
             _ => return None,
         });
     }
-    let kernel = Pointwise { chain, len: output.numel(), sides, written: None }.checked()?;
+    let kernel = Pointwise { chain, len: output.numel(), sides }.checked()?;
     Some(Lowered::new(kernel, operands, output))
 }
 
@@ -314,11 +310,6 @@ impl Pointwise {
             Side::Value(spread) | Side::Known(_, spread) => spread.fits(parts, len),
         };
         (len.is_multiple_of(parts) && self.sides.iter().all(fits)).then_some(self)
-    }
-
-    /// The words, or numbers, that so many of the result are.
-    fn words(&self, len: usize) -> usize {
-        self.written.map_or(len, |rounded| len / rounded.numbers())
     }
 
     /// The parts that the result is computed in.
@@ -448,9 +439,8 @@ impl Side {
 impl Kernel for Pointwise {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let parts = self.parts();
-        let len = self.len / parts;
-        let words = self.words(self.len);
-        for (part, out) in out[..words].chunks_exact_mut(words / parts).enumerate() {
+        let len = out.len() / parts;
+        for (part, out) in out.chunks_exact_mut(len).enumerate() {
             let elements = |spread: Spread| spread.elements(part, parts, self.len);
             let operand = |x, run| if run == 1 { Operand::Cycle(x) } else { Operand::Repeat(x, run) };
             let mut values = operands.iter();
@@ -470,10 +460,7 @@ impl Kernel for Pointwise {
                 }
             };
             let inputs: SmallVec<[Operand<'_>; 4]> = self.sides.iter().map(&mut side).collect();
-            match self.written {
-                Some(rounded) => self.chain.run_words(out, rounded, &inputs),
-                None => self.chain.run(out, &inputs),
-            }
+            self.chain.run(out, &inputs);
         }
     }
 
@@ -494,7 +481,7 @@ impl Kernel for Pointwise {
             Side::Value(_) | Side::Known(..) => None,
         };
         let sides = self.sides.iter().map(part).collect::<Option<_>>()?;
-        let part = Self { len: self.len / count, sides, ..self.clone() };
+        let part = Self { len: self.len / count, sides, chain: self.chain.clone() };
         let even = self.len.is_multiple_of(count);
         Some(Arc::new(part.checked().filter(|_| even)?))
     }
@@ -516,21 +503,14 @@ impl Kernel for Pointwise {
         let mut sides = self.sides.clone();
         sides.remove(index);
         sides.insert_many(index, before.sides.iter().cloned());
-        Some(Arc::new(Self { chain, sides, ..*self }.checked()?))
-    }
-
-    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
-        let words = words_of(layout, rounded).filter(|_| rounded.is_written())?;
-        let is_whole = (self.len / self.parts()).is_multiple_of(rounded.numbers());
-        is_whole.then(|| (Arc::new(Self { written: Some(rounded), ..self.clone() }) as Arc<dyn Kernel>, words))
+        Some(Arc::new(Self { chain, sides, len: self.len }.checked()?))
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        self.written.is_none() && self.full(operand).is_some()
+        self.full(operand).is_some()
     }
 
     fn describe(&self) -> String {
-        let steps = self.chain.steps().map(|step| step.op().to_string()).collect::<Vec<_>>().join(" + ");
-        format!("{steps}{}", written(self.written))
+        self.chain.steps().map(|step| step.op().to_string()).collect::<Vec<_>>().join(" + ")
     }
 }

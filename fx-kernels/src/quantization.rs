@@ -47,6 +47,7 @@ impl Quantization {
     }
 
     /// A whole number, as far as it is from what stands for 0.
+    #[inline(always)]
     fn bound<V: Vector<Elem = f32>>(&self, whole: i32) -> V {
         V::splat((whole - self.zero_point) as f32)
     }

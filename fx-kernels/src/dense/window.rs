@@ -61,6 +61,8 @@ impl Sliding<'_> {
         }
         assert!(self.left.covers(rows, channels), "the images are too short");
         let width = Rounded::len(self.written, channels);
+        let is_whole = self.written.is_none_or(|rounded| channels.is_multiple_of(rounded.numbers()));
+        assert!(is_whole, "{channels} channels are no whole words");
         assert!(stride >= width && (rows - 1) * stride + width <= out.len(), "the result does not fit");
         if let Reduction::Weighted(weights) = self.reduction {
             assert!(weights.len() >= self.left.runs() * channels, "there are too few weights");

@@ -537,8 +537,25 @@ fn paddings_stay_in_order() {
         let module = fx::trace_fn!(|x| x.narrow(1, 1, 3).transpose(2, 3).pad(amounts)).unwrap();
         only_kernels(&module, &[2, 5, 6, 7]);
     }
-    let reflected = fx::trace_fn!(|x| x.pad_with([2, 1], PadOptions::new().mode("reflect"))).unwrap();
-    assert!(planned(&reflected, &Tensor::randn([2, 3, 8])).contains("op pad"));
+    for mode in ["reflect", "replicate", "circular"] {
+        let ways = [&[2, 1][..], &[3, 3, 4, 1], &[1, 0, 0, 2, 1, 1], &[-1, 2, 2, -3], &[0, 0, 0, 0, 0, 0, 1, 1]];
+        for (amounts, batch) in ways.iter().flat_map(|amounts| [1, 3].map(|batch| (*amounts, batch))) {
+            if batch == 1 && amounts.len() == 8 && mode == "reflect" {
+                continue;
+            }
+            let module = fx::trace_fn!(|x| x.pad_with(amounts, PadOptions::new().mode(mode)) * 2.0).unwrap();
+            only_kernels(&module, &[batch, 5, 6, 7]);
+            let options = PadOptions::new().mode(mode);
+            let module = fx::trace_fn!(|x| x.permute([0, 3, 1, 2]).pad_with(amounts, options)).unwrap();
+            only_kernels(&module, &[batch, 6, 7, 5]);
+        }
+    }
+    let images = nn::Conv2d::new(16, 20, 3).padding(1).padding_mode("reflect");
+    let text = only_kernels(&filled(nn::Sequential::new((nn::Conv2d::new(16, 16, 1), images))), &[2, 16, 9, 7]);
+    assert_eq!(text.matches("copy ").count(), 2, "images are copied between the first and the last step: {text}");
+    // More runs than there are copies for.
+    let many = fx::trace_fn!(|x| x.pad_with([30, 30, 30, 30], PadOptions::new().mode("reflect"))).unwrap();
+    assert!(planned(&many, &Tensor::randn([2, 3, 40, 40])).contains("op pad"));
 }
 
 /// Windows that overlap, or leave gaps, or begin in what is cut off; with and without numbers that are added at the end.

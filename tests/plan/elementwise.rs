@@ -1,7 +1,8 @@
 //! Elementwise calls, concatenations and convolutions over one dimension in a plan: what is fused, and what stays in order.
 
 use fx::ops::{
-    AvgPool1dOptions, CatOptions, FlattenOptions, GluOptions, InterpolateOptions, MaxPool1dOptions, PadOptions,
+    AmaxOptions, AminOptions, AvgPool1dOptions, CatOptions, FlattenOptions, GluOptions, InterpolateOptions,
+    MaxPool1dOptions, PadOptions,
 };
 use fx::prelude::*;
 use fx::{GraphModule, nn};
@@ -170,6 +171,29 @@ fn channels_stay_last() {
     let text = only_kernels(&filled(model), &[2, 16, 9, 7]);
     let copies = text.lines().filter(|line| line.contains("copy ")).count();
     assert!(text.contains("prelu") && copies == 2, "images are copied between the first and the last step: {text}");
+}
+
+#[test]
+fn reductions_of_neighbours() {
+    let (of, keeping) = (|dims: &[i64]| AmaxOptions::new().dim(dims), |dims: &[i64]| AminOptions::new().dim(dims));
+    let module = fx::trace_fn!(|x| {
+        let largest = x.amax_with(of(&[-1]).keepdim(true)) + x.amax_with(of(&[1]).keepdim(true));
+        let smallest = x.amin_with(keeping(&[2, 3]).keepdim(true)) - x.amin_with(keeping(&[1, 2, 3]).keepdim(true));
+        let sums = x.sum_keepdim([2, 3]) * x.sum_keepdim([0]) + x.sum();
+        (largest + smallest) / (sums + x.adaptive_max_pool2d([1, 1]))
+    });
+    let text = only_kernels(&module.unwrap(), &[2, 3, 7, 9]);
+    for kernel in ["largest of 9", "largest of 3 ", "smallest of 189", "sum of 63", "sum of 2 ", "largest of 63"] {
+        assert!(text.contains(kernel), "{kernel}: {text}");
+    }
+    // With what is no number, and images whose channels lie last.
+    let conv = nn::Sequential::new((nn::Conv2d::new(16, 16, 1), nn::AdaptiveMaxPool2d::new([1, 1])));
+    let mut numbers = floats("x", &[2, 16, 5, 4]).to_vec::<f32>();
+    numbers[7] = f32::NAN;
+    let (module, x) = (filled(conv), Tensor::from_vec([2, 16, 5, 4], numbers));
+    let found = module.forward(&x).unwrap().to_vec::<f32>();
+    assert!(found[..16].iter().all(|x| x.is_nan()) && found[16..].iter().all(|x| x.is_finite()), "{found:?}");
+    only_kernels(&module, &[2, 16, 5, 4]);
 }
 
 /// Pooling of lines, between convolutions of such.

@@ -187,12 +187,14 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         norm::layer_norm(site)
     } else if is(&[ops::group_norm, ops::instance_norm]) {
         norm::group_norm(site)
-    } else if function == ops::mean {
-        norm::mean(site)
+    } else if is(&[ops::mean, ops::sum, ops::amax, ops::amin]) {
+        norm::reduce(site)
     } else if is(&[ops::max_pool1d, ops::avg_pool1d]) {
         pool::pool::<1>(site)
+    } else if function == ops::adaptive_max_pool2d {
+        norm::global_pool(site)
     } else if is(&[ops::max_pool2d, ops::avg_pool2d, ops::adaptive_avg_pool2d]) {
-        norm::global_average(site).or_else(|| pool::pool::<2>(site))
+        norm::global_pool(site).or_else(|| pool::pool::<2>(site))
     } else if function == ops::scaled_dot_product_attention {
         attention::attention(site)
     } else if is(&[ops::lstm, ops::gru, ops::rnn]) {

@@ -1,4 +1,4 @@
-//! Calls that work along rows: softmax, normalisations, means.
+//! Calls that work along rows: softmax, normalisations, means and other reductions.
 
 use std::sync::Arc;
 
@@ -8,8 +8,7 @@ use smallvec::smallvec;
 use super::pointwise::scale_and_shift;
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
-use crate::ops::functions as ops;
-use crate::ops::kind;
+use crate::ops::{Function, functions as ops, kind};
 use crate::sort::sort_by_key;
 use crate::tensor::{DType, Dims, Tensor, numel};
 
@@ -165,17 +164,32 @@ impl Kernel for GroupFactors {
     }
 }
 
-/// Means along the middle of `[outer, len, inner]`.
+/// A reduction along the middle of `[outer, len, inner]`.
 #[derive(Clone, Copy)]
-struct Mean {
+struct Reduce {
+    reduction: Reduction,
     len: usize,
     inner: usize,
-    /// Whether the first dimension is not among those that the means are over.
+    /// Whether the first dimension is not among those that are reduced.
     keeps_batch: bool,
 }
 
-/// Means over dimensions that follow each other in memory.
-pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
+/// What a call computes of many numbers.
+fn reduction_of(function: Function) -> Option<Reduction> {
+    let rows = [
+        (ops::mean, Reduction::Mean),
+        (ops::adaptive_avg_pool2d, Reduction::Mean),
+        (ops::sum, Reduction::Sum),
+        (ops::amax, Reduction::Max),
+        (ops::adaptive_max_pool2d, Reduction::Max),
+        (ops::amin, Reduction::Min),
+    ];
+    rows.into_iter().find(|(known, _)| *known == function).map(|(_, reduction)| reduction)
+}
+
+/// A reduction over dimensions that follow each other in memory.
+pub(super) fn reduce(site: &Site<'_>) -> Option<Lowered> {
+    let reduction = reduction_of(site.function)?;
     let (layout, register) = site.value(0)?;
     let ndim = layout.shape.len();
     if site.kwargs.iter().any(|(key, _)| key == "dtype") {
@@ -195,42 +209,41 @@ pub(super) fn mean(site: &Site<'_>) -> Option<Lowered> {
         return None;
     }
     if (&*dims, ndim) == (&[2, 3], 4) {
-        return average(layout, register, site.shape());
+        return of_images(reduction, layout, register, site.shape());
     }
     // Channels are rows where they lie last.
     let (inner, lies) = match *dims == [1] && layout.is_channels_last() {
         true => (1, layout.clone()),
         false => (numel(&layout.shape[last + 1..]), Layout::row_major(DType::F32, &layout.shape)),
     };
-    let kernel = Mean { len: numel(&layout.shape[first..=last]), inner, keeps_batch: first > 0 };
+    let kernel = Reduce { reduction, len: numel(&layout.shape[first..=last]), inner, keeps_batch: first > 0 };
     let wanted = Wanted::new(register, lies);
     let output = Layout::row_major(DType::F32, site.shape());
     Some(Lowered::new(kernel, smallvec![wanted], output))
 }
 
 /// Pooling of whole images.
-pub(super) fn global_average(site: &Site<'_>) -> Option<Lowered> {
-    let (layout, register) = site.value(0)?;
-    let is_global = site.function == ops::adaptive_avg_pool2d && site.shape()[2..] == [1, 1];
-    is_global.then(|| average(layout, register, site.shape()))?
+pub(super) fn global_pool(site: &Site<'_>) -> Option<Lowered> {
+    let ((layout, register), reduction) = (site.value(0)?, reduction_of(site.function)?);
+    (site.shape().get(2..)? == [1, 1]).then(|| of_images(reduction, layout, register, site.shape()))?
 }
 
-/// The mean of each channel, of images that lie as they are.
-fn average(layout: &Layout, register: usize, shape: &[usize]) -> Option<Lowered> {
+/// A reduction of each channel, of images that lie as they are.
+fn of_images(reduction: Reduction, layout: &Layout, register: usize, shape: &[usize]) -> Option<Lowered> {
     let [_, channels, height, width] = *layout.shape.as_array()?;
     let (inner, wanted) = match layout.is_channels_last() {
         true => (channels, Layout::channels_last(DType::F32, &layout.shape)),
         false => (1, Layout::row_major(DType::F32, &layout.shape)),
     };
-    let kernel = Mean { len: height * width, inner, keeps_batch: true };
+    let kernel = Reduce { reduction, len: height * width, inner, keeps_batch: true };
     let output = Layout::row_major(DType::F32, shape);
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, wanted)], output))
 }
 
-impl Kernel for Mean {
+impl Kernel for Reduce {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let x = operands[0].unwrap_or(&[]);
-        rows::reduce(Reduction::Mean, out, &x[..out.len() * self.len], self.len, self.inner);
+        rows::reduce(self.reduction, out, &x[..out.len() * self.len], self.len, self.inner);
     }
 
     fn part(&self, _count: usize) -> Option<Arc<dyn Kernel>> {
@@ -238,6 +251,12 @@ impl Kernel for Mean {
     }
 
     fn describe(&self) -> String {
-        format!("mean of {}", self.len)
+        let name = match self.reduction {
+            Reduction::Mean => "mean",
+            Reduction::Sum => "sum",
+            Reduction::Max => "largest",
+            Reduction::Min => "smallest",
+        };
+        format!("{name} of {}", self.len)
     }
 }

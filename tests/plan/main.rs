@@ -4,6 +4,7 @@ mod algorithms;
 mod attention;
 mod contractions;
 mod elementwise;
+mod images;
 mod quantized;
 mod weights;
 
@@ -74,6 +75,20 @@ fn check(module: &GraphModule, x: &Tensor) {
     };
     assert!(planned.is_contiguous());
     assert!(planned.all_close(&expected, 1e-3, 1e-4), "off by {}", planned.max_abs_diff(&expected));
+}
+
+/// The plan's text, after it was seen to give what the interpreter gives.
+#[track_caller]
+fn planned(module: &GraphModule, x: &Tensor) -> String {
+    check(module, x);
+    module.plan(x).unwrap().to_string()
+}
+
+#[track_caller]
+fn only_kernels(module: &GraphModule, shape: &[usize]) -> String {
+    let text = planned(module, &Tensor::randn(shape));
+    assert!(!text.contains("  op "), "{text}");
+    text
 }
 
 #[test]

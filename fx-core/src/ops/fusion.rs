@@ -5,13 +5,20 @@ mod attr;
 mod eval;
 mod infer;
 
-use super::Tolerance;
 use super::cost;
 use super::kind::{self, Encode, Padding};
 use super::table::{ops, out};
+use super::{Definition, Function, Style, Tolerance};
 use crate::value::Call;
 
 pub use attr::Attr;
+
+/// Which operand of an op of this family is added to the product, before the function that its attribute `attr` names.
+pub(crate) fn added_operand(function: Function) -> Option<usize> {
+    let Definition { operands, attributes, source, .. } = function.definition();
+    let is_fused = source.style != Style::Wrapped && attributes.iter().any(|attribute| attribute.name == "attr");
+    is_fused.then(|| operands.iter().position(|operand| operand.name == "other"))?
+}
 
 ops! {
     /// Products with what follows them.

@@ -7,6 +7,7 @@ mod eval;
 mod getitem;
 mod grid;
 mod infer;
+pub(crate) mod places;
 mod resize;
 
 use super::Tolerance;

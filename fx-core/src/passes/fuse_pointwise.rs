@@ -8,15 +8,15 @@ use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
-use crate::ops::{self, Attr, Function};
+use crate::ops::{self, Attr, Function, added_operand};
 
-/// What a call of a product does on its own, what does the same with more, and which operand of that is added.
-const PRODUCTS: [(Function, Function, usize); 5] = [
-    (ops::conv2d, ops::conv2d_pointwise, 3),
-    (ops::linear, ops::linear_pointwise, 3),
-    (ops::qconv1d_pointwise, ops::qconv1d_pointwise, 4),
-    (ops::qconv2d_pointwise, ops::qconv2d_pointwise, 4),
-    (ops::qlinear_pointwise, ops::qlinear_pointwise, 4),
+/// What a call of a product does on its own, and what does the same with more.
+const PRODUCTS: [(Function, Function); 5] = [
+    (ops::conv2d, ops::conv2d_pointwise),
+    (ops::linear, ops::linear_pointwise),
+    (ops::qconv1d_pointwise, ops::qconv1d_pointwise),
+    (ops::qconv2d_pointwise, ops::qconv2d_pointwise),
+    (ops::qlinear_pointwise, ops::qlinear_pointwise),
 ];
 
 /// Fuses every product with the sum and the activation that alone use it. Gives how many products there were.
@@ -29,11 +29,11 @@ pub fn fuse_pointwise(module: &mut GraphModule) -> Result<usize> {
         for id in graph.node_ids() {
             // The calls after a product are gone when their turn comes.
             let function = graph.get(id).and_then(Node::function);
-            let product = PRODUCTS.iter().find(|(product, ..)| Some(*product) == function);
-            let Some((_, fused, other)) = product.filter(|(.., other)| is_bare(&graph[id], *other)) else { continue };
+            let Some((_, fused)) = PRODUCTS.iter().find(|(product, _)| Some(*product) == function) else { continue };
+            let Some(other) = added_operand(*fused).filter(|other| is_bare(&graph[id], *other)) else { continue };
             let chain = follow(graph, id);
             if chain.nodes.len() > 1 {
-                replace(graph, (*fused, *other), chain)?;
+                replace(graph, (*fused, other), chain)?;
                 count += 1;
             }
         }

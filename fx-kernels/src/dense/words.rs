@@ -13,6 +13,18 @@ pub struct Words {
 }
 
 impl Words {
+    /// The same with an input that is words.
+    #[must_use]
+    pub fn reading(self, rounded: Rounded) -> Self {
+        Self { input: Some(rounded), ..self }
+    }
+
+    /// The same with a result that is to be words.
+    #[must_use]
+    pub fn writing(self, rounded: Rounded) -> Self {
+        Self { output: Some(rounded), ..self }
+    }
+
     /// The words, or numbers, that so many numbers of the input are.
     pub fn input_len(&self, numbers: usize) -> usize {
         Rounded::len(self.input, numbers)

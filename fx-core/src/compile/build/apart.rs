@@ -4,7 +4,7 @@ use super::{Builder, Held};
 use crate::arg::{Arg, Kwargs};
 use crate::compile::known::Known;
 use crate::graph::NodeId;
-use crate::ops::{Attr, Function, functions as ops};
+use crate::ops::{Attr, Function, added_operand, functions as ops};
 use crate::tensor::DType;
 use crate::value::Meta;
 
@@ -19,12 +19,7 @@ impl Builder<'_> {
         (args, kwargs): (&[Arg<Known>], &Kwargs<Known>),
         meta: &Arg<Meta>,
     ) -> Option<Arg<Known>> {
-        let is = |others: &[Function]| others.contains(&function);
-        let other = match () {
-            () if is(&[ops::linear_pointwise, ops::conv2d_pointwise]) => 3,
-            () if is(&[ops::qlinear_pointwise, ops::qconv1d_pointwise, ops::qconv2d_pointwise]) => 4,
-            () => return None,
-        };
+        let other = added_operand(function)?;
         let ([added], [addend]) = (args.get(other..)?, metas.get(other..)?) else { return None };
         meta.as_value()?.as_tensor().filter(|result| result.dtype == DType::F32)?;
         let (mut plain, mut of_plain) = (kwargs.clone(), options.clone());

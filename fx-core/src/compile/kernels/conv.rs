@@ -214,12 +214,12 @@ impl Kernel for Convs {
     }
 
     fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, convs: self.convs.clone(), ..*self }))
+        Some(Arc::new(Self { words: self.words.reading(rounded), convs: self.convs.clone(), ..*self }))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
         let writes = self.single()?.writes_words(rounded);
-        let words = Words { output: Some(rounded), ..self.words };
+        let words = self.words.writing(rounded);
         let kernel = || Arc::new(Self { words, convs: self.convs.clone(), ..*self }) as Arc<dyn Kernel>;
         writes.then(|| (kernel(), images_of_words(layout, rounded)))
     }

@@ -74,11 +74,11 @@ impl Kernel for Pooling {
     }
 
     fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, ..self.clone() }))
+        Some(Arc::new(Self { words: self.words.reading(rounded), ..self.clone() }))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
-        let kernel = || Arc::new(Self { words: Words { output: Some(rounded), ..self.words }, ..self.clone() });
+        let kernel = || Arc::new(Self { words: self.words.writing(rounded), ..self.clone() });
         self.pool.takes_words(rounded).then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
     }
 

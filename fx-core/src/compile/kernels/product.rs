@@ -154,13 +154,13 @@ impl Kernel for Linear {
     }
 
     fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, ..self.clone() }))
+        Some(Arc::new(Self { words: self.words.reading(rounded), ..self.clone() }))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
         let Product::Rows(_, packed) = &self.product else { return None };
         let layout = rows_of_words(layout, rounded).filter(|_| packed.writes_words(rounded))?;
-        Some((Arc::new(Self { words: Words { output: Some(rounded), ..self.words }, ..self.clone() }), layout))
+        Some((Arc::new(Self { words: self.words.writing(rounded), ..self.clone() }), layout))
     }
 
     fn overwrites(&self, operand: usize) -> bool {

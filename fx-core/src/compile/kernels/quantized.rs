@@ -179,7 +179,7 @@ impl Kernel for Quantized {
     }
 
     fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: Words { input: Some(rounded), ..self.words }, ..self.clone() }))
+        Some(Arc::new(Self { words: self.words.reading(rounded), ..self.clone() }))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
@@ -188,7 +188,7 @@ impl Kernel for Quantized {
             Product::Conv(packed, _) if packed.writes_words(rounded) => images_of_words(layout, rounded),
             _ => return None,
         };
-        Some((Arc::new(Self { words: Words { output: Some(rounded), ..self.words }, ..self.clone() }), layout))
+        Some((Arc::new(Self { words: self.words.writing(rounded), ..self.clone() }), layout))
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::infer;
+use super::places::{Run, padded, runs};
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::ops::shape;
@@ -205,51 +206,10 @@ pub(super) fn pad(x: &Tensor, pad: SmallVec<[i64; 6]>, mode: Cow<'static, str>, 
     let mut y = x.clone();
     for (i, pair) in pad.chunks_exact(2).enumerate() {
         let dim = x.ndim() - 1 - i;
-        let len = y.shape()[dim] as i64;
-        let source = |i: i64| -> Option<usize> {
-            let inside = (0..len).contains(&i);
-            match &*mode {
-                _ if inside => Some(i as usize),
-                "reflect" => Some(if i < 0 { -i } else { 2 * (len - 1) - i } as usize),
-                "replicate" => Some(i.clamp(0, len - 1) as usize),
-                "circular" => Some(i.rem_euclid(len) as usize),
-                _ => None,
-            }
-        };
-        let sources: Vec<_> = (-pair[0]..len + pair[1]).map(source).collect();
-        y = take(&y, dim, &sources, Scalar::Float(value.unwrap_or(0.0)));
+        let places = padded(&mode, y.shape()[dim], [pair[0], pair[1]]);
+        y = take(&y, dim, &places, Scalar::Float(value.unwrap_or(0.0)));
     }
     Ok(y.contiguous())
-}
-
-/// Places that continue each other.
-#[derive(Clone, Copy)]
-struct Run {
-    /// The first place; none where a number is filled in.
-    first: Option<usize>,
-    len: usize,
-    /// Whether the places go down.
-    down: bool,
-}
-
-/// Places along a dimension as runs.
-fn runs(places: &[Option<usize>]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for &place in places {
-        if let Some(last) = runs.last_mut() {
-            let (up, down) = match (last.first, place) {
-                (Some(first), Some(place)) => (place == first + last.len, place + last.len == first),
-                (None, None) => (true, false),
-                _ => (false, false),
-            };
-            if up && !last.down || down && (last.down || last.len == 1) {
-                (last.len, last.down) = (last.len + 1, down);
-                continue;
-            }
-        }
-        runs.push(Run { first: place, len: 1, down: false });
-    }
-    runs
 }
 
 /// The elements at these places along a dimension, or a number where there is no place.

@@ -9,7 +9,6 @@ use super::pointwise::scale_and_shift;
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
 use crate::ops::{Function, functions as ops, kind};
-use crate::sort::sort_by_key;
 use crate::tensor::{DType, Dims, Tensor, numel};
 
 /// A kernel whose result lies in row-major order, like its operand.
@@ -187,57 +186,46 @@ fn reduction_of(function: Function) -> Option<Reduction> {
     rows.into_iter().find(|(known, _)| *known == function).map(|(_, reduction)| reduction)
 }
 
-/// A reduction over dimensions that follow each other in memory.
+/// A reduction over some dimensions, or all.
 pub(super) fn reduce(site: &Site<'_>) -> Option<Lowered> {
-    let reduction = reduction_of(site.function)?;
-    let (layout, register) = site.value(0)?;
-    let ndim = layout.shape.len();
+    let ndim = site.value(0)?.0.shape.len();
     if site.kwargs.iter().any(|(key, _)| key == "dtype") {
         return None;
     }
-    let dims = site.attribute::<kind::opt_ints>("dim", None)?;
-    let dims = match dims {
+    match site.attribute::<kind::opt_ints>("dim", None)? {
         Some(dims) if !dims.is_empty() => {
-            let mut dims = dims.iter().map(|dim| dimension(*dim, ndim)).collect::<Option<Vec<_>>>()?;
-            sort_by_key(&mut dims, |dim| *dim);
-            dims
+            reduced(site, &dims.iter().map(|dim| dimension(*dim, ndim)).collect::<Option<Vec<_>>>()?)
         }
-        _ => (0..ndim).collect(),
-    };
-    let (first, last) = (*dims.first()?, *dims.last()?);
-    if last - first + 1 != dims.len() {
-        return None;
+        _ => reduced(site, &(0..ndim).collect::<Vec<_>>()),
     }
-    if (&*dims, ndim) == (&[2, 3], 4) {
-        return of_images(reduction, layout, register, site.shape());
-    }
-    // Channels are rows where they lie last.
-    let (inner, lies) = match *dims == [1] && layout.is_channels_last() {
-        true => (1, layout.clone()),
-        false => (numel(&layout.shape[last + 1..]), Layout::row_major(DType::F32, &layout.shape)),
-    };
-    let kernel = Reduce { reduction, len: numel(&layout.shape[first..=last]), inner, keeps_batch: first > 0 };
-    let wanted = Wanted::new(register, lies);
-    let output = Layout::row_major(DType::F32, site.shape());
-    Some(Lowered::new(kernel, smallvec![wanted], output))
 }
 
 /// Pooling of whole images.
 pub(super) fn global_pool(site: &Site<'_>) -> Option<Lowered> {
-    let ((layout, register), reduction) = (site.value(0)?, reduction_of(site.function)?);
-    (site.shape().get(2..)? == [1, 1]).then(|| of_images(reduction, layout, register, site.shape()))?
+    (site.shape().get(2..)? == [1, 1]).then(|| reduced(site, &[2, 3]))?
 }
 
-/// A reduction of each channel, of images that lie as they are.
-fn of_images(reduction: Reduction, layout: &Layout, register: usize, shape: &[usize]) -> Option<Lowered> {
-    let [_, channels, height, width] = *layout.shape.as_array()?;
-    let (inner, wanted) = match layout.is_channels_last() {
-        true => (channels, Layout::channels_last(DType::F32, &layout.shape)),
-        false => (1, Layout::row_major(DType::F32, &layout.shape)),
-    };
-    let kernel = Reduce { reduction, len: height * width, inner, keeps_batch: true };
-    let output = Layout::row_major(DType::F32, shape);
-    Some(Lowered::new(kernel, smallvec![Wanted::new(register, wanted)], output))
+/// A reduction over dimensions that follow each other in memory as they lie, or in rows.
+fn reduced(site: &Site<'_>, dims: &[usize]) -> Option<Lowered> {
+    let ((layout, register), reduction) = (site.value(0)?, reduction_of(site.function)?);
+    let rows = Layout::row_major(DType::F32, &layout.shape);
+    let (lies, (len, inner)) =
+        [layout.clone(), rows].into_iter().find_map(|lies| neighbours(&lies, dims).map(|sizes| (lies, sizes)))?;
+    let kernel = Reduce { reduction, len, inner, keeps_batch: !dims.contains(&0) };
+    let output = Layout::row_major(DType::F32, site.shape());
+    Some(Lowered::new(kernel, smallvec![Wanted::new(register, lies)], output))
+}
+
+/// How many elements dimensions have, and those after them in memory, if they follow each other there and the others are in order.
+fn neighbours(layout: &Layout, dims: &[usize]) -> Option<(usize, usize)> {
+    let order = layout.order()?;
+    let is_reduced = |dim: &&usize| dims.contains(dim);
+    let size = |dims: &[usize]| dims.iter().map(|dim| layout.shape[*dim]).product();
+    let before = order.iter().take_while(|dim| !is_reduced(dim)).count();
+    let end = before + order[before..].iter().take_while(is_reduced).count();
+    let kept = order[..before].iter().chain(&order[end..]);
+    let is_one = !order[end..].iter().any(|dim| dims.contains(dim));
+    (is_one && kept.is_sorted()).then(|| (size(&order[before..end]), size(&order[end..])))
 }
 
 impl Kernel for Reduce {

@@ -12,6 +12,7 @@ mod memory;
 mod packs;
 mod parts;
 mod plan;
+mod pool;
 mod print;
 mod profile;
 mod words;
@@ -29,6 +30,7 @@ use crate::module::{Buffer, Entry, Parameter, StateEpoch, Training, entries, sta
 use crate::passes;
 use crate::tensor::{DType, Tensor};
 use packs::Packs;
+use pool::Pool;
 
 pub use plan::Plan;
 pub use profile::{Profile, StepProfile};
@@ -41,6 +43,7 @@ pub struct Program {
     module: GraphModule,
     inputs: Inputs,
     packs: Arc<Packs>,
+    pool: Arc<Pool>,
     /// The newest last.
     plans: RwLock<Vec<Kept>>,
     /// How many were made.
@@ -68,7 +71,8 @@ impl Program {
             _ => Format::F32,
         };
         let packs = Arc::new(Packs::new(format, module.fast_algorithms()));
-        Self { module, inputs, packs, plans: RwLock::default(), made: AtomicUsize::new(0), watch }
+        let (pool, plans) = (Arc::default(), RwLock::default());
+        Self { module, inputs, packs, pool, plans, made: AtomicUsize::new(0), watch }
     }
 
     /// The optimised module.
@@ -97,8 +101,9 @@ impl Program {
         }
         drop(plans);
         self.inputs.check(args.len())?;
-        let plan = Arc::new(build::plan(&self.module, args, &self.packs)?);
+        let plan = Arc::new(build::plan(&self.module, args, &self.packs, &self.pool)?);
         let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
+        plans.iter().for_each(|kept| kept.plan.leave_memory());
         if plans.len() == PLANS
             && let Some((oldest, _)) =
                 plans.iter().enumerate().min_by_key(|(_, kept)| kept.used.load(Ordering::Relaxed))

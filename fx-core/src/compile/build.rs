@@ -18,6 +18,7 @@ use super::memory::assign;
 use super::packs::Packs;
 use super::parts::split;
 use super::plan::{Action, Form, Plan, Source, Step};
+use super::pool::Pool;
 use super::words::narrow;
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, Result};
@@ -33,12 +34,12 @@ use crate::value::Meta;
 const MOST_KNOWN: usize = 1 << 20;
 
 /// Plans a module for arguments of these forms.
-pub(super) fn plan(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Result<Plan> {
+pub(super) fn plan(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &Arc<Pool>) -> Result<Plan> {
     // Weights are read here, of which some may be in a file that is no longer what it was.
-    fallible::scope(|| build(module, args, packs))?
+    fallible::scope(|| build(module, args, packs, pool))?
 }
 
-fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Result<Plan> {
+fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &Arc<Pool>) -> Result<Plan> {
     let graph = module.graph();
     let mut builder = Builder {
         module,
@@ -73,6 +74,7 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>) -> Resu
         output,
         graph: graph.clone(),
         packs: Arc::clone(packs),
+        pool: Arc::clone(pool),
         measured: Mutex::default(),
         idle: Mutex::default(),
     })

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use fx_kernels::Rounded;
 use fx_kernels::dense::PackedLinear;
-use fx_kernels::memory::{LINE, first_line, into_words, values, values_mut, zeroed};
+use fx_kernels::memory::{first_line, into_words, values, values_mut, zeroed};
 use smallvec::SmallVec;
 
 use super::kernels::Kernel;
 use super::layout::Layout;
 use super::packs::Packs;
 use super::parts::Parts;
+use super::pool::{Memory, Pool};
 use crate::arg::{Arg, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId};
@@ -35,6 +36,7 @@ pub struct Plan {
     /// For errors and for printing: nodes, their lines and the user's.
     pub(super) graph: Graph,
     pub(super) packs: Arc<Packs>,
+    pub(super) pool: Arc<Pool>,
     /// The median time of each step in seconds, if it was profiled.
     pub(super) measured: Mutex<Vec<f64>>,
     pub(super) idle: Mutex<Vec<Context>>,
@@ -89,7 +91,7 @@ pub(super) enum Action {
 /// The registers and buffers of a run.
 pub(super) struct Context {
     registers: Vec<Option<Arg<Tensor>>>,
-    buffers: Vec<Arc<Buffer<u32>>>,
+    buffers: Vec<Memory>,
 }
 
 impl Plan {
@@ -128,12 +130,18 @@ impl Plan {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = idle.unwrap_or_else(|| Context {
             registers: (0..self.steps.len()).map(|_| None).collect(),
-            buffers: self.buffers.iter().map(|len| Arc::new(into_words(zeroed(*len + LINE)).into())).collect(),
+            buffers: self.pool.take(&self.buffers),
         });
         let result = context.run(self, args, each);
         context.registers.fill_with(|| None);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(context);
         result
+    }
+
+    /// Leaves the memory of runs that are over to other plans.
+    pub(super) fn leave_memory(&self) {
+        let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        self.pool.leave(idle.into_iter().flat_map(|context| context.buffers));
     }
 
     /// The bytes of the buffers of one run.

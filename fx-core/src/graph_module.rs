@@ -427,7 +427,7 @@ impl<T: InputArg> InputArg for Option<T> {
 
 impl InputArg for Vec<Tensor> {
     fn into_input(self) -> Arg<Tensor> {
-        self.to_arg()
+        Arg::List(self.into_iter().map(Arg::Value).collect())
     }
 }
 

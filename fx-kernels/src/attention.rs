@@ -12,6 +12,8 @@ mod tests;
 mod tile;
 mod words;
 
+use std::ops::Range;
+
 use crate::dense::Format;
 use crate::simd::{Kernel, Level, MatrixUnit, Vector, dispatch, dispatch_pairs, has_pairs};
 use crate::sort::sort_few;
@@ -29,7 +31,8 @@ pub struct Strides {
     pub row: usize,
 }
 
-/// What is added to the scores, or which of them count.
+/// What is added to the scores, or which of them count. Keys after the last that a query of a block sees are not read: what is
+/// not finite in them, or in their values, goes nowhere.
 #[derive(Clone, Copy, Debug)]
 pub enum Mask<'a> {
     /// Nothing.
@@ -156,9 +159,10 @@ pub(crate) fn attention_at(
         let place = |strides: Strides, head: usize| batch * strides.batch + head * strides.head;
         let mask = |strides: Strides| batch % scores.period * strides.batch + head * strides.head;
         let key_head = head / (heads / key_heads);
+        let mask = at(scores.mask, mask);
         let block = Block {
-            sizes,
-            scores: Scores { mask: at(scores.mask, mask), ..scores },
+            sizes: Sizes { keys: seen(mask, rows.clone(), keys), ..sizes },
+            scores: Scores { mask, ..scores },
             out: to.at(place(out.1, head)),
             out_row: out.1.row,
             q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),
@@ -188,6 +192,22 @@ fn at(mask: Mask<'_>, place: impl Fn(Strides) -> usize) -> Mask<'_> {
         Mask::Keep(data, strides, step) => Mask::Keep(&data[place(strides)..], strides, step),
         other => other,
     }
+}
+
+/// The key after the last that one of these queries sees: what a model has room for but did not write yet is not read.
+fn seen(mask: Mask<'_>, rows: Range<usize>, keys: usize) -> usize {
+    let (strides, step) = match mask {
+        Mask::None | Mask::Causal => return keys,
+        Mask::Add(_, strides, step) | Mask::Keep(_, strides, step) => (strides, step),
+    };
+    let sees = |row: usize, key: usize| match mask {
+        Mask::Add(data, ..) => data[row * strides.row + key * step] != f32::NEG_INFINITY,
+        Mask::Keep(data, ..) => data[row * strides.row + key * step],
+        Mask::None | Mask::Causal => true,
+    };
+    // The last query sees the most, as a rule; others only say whether there are more.
+    let rows = if strides.row == 0 { rows.start..rows.end.min(rows.start + 1) } else { rows };
+    rows.rev().fold(0, |seen, row| (seen..keys).rfind(|key| sees(row, *key)).map_or(seen, |key| key + 1))
 }
 
 /// The length of a row whose numbers are `step` apart.

@@ -48,6 +48,7 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &
         values: FxHashMap::default(),
         steps: Vec::new(),
         copies: Vec::new(),
+        masks: Vec::new(),
         inputs: 0,
         work: (0, 0),
     };
@@ -98,6 +99,8 @@ struct Builder<'a> {
     steps: Vec<Step>,
     /// The registers of copies, by those that they are of.
     copies: Vec<(usize, usize)>,
+    /// The registers of what masks add to scores, by those of the masks.
+    masks: Vec<(usize, usize)>,
     inputs: usize,
     /// Floating-point operations and bytes of the call that is being planned.
     work: (u64, usize),
@@ -133,14 +136,28 @@ impl Builder<'_> {
         let default = || node.args().first().and_then(|default| default.try_map(&mut |_| Err(())).ok());
         let arg = self.args.get(index).cloned().or_else(default).unwrap_or(Arg::None);
         let meta = arg.map(&mut |tensor| Meta::from(tensor));
-        let layout = match &arg {
-            Arg::Value(tensor) => Some(Layout::row_major(tensor.dtype(), tensor.shape())),
-            Arg::List(_) | Arg::Tuple(_) | Arg::Dict(_) => None,
-            // Numbers and the like are part of the form that the plan is for.
-            _ => return known(arg),
+        Held { place: self.given(id, index, &SmallVec::new(), arg), meta }
+    }
+
+    /// An input, or what is in a list or tuple there: a register for each tensor.
+    fn given(&mut self, id: NodeId, index: usize, within: &SmallVec<[usize; 2]>, arg: Arg<Tensor>) -> Arg<Known> {
+        let mut all = |items: Vec<Arg<Tensor>>| {
+            let item = |(item, arg)| {
+                let within = within.iter().copied().chain([item]).collect();
+                self.given(id, index, &within, arg)
+            };
+            items.into_iter().enumerate().map(item).collect()
         };
-        let register = self.step(id, Action::Input(index), layout.clone());
-        Held { place: place(register, layout), meta }
+        let layout = match arg {
+            Arg::Value(tensor) => Some(Layout::row_major(tensor.dtype(), tensor.shape())),
+            Arg::List(items) => return Arg::List(all(items)),
+            Arg::Tuple(items) => return Arg::Tuple(all(items)),
+            Arg::Dict(_) => None,
+            // Numbers and the like are part of the form that the plan is for.
+            other => return other.map(&mut |tensor| Known::Constant(tensor.clone())),
+        };
+        let action = Action::Input { index, within: within.clone() };
+        place(self.step(id, action, layout.clone()), layout)
     }
 
     fn call(&mut self, id: NodeId, node: &Node, function: Function) -> Result<Held> {
@@ -164,11 +181,13 @@ impl Builder<'_> {
         if let Ok(immediate) = meta.try_map(&mut |_| Err(())) {
             return Ok(known(immediate));
         }
+        let args = self.mask_of_numbers(id, function, args);
         let found = element(function, &args)
             .or_else(|| view_of_state(function, &args, &kwargs))
             .or_else(|| fold(function, &args, &kwargs, &meta))
             .or_else(|| self.view(id, function, &args, &kwargs, &meta))
             .or_else(|| self.embedding(id, function, &args, &meta))
+            .or_else(|| self.update(id, function, &args, &kwargs))
             .or_else(|| self.contraction(id, function, &metas.0, &args, &kwargs, &meta))
             .or_else(|| self.lowered(id, function, &args, &kwargs, &meta))
             .or_else(|| self.apart(id, function, (&metas.0, &metas.1), (&args, &kwargs), &meta));
@@ -244,6 +263,31 @@ impl Builder<'_> {
         let layout = single(meta).filter(|_| weight.format() == Format::F32)?;
         let register = self.step(id, Action::Embedding { weight, indices: *indices }, Some(layout.clone()));
         Some(place(register, Some(layout)))
+    }
+
+    /// Slices put at places that only a run knows, as a model that writes a text keeps what came before.
+    fn update(
+        &mut self,
+        id: NodeId,
+        function: Function,
+        args: &[Arg<Known>],
+        kwargs: &Kwargs<Known>,
+    ) -> Option<Arg<Known>> {
+        let [Arg::Value(Known::Value(of, register)), Arg::Value(indices), Arg::Value(Known::Value(from, source_at))] =
+            args
+        else {
+            return None;
+        };
+        let dim = kwargs.get("dim").filter(|_| function == ops::index_copy)?.as_int()?;
+        let rows = |layout: &Layout| Layout::row_major(layout.dtype, &layout.shape);
+        if of.dtype != DType::F32 {
+            return None;
+        }
+        self.work = (0, 2 * from.bytes());
+        let source_at = self.laid(id, &Wanted::new(*source_at, rows(from)));
+        let of_at = self.laid(id, &Wanted::new(*register, rows(of)));
+        let action = Action::Update { of: of_at, indices: source(indices), source: source_at, dim };
+        Some(place(self.step(id, action, Some(rows(of))), Some(rows(of))))
     }
 
     /// A call for which there is a kernel.

@@ -186,9 +186,13 @@ impl Step {
             }
         };
         match &self.action {
-            Action::Input(_) => {}
+            Action::Input { .. } => {}
             Action::Kernel { operands, .. } => operands.iter().for_each(|register| f(*register)),
             Action::View { from: register, .. } | Action::Embedding { indices: register, .. } => f(*register),
+            Action::Update { of, indices, source, .. } => {
+                read(indices);
+                [of, source].into_iter().for_each(|register| f(*register));
+            }
             Action::Call { args, kwargs, .. } | Action::Module { args, kwargs, .. } => {
                 args.iter().for_each(|arg| arg.for_each(&mut read));
                 kwargs.iter().for_each(|(_, arg)| arg.for_each(&mut read));

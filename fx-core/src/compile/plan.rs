@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId};
 use crate::interpreter::locate;
 use crate::module::Module;
-use crate::ops::{Function, places};
+use crate::ops::{Function, index_copied, places};
 use crate::tensor::{Buffer, DType, Dims, Tensor};
 
 /// A model made ready to run on inputs of one form: the shapes and element types of its tensors, and its other inputs.
@@ -74,14 +74,16 @@ pub(super) struct Step {
 }
 
 pub(super) enum Action {
-    /// The input at a position.
-    Input(usize),
+    /// The input at a position, or what is in a list or tuple there.
+    Input { index: usize, within: SmallVec<[usize; 2]> },
     /// A kernel on registers, into a buffer; the operand at `in_place` is what the buffer holds.
     Kernel { kernel: Arc<dyn Kernel>, operands: SmallVec<[usize; 4]>, in_place: Option<usize>, buffer: usize },
     /// Another layout of the same elements.
     View { from: usize, offset: usize },
     /// An embedding by a packed weight, of the indices in a register.
     Embedding { weight: Arc<PackedLinear>, indices: usize },
+    /// A tensor with slices of another at indices along a dimension: written into it, if nobody else looks at it and it dies here.
+    Update { of: usize, indices: Source, source: usize, dim: i64 },
     /// An op as it is. Arguments that were not known when the plan was made are checked when it runs.
     Call { function: Function, args: Vec<Arg<Source>>, kwargs: Kwargs<Source>, checked: bool },
     /// A module as it is.
@@ -226,9 +228,13 @@ impl Context {
 
     fn value(&mut self, step: &Step, inputs: &mut [Arg<Tensor>]) -> Result<Arg<Tensor>> {
         match (&step.action, &step.layout) {
-            (Action::Input(index), _) => {
-                let arg = std::mem::replace(&mut inputs[*index], Arg::None);
-                Ok(match arg {
+            (Action::Input { index, within }, _) => {
+                let mut arg = &mut inputs[*index];
+                for item in within {
+                    let (Arg::List(items) | Arg::Tuple(items)) = arg else { return Err(missing()) };
+                    arg = items.get_mut(*item).ok_or_else(missing)?;
+                }
+                Ok(match std::mem::replace(arg, Arg::None) {
                     Arg::Value(tensor) => Arg::Value(tensor.contiguous()),
                     other => other,
                 })
@@ -250,6 +256,16 @@ impl Context {
                 }
                 _ => Err(missing()),
             },
+            (Action::Update { of, indices, source, dim }, Some(_)) => {
+                let dies = step.frees.contains(of);
+                let of = if dies { self.registers[*of].take() } else { self.registers[*of].clone() };
+                match (of, self.source(indices)?, &self.registers[*source]) {
+                    (Some(Arg::Value(of)), Arg::Value(indices), Some(Arg::Value(source))) => {
+                        index_copied(of, &indices, source, *dim).map(Arg::Value)
+                    }
+                    _ => Err(missing()),
+                }
+            }
             (Action::Call { function, args, kwargs, checked }, layout) => {
                 let (args, kwargs) = self.arguments(args, kwargs)?;
                 let result = if *checked { function.eval(&args, &kwargs) } else { function.call(&args, &kwargs) };
@@ -259,7 +275,7 @@ impl Context {
                 let (args, kwargs) = self.arguments(args, kwargs)?;
                 module.call_tensor(args, &kwargs).map(|result| laid(result, layout.as_ref()))
             }
-            (Action::Kernel { .. } | Action::View { .. } | Action::Embedding { .. }, None) => Err(missing()),
+            (_, None) => Err(missing()),
         }
     }
 

@@ -15,10 +15,13 @@ impl Step {
     /// What runs.
     pub(super) fn describe(&self) -> String {
         match &self.action {
-            Action::Input(index) => format!("input {index}"),
+            Action::Input { index, within } => {
+                within.iter().fold(format!("input {index}"), |text, item| format!("{text}.{item}"))
+            }
             Action::Kernel { kernel, .. } => kernel.describe(),
             Action::View { .. } => "view".to_owned(),
             Action::Embedding { weight, .. } => format!("embedding {} of {}", weight.inputs(), weight.outputs()),
+            Action::Update { .. } => "index_copy into what is given away".to_owned(),
             Action::Call { function, .. } => format!("op {function}"),
             Action::Module { module, .. } => format!("module {}", module.type_name()),
         }

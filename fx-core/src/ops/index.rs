@@ -14,6 +14,7 @@ use super::kind::{self, Encode};
 use super::table::{ops, out};
 use crate::value::Call;
 pub(crate) use eval::places;
+pub(crate) use scatter::index_copied;
 
 ops! {
     /// Choosing elements by indices, putting them back, and ordering them.

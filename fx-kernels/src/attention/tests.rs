@@ -273,6 +273,36 @@ fn nan_of_a_later_key_is_hidden() {
     }
 }
 
+/// Room for what is not written yet.
+#[test]
+fn keys_after_the_last_that_is_seen_are_not_read() {
+    let (all, seen) = (300, 261);
+    let (of_all, of_seen) = (strides(false, 1, all, 8), strides(false, 1, seen, 8));
+    let (q, mut k, mut v) = (numbers(320, 1), numbers(all * 8, 2), numbers(all * 8, 3));
+    k[seen * 8..].fill(f32::NAN);
+    v[seen * 8..].fill(f32::NAN);
+    let keep: Vec<bool> = (0..40 * all).map(|i| i % all + 39 < seen + i / all).collect();
+    let few: Vec<bool> = keep.chunks(all).flat_map(|row| row[..seen].to_vec()).collect();
+    let add: Vec<f32> = keep.iter().map(|keep| if *keep { 0.0 } else { f32::NEG_INFINITY }).collect();
+    let by_row = |row: usize| Strides { row, ..Strides::default() };
+    let cases = versions().flat_map(|version| [(version, 0..40), (version, 39..40)]);
+    for ((level, format), queries) in cases {
+        let result = |mask: Mask<'_>, keys: usize, strides: Strides| {
+            let sizes = Sizes { batches: 1, heads: 1, key_heads: 1, queries: queries.len(), keys, width: 8, values: 8 };
+            let mut out = vec![9.0; 320];
+            let (q, scores) = (&q[queries.start * 8..], Scores { mask, format, ..PLAIN });
+            attention_at(level, sizes, (&mut out, of_seen), (q, of_all), (&k, strides), (&v, strides), scores);
+            out
+        };
+        let want = result(Mask::Keep(&few[queries.start * seen..], by_row(seen), 1), seen, of_seen);
+        assert!(want.iter().all(|x| x.is_finite()), "{level:?} {format:?}");
+        let first = queries.start * all;
+        for mask in [Mask::Keep(&keep[first..], by_row(all), 1), Mask::Add(&add[first..], by_row(all), 1)] {
+            assert_eq!(result(mask, all, of_all), want, "{level:?} {format:?}");
+        }
+    }
+}
+
 #[test]
 #[should_panic(expected = "rows of the result overlap")]
 fn results_must_not_overlap() {

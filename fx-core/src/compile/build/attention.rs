@@ -5,10 +5,13 @@ use fx_kernels::attention::Strides;
 use smallvec::SmallVec;
 
 use super::Builder;
+use crate::arg::{Arg, Kwargs};
 use crate::compile::kernels::{Added, Addend, Lowered, Wanted, written_out};
+use crate::compile::known::Known;
 use crate::compile::layout::Layout;
-use crate::compile::plan::Action;
+use crate::compile::plan::{Action, Source};
 use crate::graph::NodeId;
+use crate::ops::{Function, functions as ops};
 use crate::tensor::{DType, Tensor, numel};
 
 /// The most numbers of masks that are added up when a plan is made.
@@ -17,6 +20,31 @@ const MOST: usize = 1 << 22;
 const SMALL: usize = 1 << 16;
 
 impl Builder<'_> {
+    /// The arguments of attention whose mask says which keys count, and that only in a run: with what it adds to the scores, which
+    /// all layers of a model share.
+    pub(super) fn mask_of_numbers(&mut self, id: NodeId, function: Function, args: Vec<Arg<Known>>) -> Vec<Arg<Known>> {
+        let mut args = args;
+        if let Some(Arg::Value(Known::Value(mask, register))) = args.get_mut(3)
+            && function == ops::scaled_dot_product_attention
+            && mask.dtype == DType::Bool
+        {
+            let numbers = Layout::row_major(DType::F32, &mask.shape);
+            let made = self.masks.iter().find(|(of, _)| of == register).map(|(_, made)| *made);
+            let made = made.unwrap_or_else(|| {
+                let args =
+                    vec![Arg::Value(Source::Register(*register)), Arg::Float(0.0), Arg::Float(f64::NEG_INFINITY)];
+                let work = std::mem::replace(&mut self.work, (0, numbers.bytes() + numbers.numel()));
+                let action = Action::Call { function: ops::where_, args, kwargs: Kwargs::new(), checked: true };
+                let made = self.step(id, action, Some(numbers.clone()));
+                self.work = work;
+                self.masks.push((*register, made));
+                made
+            });
+            (*mask, *register) = (numbers, made);
+        }
+        args
+    }
+
     /// The kernel for a call's product and for all steps since the product of queries and keys, if it is of a softmax of these. The
     /// steps are gone then.
     pub(super) fn attended(&mut self, id: NodeId, product: &Lowered) -> Option<Lowered> {

@@ -168,13 +168,18 @@ pub(super) fn index_add(x: &Tensor, index: &Tensor, source: &Tensor, dim: i64, a
 }
 
 pub(super) fn index_copy(x: &Tensor, index: &Tensor, source: &Tensor, dim: i64) -> Result<Tensor> {
+    index_copied(x.clone(), index, source, dim)
+}
+
+/// As `index_copy`, in place if nobody shares the elements.
+pub(crate) fn index_copied(x: Tensor, index: &Tensor, source: &Tensor, dim: i64) -> Result<Tensor> {
     let dim = shape::dim(dim, x.ndim())?;
     let places = places(index, around(x.shape(), dim).1)?;
-    let slices = Slices::new(x, dim, &places);
+    let slices = Slices::new(&x, dim, &places);
     let source = source.contiguous();
     Ok(dispatch_words!(x.dtype(), W => {
         let source = source.words::<W>().unwrap_or_default();
-        x.clone().changed_words::<W>(|out| slices.with(out, source, &|slice, source| slice.copy_from_slice(source)))
+        x.changed_words::<W>(|out| slices.with(out, source, &|slice, source| slice.copy_from_slice(source)))
     }))
 }
 

@@ -224,26 +224,29 @@ fn rows(cases: &mut Vec<Case>) {
 }
 
 fn attentions(cases: &mut Vec<Case>) {
-    for (name, batches, heads, queries, keys, width, causal) in [
-        ("bert", 1, 12, 128, 128, 64, false),
-        ("bert", 8, 12, 128, 128, 64, false),
-        ("gpt2", 1, 12, 128, 128, 64, true),
-        ("vit", 1, 12, 197, 197, 64, false),
-        ("long", 1, 8, 1024, 1024, 64, false),
-        ("long causal", 1, 8, 1024, 1024, 64, true),
-        ("one query", 1, 12, 1, 512, 64, false),
-        ("windows", 64, 3, 49, 49, 32, false),
+    for (name, batches, [heads, key_heads], queries, keys, width, causal) in [
+        ("bert", 1, [12; 2], 128, 128, 64, false),
+        ("bert", 8, [12; 2], 128, 128, 64, false),
+        ("gpt2", 1, [12; 2], 128, 128, 64, true),
+        ("vit", 1, [12; 2], 197, 197, 64, false),
+        ("long", 1, [8; 2], 1024, 1024, 64, false),
+        ("long causal", 1, [8; 2], 1024, 1024, 64, true),
+        ("one query", 1, [12; 2], 1, 512, 64, false),
+        ("one query", 1, [12, 4], 1, 1024, 64, false),
+        ("four queries", 1, [12; 2], 4, 512, 64, false),
+        ("windows", 64, [3; 2], 49, 49, 32, false),
     ] {
-        let sizes = Sizes { batches, heads, key_heads: heads, queries, keys, width, values: width };
+        let sizes = Sizes { batches, heads, key_heads, queries, keys, width, values: width };
         // The layout of a linear layer's output: rows before heads.
-        let strides = move |rows: usize| Strides { batch: rows * heads * width, head: width, row: heads * width };
+        let of =
+            move |rows: usize, heads: usize| Strides { batch: rows * heads * width, head: width, row: heads * width };
         for (format, kept) in [(Format::F32, ""), (Format::Bf16, " in bf16")] {
             let name = format!("attention {name} {batches}x{heads}x{queries}x{keys}{kept}");
-            let (q, k) = (numbers(batches * heads * queries * width), numbers(batches * heads * keys * width));
+            let (q, k) = (numbers(batches * heads * queries * width), numbers(batches * key_heads * keys * width));
             let v = numbers(k.len());
             case(cases, &name, q.len(), q.len() + k.len() + v.len(), move |out| {
                 let mask = if causal { Mask::Causal } else { Mask::None };
-                let (of_q, of_k) = (strides(queries), strides(keys));
+                let (of_q, of_k) = (of(queries, heads), of(keys, key_heads));
                 let scores = Scores { format, ..Scores::new(0.125, mask) };
                 attention(sizes, (out, of_q), (&q, of_q), (&k, of_k), (&v, of_k), scores);
             });

@@ -5,8 +5,8 @@
 //! the values. When the highest score grows, what was gathered is scaled down (Milakov and Gimelshein, 2018; Dao et al., 2022).
 
 mod block;
+mod few;
 mod on_unit;
-mod one;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -17,8 +17,9 @@ use std::ops::Range;
 use crate::dense::Format;
 use crate::simd::{Kernel, Level, MatrixUnit, Vector, dispatch, dispatch_pairs, has_pairs};
 use crate::sort::sort_few;
-use crate::threads::{Shared, for_each};
+use crate::threads::{Shared, for_each, num_threads};
 use block::{Block, InPairs};
+use few::FEW;
 
 /// How far apart the parts of an operand are; the numbers of a row lie side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,13 +92,13 @@ pub struct Sizes {
 
 impl Sizes {
     /// What operands and powers are rounded to on this processor where they may be: bf16 if it has an instruction for that
-    /// (AVX-512 BF16) and there are several queries.
+    /// (AVX-512 BF16) and there are more than a few queries.
     pub fn format(&self, allowed: Format) -> Format {
         self.format_at(Level::detect(), allowed)
     }
 
     fn format_at(&self, level: Level, allowed: Format) -> Format {
-        let in_pairs = allowed == Format::Bf16 && self.queries > 1 && has_pairs(level);
+        let in_pairs = allowed == Format::Bf16 && self.queries > 2 * FEW && has_pairs(level);
         if in_pairs { Format::Bf16 } else { Format::F32 }
     }
 }
@@ -147,11 +148,30 @@ pub(crate) fn attention_at(
         Mask::None | Mask::Causal => {}
     }
     let to = Shared(out.0.as_mut_ptr());
-    let chunk = chunk(batches * heads, queries);
-    let chunks = queries.div_ceil(chunk);
     let format = sizes.format_at(level, scores.format);
-    let unit = (format == Format::Bf16).then(MatrixUnit::detect).flatten();
     let work = 2 * batches * heads * queries * keys * (width + values);
+    let group = heads / key_heads;
+    // Heads that read the same keys are queries of one head, if each has one.
+    let together = queries == 1 && group > 1 && !matches!(scores.mask, Mask::Causal);
+    let grouped = |strides: Strides| match together {
+        true => Strides { batch: strides.batch, head: group * strides.head, row: strides.head },
+        false => strides,
+    };
+    let sizes = if together { Sizes { heads: key_heads, queries: group, ..sizes } } else { sizes };
+    let Sizes { heads, queries, .. } = sizes;
+    let (out, q) = ((out.0, grouped(out.1)), (q.0, grouped(q.1)));
+    let scores = match scores.mask {
+        Mask::Add(data, strides, step) => Scores { mask: Mask::Add(data, grouped(strides), step), ..scores },
+        Mask::Keep(data, strides, step) => Scores { mask: Mask::Keep(data, grouped(strides), step), ..scores },
+        Mask::None | Mask::Causal => scores,
+    };
+    let chunk = match together {
+        // As few as leave something to do for all threads.
+        true => (group * batches * key_heads).div_ceil(num_threads()).clamp(1, group.min(FEW)),
+        false => chunk(batches * heads, queries),
+    };
+    let chunks = queries.div_ceil(chunk);
+    let unit = (format == Format::Bf16).then(MatrixUnit::detect).flatten();
     for_each(batches * heads * chunks, work, |task| {
         let (first, head) = (task % chunks * chunk, task / chunks);
         let rows = first..queries.min(first + chunk);

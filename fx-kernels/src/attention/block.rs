@@ -74,9 +74,10 @@ impl Kernel for Block<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        if self.rows.len() == 1 {
+        // A panel has a lane for each query, so few leave most of it empty.
+        if 2 * self.rows.len() <= V::LANES || self.rows.len() == 1 {
             // SAFETY: the operands were checked to hold all rows.
-            return unsafe { self.one::<V>() };
+            return unsafe { self.few::<V>() };
         }
         self.many::<V, Singles>();
     }

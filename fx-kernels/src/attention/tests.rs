@@ -90,6 +90,11 @@ fn layouts_and_masks() {
         [1, 1, 1, 300, 530, 33, 40],
         [1, 1, 1, 40, 530, 31, 17],
         [1, 2, 2, 3, 0, 8, 8],
+        // Few queries, and one for each of several heads that share keys.
+        [1, 2, 1, 3, 70, 33, 40],
+        [2, 2, 2, 7, 33, 20, 70],
+        [2, 6, 2, 1, 45, 20, 17],
+        [1, 8, 1, 1, 33, 64, 64],
         // Keys that displace each other in the cache.
         [1, 16, 16, 20, 17, 64, 3],
     ];
@@ -98,12 +103,14 @@ fn layouts_and_masks() {
         let q = numbers(batches * heads * queries * width, 1);
         let k = numbers(batches * key_heads * keys * width, 2);
         let v = numbers(batches * key_heads * keys * values, 3);
-        let table = numbers(batches * queries * keys + 1, 4);
-        let keep: Vec<bool> = (0..batches * queries * keys + 1).map(|i| i / keys.max(1) % 4 > 0 && i % 3 > 0).collect();
+        let table = numbers(batches * heads * queries * keys + 1, 4);
+        let keep: Vec<bool> =
+            (0..batches * heads * queries * keys + 1).map(|i| i / keys.max(1) % 4 > 0 && i % 3 > 0).collect();
         // One mask for all heads.
         let by_row = Strides { batch: queries * keys, head: 0, row: keys };
         let by_batch = Strides { batch: queries * keys, head: 0, row: 0 };
         let by_key = Strides { batch: queries * keys, head: 0, row: 1 };
+        let by_head = Strides { batch: heads * queries * keys, head: queries * keys, row: keys };
         let masks = [
             Mask::None,
             Mask::Causal,
@@ -111,6 +118,8 @@ fn layouts_and_masks() {
             Mask::Add(&table, by_batch, 1),
             Mask::Add(&table, by_row, 0),
             Mask::Add(&table, by_key, queries),
+            Mask::Add(&table, by_head, 1),
+            Mask::Keep(&keep, by_head, 1),
             Mask::Keep(&keep, by_row, 1),
             Mask::Keep(&keep, by_batch, 1),
             Mask::Keep(&keep, by_key, queries),

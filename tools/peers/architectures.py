@@ -147,6 +147,25 @@ class Llama(nn.Module):
         return self.lm(ids, use_cache=False).logits
 
 
+class LlamaStep(Llama):
+    """The same for a token after others, whose keys and values are given: logits, and the keys and values of all."""
+
+    def forward(self, ids, *past):
+        model, (x, new) = self.lm.model, (self.lm.model.embed_tokens(ids), [])
+        cos, sin = model.rotary_emb(x, torch.arange(ids.shape[1])[None] + past[0].shape[2])
+        rotate = lambda x: x * cos + torch.cat([-x[..., x.shape[-1] // 2:], x[..., : x.shape[-1] // 2]], -1) * sin
+        for layer, (key, value) in zip(model.layers, zip(past[::2], past[1::2])):
+            attention, y = layer.self_attn, layer.input_layernorm(x)
+            q, k, v = (part(y).view(*ids.shape, -1, 64).transpose(1, 2) for part in (attention.q_proj, attention.k_proj, attention.v_proj))
+            k, v = torch.cat([key, rotate(k)], 2), torch.cat([value, v], 2)
+            new += [k, v]
+            k, v = k.repeat_interleave(3, 1), v.repeat_interleave(3, 1)
+            y = torch.softmax(rotate(q) @ k.transpose(2, 3) / 8, -1) @ v
+            x = x + attention.o_proj(y.transpose(1, 2).flatten(2))
+            x = x + layer.mlp(layer.post_attention_layernorm(x))
+        return self.lm.lm_head(model.norm(x)), *new
+
+
 class Whisper(nn.Module):
     """The encoder of Whisper tiny: log-mel spectrogram [N, 80, 3000] to [N, 1500, 384]."""
 

@@ -37,7 +37,7 @@ ENGINES = {
 # The models for which the engine of fx has a program of its own, so that none is in the others' memory.
 ARCHITECTURES = {
     "efficientnet_b0", "densenet121", "convnext_tiny", "swin_t", "unet", "generator", "heatmaps", "yolo", "whisper", "llama",
-    "decoder",
+    "llama_step", "decoder",
 }
 
 

@@ -41,7 +41,8 @@ def pytorch(folder, name, batch, threads):
     if is_quantized():
         raise ValueError("its quantized models are not made here")
     half = {"f32": None, "bf16": torch.bfloat16, "f16": torch.float16}[precision()]
-    x = safetensors.torch.load_file(folder / f"{batch}.input.safetensors")["x"]
+    inputs = safetensors.torch.load_file(folder / f"{batch}.input.safetensors")
+    inputs = [inputs[key] for key in in_order(inputs)]
 
     def load():
         model = models.empty(name)
@@ -50,7 +51,8 @@ def pytorch(folder, name, batch, threads):
 
     def call(model):
         with torch.inference_mode(), torch.autocast("cpu", half, enabled=half is not None):
-            return model(x)
+            y = model(*inputs)
+            return y[0] if isinstance(y, tuple) else y
 
     return load, call, lambda y: y.float().numpy()
 
@@ -63,7 +65,7 @@ def onnxruntime(folder, name, batch, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    feeds = {"x": read_input(folder, batch)}
+    feeds = read_inputs(folder, batch)
     path = str(onnx(folder, batch))
 
     def load():
@@ -78,19 +80,26 @@ def openvino(folder, name, batch, threads):
     # Integers are as the file says, and all else in f32.
     hint = "f32" if is_quantized() else precision()
     config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": hint}
-    x = read_input(folder, batch)
+    inputs = list(read_inputs(folder, batch).values())
 
     def load():
         core = Core()
         return core.compile_model(core.read_model(onnx(folder, batch)), "CPU", config).create_infer_request()
 
-    return load, lambda request: request.infer([x], share_inputs=True, share_outputs=True), lambda outputs: outputs[0]
+    return load, lambda request: request.infer(inputs, share_inputs=True, share_outputs=True), lambda outputs: outputs[0]
 
 
-def read_input(folder, batch):
+def read_inputs(folder, batch):
+    """The inputs by name, in their order."""
     from safetensors.numpy import load_file
 
-    return load_file(folder / f"{batch}.input.safetensors")["x"]
+    inputs = load_file(folder / f"{batch}.input.safetensors")
+    return {key: inputs[key] for key in in_order(inputs)}
+
+
+def in_order(inputs):
+    """x, x1, x2 and so on."""
+    return sorted(inputs, key=lambda key: int(key[1:] or 0))
 
 
 def main(engine, folder, name, batch, threads):

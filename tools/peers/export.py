@@ -1,7 +1,7 @@
 """Writes what the engines load: python export.py <folder> <model> <batch>
 
 `weights.safetensors` for all batches; `<batch>.onnx`, and if SELU is in it `<batch>.elu.onnx` for engines without it;
-`<batch>.input.safetensors` with the tensor `x`; `<batch>.output.safetensors` with PyTorch's answer `y`.
+`<batch>.input.safetensors` with the tensor `x`, and if there are more inputs `x1`, `x2` and so on; `<batch>.output.safetensors` with PyTorch's answer `y`.
 """
 
 import sys
@@ -46,16 +46,20 @@ def without_selu(model):
 def main(folder, name, batch):
     folder = Path(folder) / name
     folder.mkdir(parents=True, exist_ok=True)
-    model, x = models.make(name, batch)
+    model, inputs = models.make(name, batch)
     with torch.inference_mode():
-        y = model(x).contiguous()
+        outputs = model(*inputs)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    y = outputs[0].contiguous()
+    inputs_by_name = {f"x{place or ''}": x for place, x in enumerate(inputs)}
     safetensors.torch.save_file(weights(model), folder / "weights.safetensors")
-    safetensors.torch.save_file({"x": x}, folder / f"{batch}.input.safetensors")
+    safetensors.torch.save_file(inputs_by_name, folder / f"{batch}.input.safetensors")
     for module in model.modules():
         if hasattr(module, "set_attn_implementation"):
             module.set_attn_implementation("eager")  # plain products: the fused one is written with guards against NaN
     torch.onnx.export(
-        model, (x,), folder / f"{batch}.onnx", input_names=["x"], output_names=["y"], opset_version=18,
+        model, inputs, folder / f"{batch}.onnx", input_names=list(inputs_by_name),
+        output_names=[f"y{place or ''}" for place in range(len(outputs))], opset_version=18,
         external_data=False, optimize=True, verbose=False,
     )
     plain = onnx.load(folder / f"{batch}.onnx")
@@ -63,7 +67,7 @@ def main(folder, name, batch):
         onnx.save(plain, folder / f"{batch}.elu.onnx")
     # The last one: its presence says that all are there.
     safetensors.torch.save_file({"y": y}, folder / f"{batch}.output.safetensors")
-    print(f"{name}, batch {batch}: {tuple(x.shape)} -> {tuple(y.shape)}", flush=True)
+    print(f"{name}, batch {batch}: {tuple(inputs[0].shape)} -> {tuple(y.shape)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools/torch_ref"))
 
 import digits as digits_model
-from architectures import Decoder, Generator, Heatmaps, Llama, UNet, Whisper, Yolo
+from architectures import Decoder, Generator, Heatmaps, Llama, LlamaStep, UNet, Whisper, Yolo
 from paper_models import MLP, AutoEncoder
 
 
@@ -95,7 +95,12 @@ def tokens(vocabulary):
     return lambda batch: torch.randint(vocabulary, (batch, 128))
 
 
-# What makes a model, what makes an input of a batch.
+def a_token_after(before):
+    """A token, and keys and values of so many before it."""
+    return (torch.randint(32000, (1, 1)), *(torch.randn(1, 4, before, 64) for _ in range(24)))
+
+
+# What makes a model, what makes an input of a batch, or several inputs.
 MODELS = {
     "resnet50": (torchvision.models.resnet50, image),
     "mobilenet_v2": (torchvision.models.mobilenet_v2, image),
@@ -117,6 +122,7 @@ MODELS = {
     "yolo": (Yolo, lambda batch: image(batch, 320)),
     "whisper": (Whisper, lambda batch: torch.randn(batch, 80, 3000)),
     "llama": (Llama, tokens(32000)),
+    "llama_step": (LlamaStep, a_token_after),
     "decoder": (Decoder, lambda batch: torch.randn(batch, 4, 16, 16)),
 }
 
@@ -134,14 +140,15 @@ def settle(model, x):
 
 
 def make(name, batch):
-    """A model in evaluation mode and an input of it; both are the same every time."""
+    """A model in evaluation mode and its inputs, a tuple; both are the same every time."""
     new, new_input = MODELS[name]
     torch.manual_seed(0)
     model = new()
     if name != "digits":  # it is trained
         settle(model, new_input(2))
     torch.manual_seed(batch)
-    return model.eval(), new_input(batch)
+    inputs = new_input(batch)
+    return model.eval(), inputs if isinstance(inputs, tuple) else (inputs,)
 
 
 def empty(name):

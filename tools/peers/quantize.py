@@ -15,10 +15,10 @@ from safetensors.numpy import load_file
 
 
 class Once(CalibrationDataReader):
-    """One input."""
+    """The inputs of one run."""
 
-    def __init__(self, x):
-        self.feeds = iter([{"x": x}])
+    def __init__(self, inputs):
+        self.feeds = iter([inputs])
 
     def get_next(self):
         return next(self.feeds, None)
@@ -35,7 +35,7 @@ def main(folder, name, batch, precision):
         quantize_static(
             prepared,
             target,
-            Once(load_file(folder / f"{batch}.input.safetensors")["x"]),
+            Once(load_file(folder / f"{batch}.input.safetensors")),
             quant_format=QuantFormat.QDQ,
             op_types_to_quantize=["Conv", "ConvTranspose", "MatMul", "Gemm"],
             activation_type=QuantType.QUInt8,

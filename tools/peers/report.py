@@ -36,6 +36,7 @@ NAMES = {
     "yolo": "YOLOv8n backbone, 320 x 320",
     "whisper": "Whisper tiny encoder, 30 s",
     "llama": "Llama 135M, 128 tokens",
+    "llama_step": "Llama 135M, a token after others",
     "decoder": "latent diffusion decoder, 128 x 128",
 }
 
@@ -54,7 +55,7 @@ class Result:
     failures: dict = field(default_factory=dict)
 
     def title(self):
-        return f"{NAMES[self.model]}, batch {self.batch}"
+        return f"{NAMES[self.model]}, {'after' if self.model == 'llama_step' else 'batch'} {self.batch}"
 
     def time(self, engine):
         """The median of all runs, in milliseconds."""

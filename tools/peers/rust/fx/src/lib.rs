@@ -3,6 +3,7 @@
 
 use std::marker::PhantomData;
 
+use fx::graph_module::Inputs;
 use fx::passes::{self, QConfig, QConfigMapping};
 use fx::prelude::*;
 use protocol::{Elements, Engine, Input};
@@ -56,7 +57,7 @@ macro_rules! ready {
 ///
 /// # Errors
 /// If there is no such precision, or the model cannot be quantized.
-pub fn at_precision(mut traced: fx::GraphModule, work: &Work, input: &Tensor) -> Result<fx::GraphModule> {
+pub fn at_precision(mut traced: fx::GraphModule, work: &Work, input: impl Inputs) -> Result<fx::GraphModule> {
     let half = match &*work.precision {
         "f32" => return Ok(traced),
         "bf16" => DType::BF16,
@@ -77,6 +78,14 @@ pub fn at_precision(mut traced: fx::GraphModule, work: &Work, input: &Tensor) ->
     Ok(traced)
 }
 
+/// An input of a work.
+pub fn tensor(Input { shape, elements }: &Input) -> Tensor {
+    match elements {
+        Elements::Floats(x) => Tensor::from_vec(shape, x.clone()),
+        Elements::Tokens(x) => Tensor::from_vec(shape, x.clone()),
+    }
+}
+
 impl<M: Models> Engine for Fx<M> {
     const PRECISIONS: &[&str] = &["f32", "bf16", "f16", "int8", "int8-reduced", "int8-dynamic"];
 
@@ -84,11 +93,7 @@ impl<M: Models> Engine for Fx<M> {
 
     fn load(work: &Work) -> Result<Self> {
         fx::set_num_threads(work.threads);
-        let Input { shape, elements } = &work.input;
-        let input = match elements {
-            Elements::Floats(x) => Tensor::from_vec(shape, x.clone()),
-            Elements::Tokens(x) => Tensor::from_vec(shape, x.clone()),
-        };
+        let input = tensor(&work.input);
         Ok(Self { forward: M::load(work, &input)?, input, models: PhantomData })
     }
 

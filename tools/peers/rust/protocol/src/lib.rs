@@ -8,6 +8,7 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 /// Any error: the driver shows its text below the table.
@@ -37,8 +38,10 @@ pub struct Work {
     pub model: String,
     /// The number of threads that a run may use.
     pub threads: usize,
-    /// The input.
+    /// The input, the first one if there are several.
     pub input: Input,
+    /// The others.
+    pub more: Vec<Input>,
     /// The type that products are to be computed in: `f32`, `bf16` or `f16`.
     pub precision: String,
     folder: PathBuf,
@@ -80,12 +83,15 @@ impl Work {
 
     fn new(folder: &str, model: &str, batch: &str, threads: &str) -> Result<Self> {
         let folder = Path::new(folder).join(model);
-        let input = Input::read(&folder.join(format!("{batch}.input.safetensors")))?;
+        let mut inputs = Input::read_all(&folder.join(format!("{batch}.input.safetensors")))?;
+        let more = inputs.split_off(1);
+        let input = inputs.remove(0);
         let precision = std::env::var("PRECISION").unwrap_or_else(|_| "f32".to_owned());
         Ok(Self {
             model: model.to_owned(),
             threads: threads.parse()?,
             input,
+            more,
             precision,
             folder,
             batch: batch.to_owned(),
@@ -94,10 +100,15 @@ impl Work {
 }
 
 impl Input {
-    fn read(path: &Path) -> Result<Self> {
+    /// `x`, and `x1`, `x2` and so on, as many as there are.
+    fn read_all(path: &Path) -> Result<Vec<Self>> {
         let bytes = std::fs::read(path)?;
         let file = SafeTensors::deserialize(&bytes)?;
-        let x = file.tensor("x")?;
+        let name = |place| if place == 0 { "x".to_owned() } else { format!("x{place}") };
+        (0..file.len()).map(|place| Self::read(&file.tensor(&name(place))?)).collect()
+    }
+
+    fn read(x: &TensorView<'_>) -> Result<Self> {
         let elements = match x.dtype() {
             Dtype::F32 => Elements::Floats(decode(x.data(), f32::from_le_bytes)),
             Dtype::I64 => Elements::Tokens(decode(x.data(), i64::from_le_bytes)),

@@ -1,12 +1,20 @@
-//! A decoder as Hugging Face's Llama, with grouped heads and rotary positions.
+//! A decoder as Hugging Face's Llama, with grouped heads and rotary positions; and a step of it, with room for what came before.
 
+use std::cell::RefCell;
+
+use engine_fx::{Forward, Result, Work, at_precision, tensor};
 use fx::nn;
+use fx::ops::{AttentionOptions, CatOptions, FlattenOptions};
 use fx::prelude::*;
+use fx::trace::{InputForms, trace_by};
 
 const HIDDEN: usize = 768;
 const HEADS: usize = 12;
 const KV_HEADS: usize = 4;
 const HEAD_DIM: usize = HIDDEN / HEADS;
+const LAYERS: usize = 12;
+/// The most tokens of a text.
+const ROOM: usize = 2048;
 
 /// `1 / 10000^(i / HEAD_DIM)` for even `i`: not in the file, so no buffer.
 fn inv_freq() -> Tensor {
@@ -15,10 +23,9 @@ fn inv_freq() -> Tensor {
 }
 
 #[traceable]
-fn rotary(ids: &Tensor) -> (Tensor, Tensor) {
-    let positions = Tensor::arange(ids.size(1)).to(DType::F32);
-    let freqs = positions.unsqueeze(-1) * Tensor::constant(&inv_freq());
-    let emb = Tensor::cat_with([&freqs, &freqs], fx::ops::CatOptions::new().dim(-1));
+fn rotary(positions: &Tensor) -> (Tensor, Tensor) {
+    let freqs = positions.to(DType::F32).unsqueeze(-1) * Tensor::constant(&inv_freq());
+    let emb = Tensor::cat_with([&freqs, &freqs], CatOptions::new().dim(-1));
     (emb.cos(), emb.sin())
 }
 
@@ -27,12 +34,22 @@ fn rotate_half(x: &Tensor) -> Tensor {
     let half = HEAD_DIM as i64 / 2;
     let x1 = x.index((fx::Arg::Ellipsis, ..half));
     let x2 = x.index((fx::Arg::Ellipsis, half..));
-    Tensor::cat_with([-x2, x1], fx::ops::CatOptions::new().dim(-1))
+    Tensor::cat_with([-x2, x1], CatOptions::new().dim(-1))
 }
 
 #[traceable]
 fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
     x * cos + rotate_half(x) * sin
+}
+
+/// Where tokens are, and which others they see.
+#[traceable]
+#[derive(Clone)]
+struct At {
+    positions: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    mask: Tensor,
 }
 
 #[traceable]
@@ -56,19 +73,32 @@ impl Attention {
         }
     }
 
-    pub(crate) fn forward(&self, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+    fn heads(&self, x: &Tensor, cos: &Tensor, sin: &Tensor) -> (Tensor, Tensor, Tensor) {
         let [n, l, _] = x.sizes();
         let heads = |y: Tensor| y.view((&n, &l, -1, HEAD_DIM)).transpose(1, 2);
         let q = rotate(heads(self.q_proj.forward(x)), cos, sin);
         let k = rotate(heads(self.k_proj.forward(x)), cos, sin);
-        let v = heads(self.v_proj.forward(x));
-        let y = q.scaled_dot_product_attention_with(
-            k,
-            v,
-            None,
-            fx::ops::AttentionOptions::new().is_causal(true).enable_gqa(true),
-        );
-        self.o_proj.forward(y.transpose(1, 2).reshape((&n, &l, -1)))
+        (q, k, heads(self.v_proj.forward(x)))
+    }
+
+    fn joined(&self, y: &Tensor) -> Tensor {
+        self.o_proj.forward(y.transpose(1, 2).flatten_with(FlattenOptions::new().start_dim(2)))
+    }
+
+    pub(crate) fn forward(&self, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+        let (q, k, v) = self.heads(x, cos, sin);
+        let causal = AttentionOptions::new().is_causal(true).enable_gqa(true);
+        self.joined(q.scaled_dot_product_attention_with(k, v, None, causal))
+    }
+
+    /// After tokens whose keys and values are kept: those with the new ones come back.
+    fn step(&self, x: &Tensor, at: &At<Tensor>, keys: &Tensor, values: &Tensor) -> (Tensor, Tensor, Tensor) {
+        let (q, k, v) = self.heads(x, &at.cos, &at.sin);
+        let keys = keys.index_copy(&at.positions, k, 2);
+        let values = values.index_copy(&at.positions, v, 2);
+        let grouped = AttentionOptions::new().enable_gqa(true);
+        let y = q.scaled_dot_product_attention_with(&keys, &values, &at.mask, grouped);
+        (self.joined(y), keys, values)
     }
 }
 
@@ -112,6 +142,12 @@ impl Layer {
         let x = x + self.self_attn.forward(self.input_layernorm.forward(x), cos, sin);
         &x + self.mlp.forward(self.post_attention_layernorm.forward(&x))
     }
+
+    fn step(&self, x: &Tensor, at: &At<Tensor>, keys: &Tensor, values: &Tensor) -> (Tensor, Tensor, Tensor) {
+        let (y, keys, values) = self.self_attn.step(self.input_layernorm.forward(x), at, keys, values);
+        let x = x + y;
+        (&x + self.mlp.forward(self.post_attention_layernorm.forward(&x)), keys, values)
+    }
 }
 
 #[traceable]
@@ -126,7 +162,7 @@ struct Model {
 impl Model {
     pub(crate) fn forward(&self, ids: &Tensor) -> Tensor {
         let mut x = self.embed_tokens.forward(ids);
-        let (cos, sin) = rotary(ids);
+        let (cos, sin) = rotary(Tensor::arange(ids.size(1)));
         for layer in &self.layers {
             x = layer.forward(x, &cos, &sin);
         }
@@ -159,7 +195,7 @@ impl Llama {
     pub(crate) fn new() -> Self {
         let model = Model {
             embed_tokens: nn::Embedding::new(32000, HIDDEN),
-            layers: (0..12).map(|_| Layer::new()).collect(),
+            layers: (0..LAYERS).map(|_| Layer::new()).collect(),
             norm: nn::RMSNorm::new(HIDDEN).eps(1e-6),
         };
         Self { lm: LlamaForCausalLM { model, lm_head: nn::Linear::new(HIDDEN, 32000).bias(false) } }
@@ -168,4 +204,64 @@ impl Llama {
     pub(crate) fn forward(&self, ids: &Tensor) -> Tensor {
         self.lm.forward(ids)
     }
+}
+
+/// The same for tokens after others.
+#[traceable]
+struct Step {
+    lm: LlamaForCausalLM,
+}
+
+#[traceable]
+impl Step {
+    fn forward(
+        &self,
+        ids: &Tensor,
+        positions: &Tensor,
+        keys: &[Tensor],
+        values: &[Tensor],
+    ) -> (Tensor, Vec<Tensor>, Vec<Tensor>) {
+        let mut x = self.lm.model.embed_tokens.forward(ids);
+        let (cos, sin) = rotary(positions);
+        let mask = Tensor::arange(keys[0].size(2)).le(positions.unsqueeze(1));
+        let at = At { positions: positions.clone(), cos, sin, mask };
+        let (mut new_keys, mut new_values) = (Vec::new(), Vec::new());
+        for ((layer, keys), values) in self.lm.model.layers.iter().zip(keys).zip(values) {
+            let (y, keys, values) = layer.step(&x, &at, keys, values);
+            x = y;
+            new_keys.push(keys);
+            new_values.push(values);
+        }
+        (self.lm.lm_head.forward(self.lm.model.norm.forward(x)), new_keys, new_values)
+    }
+}
+
+/// A token after those of the work, again and again.
+pub(crate) fn step(work: &Work, token: &Tensor) -> Result<Forward> {
+    let model = Step { lm: Llama::new().lm };
+    model.load_safetensors(work.weights())?;
+    model.eval();
+    let traced = trace_by(InputForms::new().list("keys", LAYERS).list("values", LAYERS), &model, ())?;
+    let room = |first: usize| -> Vec<Tensor> {
+        let past = work.more.iter().skip(first).step_by(2).map(tensor);
+        past.map(|x| {
+            Tensor::cat_with(
+                [&x, &Tensor::zeros([1, KV_HEADS, ROOM - x.shape()[2], HEAD_DIM])],
+                CatOptions::new().dim(2),
+            )
+        })
+        .collect()
+    };
+    let (keys, values) = (room(0), room(1));
+    let position = Tensor::from([work.more[0].shape[2] as i64]);
+    let traced = at_precision(traced, work, (token, &position, &keys[..], &values[..]))?;
+    traced.plan((token, &position, &keys[..], &values[..]))?;
+    let kept = RefCell::new((keys, values));
+    Ok(Box::new(move |token| {
+        let (keys, values) = kept.take();
+        let (logits, keys, values) =
+            traced.forward_as::<(Tensor, Vec<Tensor>, Vec<Tensor>)>((token, &position, keys, values))?;
+        kept.replace((keys, values));
+        Ok(logits)
+    }))
 }

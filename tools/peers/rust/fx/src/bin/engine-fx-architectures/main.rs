@@ -28,6 +28,7 @@ impl Models for Architectures {
             "convnext_tiny" => ready!(convnext::convnext_tiny(), work, input),
             "swin_t" => ready!(swin::swin_t(), work, input),
             "whisper" => ready!(whisper::Whisper::new(), work, input),
+            "llama_step" => llama::step(work, input)?,
             "llama" => ready!(llama::Llama::new(), work, input),
             "decoder" => ready!(decoder::Decoder::new(64), work, input),
             other => return Err(format!("no model `{other}`").into()),

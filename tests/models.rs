@@ -7,12 +7,13 @@ use std::path::Path;
 use fx::interpreter::{Interpreter, NoHooks};
 use fx::nn::models::resnet::{Bottleneck, ResNet};
 use fx::nn::models::{
-    Bert, BertConfig, DeepRecommender, DeepRecommenderConfig, Dlrm, DlrmConfig, Gpt2, Gpt2Config, Gpt2LmHead, Mlp,
-    MobileNetV2, MobileNetV2Config, PaintActor, Vgg, VggConfig, VisionTransformer, VisionTransformerConfig,
+    Bert, BertConfig, DeepRecommender, DeepRecommenderConfig, Dlrm, DlrmConfig, Gpt2, Gpt2Config, Gpt2LmHead, Gpt2Step,
+    Mlp, MobileNetV2, MobileNetV2Config, PaintActor, Vgg, VggConfig, VisionTransformer, VisionTransformerConfig,
     mobilenet_v2::make_divisible, resnet18, resnet34, resnet50, resnet101,
 };
+use fx::ops::ArangeOptions;
 use fx::prelude::*;
-use fx::trace::{Leaves, transform};
+use fx::trace::{InputForms, Leaves, trace_by, transform};
 use fx::{Arg, GraphModule, Module, Opcode, Tensor, Traceable};
 use serde_json::Value as Json;
 
@@ -159,7 +160,7 @@ fn resnet50_as_torch_fx() {
     assert_eq!(traced.graph().len(), 177);
     assert_eq!(traced.graph().find_nodes(Opcode::CallModule, "layer1.0.downsample.0").len(), 1);
 
-    let flat = fx::trace::trace_by(Leaves::None, &model, ()).unwrap();
+    let flat = trace_by(Leaves::None, &model, ()).unwrap();
     let wanted = BTreeMap::from([
         ("adaptive_avg_pool2d", 1),
         ("add", 16),
@@ -196,7 +197,7 @@ fn a_trace_without_leaves_gives_the_same() {
     fill(&model);
     model.eval();
     let x = floats("x", &[2, 3, 32, 32]);
-    let flat = fx::trace::trace_by(Leaves::None, &model, ()).unwrap();
+    let flat = trace_by(Leaves::None, &model, ()).unwrap();
     check_modes(&flat, std::slice::from_ref(&x), &[model.forward(&x)]);
 }
 
@@ -279,8 +280,26 @@ fn gpt2() {
     let head = Gpt2LmHead { transformer: model };
     let logits = head.forward(&ids);
     check_output(&golden("gpt2")["outputs"][1], &logits);
-    check_modes(&fx::trace(&head).unwrap(), &[ids], &[logits]);
+    check_modes(&fx::trace(&head).unwrap(), std::slice::from_ref(&ids), std::slice::from_ref(&logits));
     assert!(head.state_dict().keys().all(|name| name.starts_with("transformer.")));
+
+    // A text in pieces: each gives what its last token gives in the whole one.
+    let step = Gpt2Step { lm: head };
+    let forms = InputForms::new().list("keys", 2).list("values", 2);
+    let traced = trace_by(forms, &step, ()).unwrap();
+    let (eager, planned) = (Gpt2Step::room(&config, 2), Gpt2Step::room(&config, 2));
+    let mut kept = [eager, planned];
+    for (from, to) in [(0, 4), (4, 5), (5, 6), (6, 7)] {
+        let tokens = ids.narrow(1, from, to - from);
+        let positions = Tensor::arange_with(to as i64, ArangeOptions::new().start(from as i64));
+        let expected = logits.select(1, to as i64 - 1);
+        let [(keys, values), (more_keys, more_values)] = kept;
+        let (eager, keys, values) = step.forward(&tokens, &positions, &keys, &values);
+        let (planned, more_keys, more_values): (Tensor, Vec<Tensor>, Vec<Tensor>) =
+            traced.forward_as((&tokens, &positions, more_keys, more_values)).unwrap();
+        assert!(eager.all_close(&expected, 1e-5, 1e-6) && planned.all_close(&expected, 1e-5, 1e-6));
+        kept = [(keys, values), (more_keys, more_values)];
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ mod conv_init;
 pub use bert::{Bert, BertConfig};
 pub use deep_recommender::{DeepRecommender, DeepRecommenderConfig};
 pub use dlrm::{Dlrm, DlrmConfig};
-pub use gpt2::{Gpt2, Gpt2Config, Gpt2LmHead};
+pub use gpt2::{Gpt2, Gpt2Config, Gpt2LmHead, Gpt2Step};
 pub use learning_to_paint::PaintActor;
 pub use mlp::Mlp;
 pub use mobilenet_v2::{MobileNetV2, MobileNetV2Config};

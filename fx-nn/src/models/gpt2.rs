@@ -65,6 +65,16 @@ impl Conv1D {
     }
 }
 
+/// Where tokens are, and which others they see.
+#[traceable]
+#[derive(Clone, Debug)]
+struct Places {
+    /// `[length]`
+    positions: Tensor,
+    /// `[length, room]`
+    mask: Tensor,
+}
+
 /// Attention to what came before.
 #[traceable]
 #[derive(Clone, Debug)]
@@ -93,12 +103,30 @@ impl Gpt2Attention {
 
     /// `x`: `[N, length, n_embd]`; gives the same shape.
     pub fn forward(&self, x: &Tensor) -> Tensor {
+        let (query, key, value) = self.heads(x);
+        let dropout = if self.training.get() { self.attn_dropout } else { 0.0 };
+        let options = AttentionOptions::new().is_causal(true).dropout_p(dropout);
+        self.joined(query.scaled_dot_product_attention_with(key, value, None, options))
+    }
+
+    /// For tokens at these positions, with the keys and values of those before; gives these with the new ones.
+    fn step(&self, x: &Tensor, at: &Places<Tensor>, kept: (&Tensor, &Tensor)) -> (Tensor, Tensor, Tensor) {
+        let (query, key, value) = self.heads(x);
+        let keys = kept.0.index_copy(&at.positions, key, 2);
+        let values = kept.1.index_copy(&at.positions, value, 2);
+        let attended = query.scaled_dot_product_attention(&keys, &values, &at.mask);
+        (self.joined(attended), keys, values)
+    }
+
+    /// Queries, keys and values, `[N, n_head, length, -1]`.
+    fn heads(&self, x: &Tensor) -> (Tensor, Tensor, Tensor) {
         let (batch, length) = (x.size(0), x.size(1));
         let heads = |x: Tensor| x.reshape((&batch, &length, self.n_head, -1)).transpose(1, 2);
         let [query, key, value] = self.c_attn.forward(x).chunk(2);
-        let dropout = if self.training.get() { self.attn_dropout } else { 0.0 };
-        let options = AttentionOptions::new().is_causal(true).dropout_p(dropout);
-        let attended = heads(query).scaled_dot_product_attention_with(heads(key), heads(value), None, options);
+        (heads(query), heads(key), heads(value))
+    }
+
+    fn joined(&self, attended: Tensor) -> Tensor {
         let x = attended.transpose(1, 2).flatten_with(FlattenOptions::new().start_dim(2));
         self.resid_dropout.forward(self.c_proj.forward(x))
     }
@@ -158,6 +186,13 @@ impl Gpt2Block {
         let y = self.mlp.forward(self.ln_2.forward(&x));
         x + y
     }
+
+    fn step(&self, x: &Tensor, at: &Places<Tensor>, kept: (&Tensor, &Tensor)) -> (Tensor, Tensor, Tensor) {
+        let (y, keys, values) = self.attn.step(&self.ln_1.forward(x), at, kept);
+        let x = y + x;
+        let y = self.mlp.forward(self.ln_2.forward(&x));
+        (x + y, keys, values)
+    }
 }
 
 /// GPT-2 without a head.
@@ -198,6 +233,26 @@ impl Gpt2 {
         }
         self.ln_f.forward(x)
     }
+
+    fn step(
+        &self,
+        input_ids: &Tensor,
+        positions: &Tensor,
+        keys: &[Tensor],
+        values: &[Tensor],
+    ) -> (Tensor, Vec<Tensor>, Vec<Tensor>) {
+        let mask = Tensor::arange(keys[0].size(2)).le(positions.unsqueeze(1));
+        let at = Places { positions: positions.clone(), mask };
+        let mut x = self.drop.forward(self.wte.forward(input_ids) + self.wpe.forward(positions));
+        let (mut new_keys, mut new_values) = (Vec::new(), Vec::new());
+        for ((block, keys), values) in self.h.iter().zip(keys).zip(values) {
+            let (y, keys, values) = block.step(&x, &at, (keys, values));
+            x = y;
+            new_keys.push(keys);
+            new_values.push(values);
+        }
+        (self.ln_f.forward(x), new_keys, new_values)
+    }
 }
 
 /// GPT-2 as a language model: the head has the weight of the token embedding.
@@ -219,6 +274,69 @@ impl Gpt2LmHead {
     pub fn forward(&self, input_ids: &Tensor) -> Tensor {
         let x = self.transformer.forward(input_ids);
         functional::linear(x, &self.transformer.wte.weight, None)
+    }
+}
+
+/// GPT-2 writing a text: tokens after others, whose keys and values it takes, and gives with the new ones. Given away, they are
+/// written in place:
+///
+/// ```
+/// use fx_nn::models::{Gpt2Config, Gpt2LmHead, Gpt2Step};
+/// use fx_core::prelude::*;
+/// use fx_core::trace::{InputForms, trace_by};
+///
+/// # fn main() -> fx_core::Result<()> {
+/// let config = Gpt2Config { vocab_size: 50, n_positions: 16, n_embd: 32, n_layer: 2, n_head: 4, ..Default::default() };
+/// let lm = Gpt2LmHead::new(&config); // lm.load_safetensors("model.safetensors")?
+/// lm.eval();
+/// let forms = InputForms::new().list("keys", config.n_layer).list("values", config.n_layer);
+/// let step = trace_by(forms, &Gpt2Step { lm }, ())?;
+///
+/// let (mut tokens, mut done) = (vec![3_i64, 14, 15], 0);
+/// let (mut keys, mut values) = Gpt2Step::room(&config, 1);
+/// while tokens.len() < config.n_positions {
+///     let (from, to) = (done, tokens.len());
+///     let input_ids = Tensor::from_vec([1, to - from], tokens[from..].to_vec());
+///     let positions = Tensor::from_vec([to - from], (from as i64..to as i64).collect::<Vec<_>>());
+///     let logits: Tensor;
+///     (logits, keys, values) = step.forward_as((input_ids, positions, keys, values))?;
+///     tokens.extend(logits.argmax().to_vec::<i64>());
+///     done = to;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[traceable]
+#[derive(Clone, Debug)]
+pub struct Gpt2Step {
+    /// The model.
+    pub lm: Gpt2LmHead,
+}
+
+impl Gpt2Step {
+    /// Keys and values of a text, or of `batch` texts of the same length, that has no tokens yet: for each layer `[batch, n_head,
+    /// n_positions, n_embd / n_head]`.
+    pub fn room(config: &Gpt2Config, batch: usize) -> (Vec<Tensor>, Vec<Tensor>) {
+        let shape = [batch, config.n_head, config.n_positions, config.n_embd / config.n_head];
+        let room = || (0..config.n_layer).map(|_| Tensor::zeros(shape)).collect();
+        (room(), room())
+    }
+}
+
+#[traceable]
+impl Gpt2Step {
+    /// `input_ids`: `[N, length]` at `positions`, `[length]`; gives the logits of what comes next, `[N, vocab_size]`, and the keys
+    /// and values of each layer.
+    pub fn forward(
+        &self,
+        input_ids: &Tensor,
+        positions: &Tensor,
+        keys: &[Tensor],
+        values: &[Tensor],
+    ) -> (Tensor, Vec<Tensor>, Vec<Tensor>) {
+        let (x, keys, values) = self.lm.transformer.step(input_ids, positions, keys, values);
+        let logits = functional::linear(x.select(1, -1), &self.lm.transformer.wte.weight, None);
+        (logits, keys, values)
     }
 }
 

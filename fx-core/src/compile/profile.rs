@@ -5,12 +5,12 @@ use std::sync::PoisonError;
 
 use serde_json::json;
 
-use super::plan::Plan;
+use super::plan::{Action, Plan};
 use crate::arg::Arg;
 use crate::error::{Error, Result};
 use crate::passes::{Bound, Device};
 use crate::sort::sort_by;
-use crate::tensor::Tensor;
+use crate::tensor::{DType, Tensor};
 use crate::text::{seconds, si, table};
 
 /// One step's share of a run.
@@ -50,14 +50,19 @@ impl Plan {
         if runs == 0 {
             return Err(Error::argument("a profile needs at least one run"));
         }
-        self.run(args.to_vec())?;
+        // What a step writes into is given away, as a caller does that knows.
+        let updates = self.steps.iter().any(|step| matches!(step.action, Action::Update { .. }));
+        let own = |tensor: &Tensor| match tensor.dtype() {
+            DType::F32 if updates => tensor.clone().changed::<f32>(|_| ()),
+            _ => tensor.clone(),
+        };
+        let given = || args.iter().map(|arg| arg.map(&mut { own })).collect();
+        self.run(given())?;
         let mut times: Vec<Vec<f64>> = vec![Vec::with_capacity(runs); self.steps.len()];
         for _ in 0..runs {
             // A step may run for several parts.
             times.iter_mut().for_each(|times| times.push(0.0));
-            self.run_timed(args.to_vec(), |index, time| {
-                *times[index].last_mut().unwrap_or(&mut 0.0) += time.as_secs_f64()
-            })?;
+            self.run_timed(given(), |index, time| *times[index].last_mut().unwrap_or(&mut 0.0) += time.as_secs_f64())?;
         }
         let median = |times: &mut Vec<f64>| {
             sort_by(times, f64::total_cmp);

@@ -188,7 +188,7 @@ impl Gpt2Block {
     }
 
     fn step(&self, x: &Tensor, at: &Places<Tensor>, kept: (&Tensor, &Tensor)) -> (Tensor, Tensor, Tensor) {
-        let (y, keys, values) = self.attn.step(&self.ln_1.forward(x), at, kept);
+        let (y, keys, values) = self.attn.step(self.ln_1.forward(x), at, kept);
         let x = y + x;
         let y = self.mlp.forward(self.ln_2.forward(&x));
         (x + y, keys, values)

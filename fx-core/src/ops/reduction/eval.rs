@@ -140,14 +140,21 @@ pub(super) fn std(x: &Tensor, dim: Dims, correction: Scalar, keepdim: bool) -> R
 
 /// The place of the first element that no other beats; NaN beats everything.
 fn best<T: Element>(row: &[T], beats: impl Fn(T, T) -> bool) -> usize {
+    /// How many elements are looked at without a branch: seldom does one of them beat all before.
+    const BLOCK: usize = 64;
+    let is_nan = |x: T| x.partial_cmp(&x).is_none();
     let mut best = 0;
-    for (i, &x) in row.iter().enumerate() {
-        let nan = x.partial_cmp(&x).is_none();
-        if row[best].partial_cmp(&row[best]).is_none() {
+    for (block, first) in row.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+        let top = row[best];
+        if is_nan(top) {
             break;
         }
-        if nan || beats(x, row[best]) {
-            best = i;
+        if block.iter().fold(false, |any, x| any | is_nan(*x) | beats(*x, top)) {
+            let better = |best: usize, (i, x): (usize, &T)| {
+                let stays = is_nan(row[best]) || !(is_nan(*x) || beats(*x, row[best]));
+                if stays { best } else { first + i }
+            };
+            best = block.iter().enumerate().fold(best, better);
         }
     }
     best
@@ -307,4 +314,26 @@ pub(super) fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {
 
 pub(super) fn cumprod(x: &Tensor, dim: i64) -> Result<Tensor> {
     scan(x, dim, |product, x| product * x, i64::wrapping_mul)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_the_best_is_found_in_any_block() {
+        let numbers = |len: usize, seed: usize| (0..len).map(move |i| ((i * 7919 + seed * 4001) % 97) as f32);
+        for (len, seed) in [1, 63, 64, 65, 200, 1000].into_iter().flat_map(|len| (0..9).map(move |seed| (len, seed))) {
+            let mut row: Vec<f32> = numbers(len, seed).collect();
+            let highest = row.iter().copied().fold(f32::MIN, f32::max);
+            let first = |wanted: f32| row.iter().position(|x| *x == wanted);
+            assert_eq!(Some(best(&row, |a, b| a > b)), first(highest), "{len} {seed}");
+            let lowest = row.iter().copied().fold(f32::MAX, f32::min);
+            assert_eq!(Some(best(&row, |a, b| a < b)), first(lowest), "{len} {seed}");
+            let place = (seed * 37) % len;
+            row[place..].iter_mut().step_by(5).for_each(|x| *x = f32::NAN);
+            assert_eq!(best(&row, |a, b| a > b), place, "{len} {seed}: not a number beats all");
+        }
+        assert_eq!(best::<i64>(&[3, 1, 1, 3], |a, b| a < b), 1);
+    }
 }

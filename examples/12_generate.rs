@@ -42,16 +42,15 @@ impl Attention {
         x: &Tensor,
         positions: &Tensor,
         mask: &Tensor,
-        keys: &Tensor,
-        values: &Tensor,
-    ) -> (Tensor, Tensor, Tensor) {
+        past: (Tensor, Tensor),
+    ) -> (Tensor, (Tensor, Tensor)) {
         let (n, length) = (x.size(0), x.size(1));
         let [q, k, v] = self.qkv.forward(x).chunk(2);
         let heads = |x: Tensor| x.view((&n, &length, HEADS, -1)).transpose(1, 2);
-        let keys = keys.index_copy(positions, heads(k), 2);
-        let values = values.index_copy(positions, heads(v), 2);
+        let keys = past.0.index_copy(positions, heads(k), 2);
+        let values = past.1.index_copy(positions, heads(v), 2);
         let y = heads(q).scaled_dot_product_attention(&keys, &values, mask);
-        (self.out.forward(y.transpose(1, 2).reshape((&n, &length, -1))), keys, values)
+        (self.out.forward(y.transpose(1, 2).reshape((&n, &length, -1))), (keys, values))
     }
 }
 
@@ -82,13 +81,12 @@ impl Block {
         x: &Tensor,
         positions: &Tensor,
         mask: &Tensor,
-        keys: &Tensor,
-        values: &Tensor,
-    ) -> (Tensor, Tensor, Tensor) {
-        let (y, keys, values) = self.attention.forward(self.norm1.forward(x), positions, mask, keys, values);
+        past: (Tensor, Tensor),
+    ) -> (Tensor, (Tensor, Tensor)) {
+        let (y, past) = self.attention.forward(self.norm1.forward(x), positions, mask, past);
         let x = x + y;
         let y = self.down.forward(self.up.forward(self.norm2.forward(&x)).gelu());
-        (x + y, keys, values)
+        (x + y, past)
     }
 }
 
@@ -114,47 +112,42 @@ impl Writer {
         }
     }
 
-    /// `tokens`: `[1, length]` at `positions`, `[length]`; gives the likeliest next one and the keys and values of each
-    /// block.
+    /// `tokens`: `[1, length]` at `positions`, `[length]`, after others, whose keys and values each block has kept; gives the
+    /// likeliest next one, and the keys and values with the new ones.
     fn forward(
         &self,
         tokens: &Tensor,
         positions: &Tensor,
-        keys: &[Tensor],
-        values: &[Tensor],
-    ) -> (Tensor, Vec<Tensor>, Vec<Tensor>) {
+        past: Vec<(Tensor, Tensor)>,
+    ) -> (Tensor, Vec<(Tensor, Tensor)>) {
         // A token sees those before it, and itself.
         let mask = Tensor::arange(ROOM).le(positions.unsqueeze(1));
         let mut x = self.tokens.forward(tokens) + self.positions.forward(positions);
-        let (mut new_keys, mut new_values) = (Vec::new(), Vec::new());
-        for ((block, keys), values) in self.blocks.iter().zip(keys).zip(values) {
-            let (y, keys, values) = block.forward(&x, positions, &mask, keys, values);
+        let mut all = Vec::new();
+        for (block, past) in self.blocks.iter().zip(past) {
+            let (y, kept) = block.forward(&x, positions, &mask, past);
             x = y;
-            new_keys.push(keys);
-            new_values.push(values);
+            all.push(kept);
         }
         let last = self.norm.forward(x.narrow(1, -1, 1));
-        (self.head.forward(last).argmax(), new_keys, new_values)
+        (self.head.forward(last).argmax(), all)
     }
 }
 
-/// What a step gives: the next token, keys, values.
-type Step = (Tensor, Vec<Tensor>, Vec<Tensor>);
+/// The keys and values of each block.
+type Past = Vec<(Tensor, Tensor)>;
 
 /// Goes on with a text until there is no more room.
-fn write(
-    prompt: &str,
-    mut step: impl FnMut(Tensor, Tensor, Vec<Tensor>, Vec<Tensor>) -> fx::Result<Step>,
-) -> fx::Result<String> {
-    let empty = || vec![Tensor::zeros([1, HEADS, ROOM, WIDTH / HEADS]); LAYERS];
-    let mut text: Vec<i64> = prompt.bytes().map(i64::from).collect();
-    let (mut keys, mut values, mut done) = (empty(), empty(), 0);
+fn write(prompt: &str, mut step: impl FnMut(Tensor, Tensor, Past) -> fx::Result<(Tensor, Past)>) -> fx::Result<String> {
+    let room = || Tensor::zeros([1, HEADS, ROOM, WIDTH / HEADS]);
+    let mut past: Past = (0..LAYERS).map(|_| (room(), room())).collect();
+    let (mut text, mut done): (Vec<i64>, _) = (prompt.bytes().map(i64::from).collect(), 0);
     while text.len() < ROOM {
         let tokens = Tensor::from_vec([1, text.len() - done], text[done..].to_vec());
         let positions = Tensor::from_vec([text.len() - done], (done as i64..text.len() as i64).collect::<Vec<_>>());
         done = text.len();
         let next;
-        (next, keys, values) = step(tokens, positions, keys, values)?;
+        (next, past) = step(tokens, positions, past)?;
         text.extend(next.to_vec::<i64>());
     }
     Ok(text.into_iter().map(|byte| byte as u8 as char).collect())
@@ -166,14 +159,12 @@ fn main() -> fx::Result<()> {
     let prompt = "'Twas brillig";
 
     let start = Instant::now();
-    let eager =
-        write(prompt, |tokens, positions, keys, values| Ok(model.forward(&tokens, &positions, &keys, &values)))?;
+    let eager = write(prompt, |tokens, positions, past| Ok(model.forward(&tokens, &positions, past)))?;
     let eager_time = start.elapsed();
 
-    let forms = InputForms::new().list("keys", LAYERS).list("values", LAYERS);
-    let traced = trace_by(forms, &model, ())?;
-    // Given away: what is kept is written in place.
-    let run = |tokens, positions, keys, values| traced.forward_as((tokens, positions, keys, values));
+    let traced = trace_by(InputForms::new().list("past", LAYERS), &model, ())?;
+    // What is kept is given away, and written in place.
+    let run = |tokens, positions, past| traced.forward_as((tokens, positions, past));
     write(prompt, run)?; // the plans are made
     let start = Instant::now();
     let planned = write(prompt, run)?;

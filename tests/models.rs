@@ -285,20 +285,16 @@ fn gpt2() {
 
     // A text in pieces: each gives what its last token gives in the whole one.
     let step = Gpt2Step { lm: head };
-    let forms = InputForms::new().list("keys", 2).list("values", 2);
-    let traced = trace_by(forms, &step, ()).unwrap();
-    let (eager, planned) = (Gpt2Step::room(&config, 2), Gpt2Step::room(&config, 2));
-    let mut kept = [eager, planned];
+    let traced = trace_by(InputForms::new().list("past_key_values", 2), &step, ()).unwrap();
+    let [mut eager_past, mut past] = [Gpt2Step::room(&config, 2), Gpt2Step::room(&config, 2)];
     for (from, to) in [(0, 4), (4, 5), (5, 6), (6, 7)] {
         let tokens = ids.narrow(1, from, to - from);
         let positions = Tensor::arange_with(to as i64, ArangeOptions::new().start(from as i64));
         let expected = logits.select(1, to as i64 - 1);
-        let [(keys, values), (more_keys, more_values)] = kept;
-        let (eager, keys, values) = step.forward(&tokens, &positions, &keys, &values);
-        let (planned, more_keys, more_values): (Tensor, Vec<Tensor>, Vec<Tensor>) =
-            traced.forward_as((&tokens, &positions, more_keys, more_values)).unwrap();
+        let (eager, planned): (Tensor, Tensor);
+        (eager, eager_past) = step.forward(&tokens, &positions, eager_past);
+        (planned, past) = traced.forward_as((&tokens, &positions, past)).unwrap();
         assert!(eager.all_close(&expected, 1e-5, 1e-6) && planned.all_close(&expected, 1e-5, 1e-6));
-        kept = [(keys, values), (more_keys, more_values)];
     }
 }
 

@@ -393,8 +393,8 @@ impl GraphModule {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the input of a captured model",
     label = "not the input of a graph",
-    note = "a tensor, a reference to one, a slice of tensors, or a tuple of these can; give a tuple or struct within it \
-            as `x.to_arg()`"
+    note = "a tensor, a reference to one, a list of tensors or of pairs of them, or a tuple of these can; give another \
+            tuple or struct within it as `x.into_arg()`, a method of `fx::value::Tree`"
 )]
 pub trait Inputs {
     /// The positional arguments.
@@ -428,6 +428,13 @@ impl<T: InputArg> InputArg for Option<T> {
 impl InputArg for Vec<Tensor> {
     fn into_input(self) -> Arg<Tensor> {
         Arg::List(self.into_iter().map(Arg::Value).collect())
+    }
+}
+
+/// Pairs, as the keys and values of each layer.
+impl<A: InputArg, B: InputArg> InputArg for Vec<(A, B)> {
+    fn into_input(self) -> Arg<Tensor> {
+        Arg::List(self.into_iter().map(|(a, b)| Arg::Tuple(vec![a.into_input(), b.into_input()])).collect())
     }
 }
 

@@ -289,8 +289,8 @@ messages! {
     "Capturing" {
         CAPTURE_INPUT by Inputs: "`{Self}` cannot be the input of a captured model",
             "not the input of a graph",
-            "a tensor, a reference to one, a slice of tensors, or a tuple of these can; give a tuple or struct within it as \
-             `x.to_arg()`";
+            "a tensor, a reference to one, a list of tensors or of pairs of them, or a tuple of these can; give another tuple \
+             or struct within it as `x.into_arg()`, a method of `fx::value::Tree`";
         NOT_STATE by Visit: "`{Self}` is no module, parameter or buffer, and no collection of them",
             "nothing to visit",
             "mark the struct with `#[traceable]`, or leave it out of the module's state";

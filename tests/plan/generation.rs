@@ -3,6 +3,7 @@
 use fx::ops::CatOptions;
 use fx::prelude::*;
 use fx::trace::{InputForms, trace_by};
+use fx::value::Tree;
 
 /// What came before and a row more, as a model that writes a text keeps it.
 #[traceable]
@@ -158,5 +159,48 @@ fn masks_of_places_are_turned_into_numbers_once() {
         let nan = Tensor::full([2, 300 - unseen, 8], f32::NAN);
         kept = Tensor::cat_with([&kept.narrow(1, 0, unseen), &nan], CatOptions::new().dim(1));
         assert_eq!(module.forward((&q, &kept, &at)).unwrap(), planned);
+    }
+}
+
+/// What any structure holds is given away by `into_arg`.
+#[traceable]
+#[derive(Clone, Debug)]
+struct Kept {
+    rows: Tensor,
+    others: (Tensor, Tensor),
+}
+
+#[traceable]
+fn remember_all(rows: &Tensor, at: &Tensor, kept: Kept<Tensor>) -> Kept<Tensor> {
+    let put = |x: Tensor| x.index_copy(at, rows, 0);
+    Kept { rows: put(kept.rows), others: (put(kept.others.0), put(kept.others.1)) }
+}
+
+#[test]
+fn structures_and_lists_of_pairs_are_given_away() {
+    let (rows, at) = (Tensor::randn([1, 2]), Tensor::from([2_i64]));
+    let expected = Tensor::zeros([4, 2]).index_copy(&at, &rows, 0);
+    let room = || Tensor::zeros([4, 2]);
+    let module = fx::trace_fn!(remember_all).unwrap();
+    let kept = Kept { rows: room(), others: (room(), room()) };
+    let first = [place(&kept.rows), place(&kept.others.1)];
+    let kept: Kept<Tensor> = module.forward_as((&rows, &at, kept.into_arg())).unwrap();
+    assert_eq!([place(&kept.rows), place(&kept.others.1)], first);
+    assert_eq!((&kept.rows, &kept.others.0), (&expected, &expected));
+
+    let module = trace_by(InputForms::new().list("past", 2), &Pairs, ()).unwrap();
+    let past = vec![(room(), room()), (room(), room())];
+    let first = place(&past[1].0);
+    let past: Vec<(Tensor, Tensor)> = module.forward_as((&rows, &at, past)).unwrap();
+    assert_eq!((place(&past[1].0), &past[1].0), (first, &expected));
+}
+
+#[traceable]
+struct Pairs;
+
+#[traceable]
+impl Pairs {
+    fn forward(&self, rows: &Tensor, at: &Tensor, past: Vec<(Tensor, Tensor)>) -> Vec<(Tensor, Tensor)> {
+        past.iter().map(|(k, v)| (k.index_copy(at, rows, 0), v.index_copy(at, rows, 0))).collect()
     }
 }

@@ -26,6 +26,11 @@ pub trait Tree<V>: Sized {
     /// The structure as an argument.
     fn to_arg(&self) -> Arg<V>;
 
+    /// As [`to_arg`](Self::to_arg), for a structure that is given away: a plan writes into tensors that nobody else looks at.
+    fn into_arg(self) -> Arg<V> {
+        self.to_arg()
+    }
+
     /// The structure read from an argument.
     ///
     /// # Errors

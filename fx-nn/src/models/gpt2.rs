@@ -110,12 +110,12 @@ impl Gpt2Attention {
     }
 
     /// For tokens at these positions, with the keys and values of those before; gives these with the new ones.
-    fn step(&self, x: &Tensor, at: &Places<Tensor>, kept: (&Tensor, &Tensor)) -> (Tensor, Tensor, Tensor) {
+    fn step(&self, x: &Tensor, at: &Places<Tensor>, past: (Tensor, Tensor)) -> (Tensor, (Tensor, Tensor)) {
         let (query, key, value) = self.heads(x);
-        let keys = kept.0.index_copy(&at.positions, key, 2);
-        let values = kept.1.index_copy(&at.positions, value, 2);
+        let keys = past.0.index_copy(&at.positions, key, 2);
+        let values = past.1.index_copy(&at.positions, value, 2);
         let attended = query.scaled_dot_product_attention(&keys, &values, &at.mask);
-        (self.joined(attended), keys, values)
+        (self.joined(attended), (keys, values))
     }
 
     /// Queries, keys and values, `[N, n_head, length, -1]`.
@@ -187,11 +187,11 @@ impl Gpt2Block {
         x + y
     }
 
-    fn step(&self, x: &Tensor, at: &Places<Tensor>, kept: (&Tensor, &Tensor)) -> (Tensor, Tensor, Tensor) {
-        let (y, keys, values) = self.attn.step(self.ln_1.forward(x), at, kept);
+    fn step(&self, x: &Tensor, at: &Places<Tensor>, past: (Tensor, Tensor)) -> (Tensor, (Tensor, Tensor)) {
+        let (y, past) = self.attn.step(self.ln_1.forward(x), at, past);
         let x = y + x;
         let y = self.mlp.forward(self.ln_2.forward(&x));
-        (x + y, keys, values)
+        (x + y, past)
     }
 }
 
@@ -238,20 +238,18 @@ impl Gpt2 {
         &self,
         input_ids: &Tensor,
         positions: &Tensor,
-        keys: &[Tensor],
-        values: &[Tensor],
-    ) -> (Tensor, Vec<Tensor>, Vec<Tensor>) {
-        let mask = Tensor::arange(keys[0].size(2)).le(positions.unsqueeze(1));
+        past: Vec<(Tensor, Tensor)>,
+    ) -> (Tensor, Vec<(Tensor, Tensor)>) {
+        let mask = Tensor::arange(past[0].0.size(2)).le(positions.unsqueeze(1));
         let at = Places { positions: positions.clone(), mask };
         let mut x = self.drop.forward(self.wte.forward(input_ids) + self.wpe.forward(positions));
-        let (mut new_keys, mut new_values) = (Vec::new(), Vec::new());
-        for ((block, keys), values) in self.h.iter().zip(keys).zip(values) {
-            let (y, keys, values) = block.step(&x, &at, (keys, values));
+        let mut all = Vec::new();
+        for (block, past) in self.h.iter().zip(past) {
+            let (y, kept) = block.step(&x, &at, past);
             x = y;
-            new_keys.push(keys);
-            new_values.push(values);
+            all.push(kept);
         }
-        (self.ln_f.forward(x), new_keys, new_values)
+        (self.ln_f.forward(x), all)
     }
 }
 
@@ -289,17 +287,17 @@ impl Gpt2LmHead {
 /// let config = Gpt2Config { vocab_size: 50, n_positions: 16, n_embd: 32, n_layer: 2, n_head: 4, ..Default::default() };
 /// let lm = Gpt2LmHead::new(&config); // lm.load_safetensors("model.safetensors")?
 /// lm.eval();
-/// let forms = InputForms::new().list("keys", config.n_layer).list("values", config.n_layer);
+/// let forms = InputForms::new().list("past_key_values", config.n_layer);
 /// let step = trace_by(forms, &Gpt2Step { lm }, ())?;
 ///
 /// let (mut tokens, mut done) = (vec![3_i64, 14, 15], 0);
-/// let (mut keys, mut values) = Gpt2Step::room(&config, 1);
+/// let mut past = Gpt2Step::room(&config, 1);
 /// while tokens.len() < config.n_positions {
 ///     let (from, to) = (done, tokens.len());
 ///     let input_ids = Tensor::from_vec([1, to - from], tokens[from..].to_vec());
 ///     let positions = Tensor::from_vec([to - from], (from as i64..to as i64).collect::<Vec<_>>());
 ///     let logits: Tensor;
-///     (logits, keys, values) = step.forward_as((input_ids, positions, keys, values))?;
+///     (logits, past) = step.forward_as((input_ids, positions, past))?;
 ///     tokens.extend(logits.argmax().to_vec::<i64>());
 ///     done = to;
 /// }
@@ -316,10 +314,9 @@ pub struct Gpt2Step {
 impl Gpt2Step {
     /// Keys and values of a text, or of `batch` texts of the same length, that has no tokens yet: for each layer `[batch, n_head,
     /// n_positions, n_embd / n_head]`.
-    pub fn room(config: &Gpt2Config, batch: usize) -> (Vec<Tensor>, Vec<Tensor>) {
+    pub fn room(config: &Gpt2Config, batch: usize) -> Vec<(Tensor, Tensor)> {
         let shape = [batch, config.n_head, config.n_positions, config.n_embd / config.n_head];
-        let room = || (0..config.n_layer).map(|_| Tensor::zeros(shape)).collect();
-        (room(), room())
+        (0..config.n_layer).map(|_| (Tensor::zeros(shape), Tensor::zeros(shape))).collect()
     }
 }
 
@@ -331,12 +328,11 @@ impl Gpt2Step {
         &self,
         input_ids: &Tensor,
         positions: &Tensor,
-        keys: &[Tensor],
-        values: &[Tensor],
-    ) -> (Tensor, Vec<Tensor>, Vec<Tensor>) {
-        let (x, keys, values) = self.lm.transformer.step(input_ids, positions, keys, values);
+        past_key_values: Vec<(Tensor, Tensor)>,
+    ) -> (Tensor, Vec<(Tensor, Tensor)>) {
+        let (x, past_key_values) = self.lm.transformer.step(input_ids, positions, past_key_values);
         let logits = functional::linear(x.select(1, -1), &self.lm.transformer.wte.weight, None);
-        (logits, keys, values)
+        (logits, past_key_values)
     }
 }
 

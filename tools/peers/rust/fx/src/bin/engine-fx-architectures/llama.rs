@@ -7,6 +7,7 @@ use fx::nn;
 use fx::ops::{AttentionOptions, CatOptions, FlattenOptions};
 use fx::prelude::*;
 use fx::trace::{InputForms, trace_by};
+use protocol::Input;
 
 const HIDDEN: usize = 768;
 const HEADS: usize = 12;
@@ -15,6 +16,9 @@ const HEAD_DIM: usize = HIDDEN / HEADS;
 const LAYERS: usize = 12;
 /// The most tokens of a text.
 const ROOM: usize = 2048;
+
+/// Keys and values of each layer.
+type Past<T> = Vec<(T, T)>;
 
 /// `1 / 10000^(i / HEAD_DIM)` for even `i`: not in the file, so no buffer.
 fn inv_freq() -> Tensor {
@@ -92,13 +96,13 @@ impl Attention {
     }
 
     /// After tokens whose keys and values are kept: those with the new ones come back.
-    fn step(&self, x: &Tensor, at: &At<Tensor>, keys: &Tensor, values: &Tensor) -> (Tensor, Tensor, Tensor) {
+    fn step(&self, x: &Tensor, at: &At<Tensor>, past: (Tensor, Tensor)) -> (Tensor, (Tensor, Tensor)) {
         let (q, k, v) = self.heads(x, &at.cos, &at.sin);
-        let keys = keys.index_copy(&at.positions, k, 2);
-        let values = values.index_copy(&at.positions, v, 2);
+        let keys = past.0.index_copy(&at.positions, k, 2);
+        let values = past.1.index_copy(&at.positions, v, 2);
         let grouped = AttentionOptions::new().enable_gqa(true);
         let y = q.scaled_dot_product_attention_with(&keys, &values, &at.mask, grouped);
-        (self.joined(y), keys, values)
+        (self.joined(y), (keys, values))
     }
 }
 
@@ -143,10 +147,10 @@ impl Layer {
         &x + self.mlp.forward(self.post_attention_layernorm.forward(&x))
     }
 
-    fn step(&self, x: &Tensor, at: &At<Tensor>, keys: &Tensor, values: &Tensor) -> (Tensor, Tensor, Tensor) {
-        let (y, keys, values) = self.self_attn.step(self.input_layernorm.forward(x), at, keys, values);
+    fn step(&self, x: &Tensor, at: &At<Tensor>, past: (Tensor, Tensor)) -> (Tensor, (Tensor, Tensor)) {
+        let (y, past) = self.self_attn.step(self.input_layernorm.forward(x), at, past);
         let x = x + y;
-        (&x + self.mlp.forward(self.post_attention_layernorm.forward(&x)), keys, values)
+        (&x + self.mlp.forward(self.post_attention_layernorm.forward(&x)), past)
     }
 }
 
@@ -214,54 +218,40 @@ struct Step {
 
 #[traceable]
 impl Step {
-    fn forward(
-        &self,
-        ids: &Tensor,
-        positions: &Tensor,
-        keys: &[Tensor],
-        values: &[Tensor],
-    ) -> (Tensor, Vec<Tensor>, Vec<Tensor>) {
+    fn forward(&self, ids: &Tensor, positions: &Tensor, past: Past<Tensor>) -> (Tensor, Past<Tensor>) {
         let mut x = self.lm.model.embed_tokens.forward(ids);
         let (cos, sin) = rotary(positions);
-        let mask = Tensor::arange(keys[0].size(2)).le(positions.unsqueeze(1));
+        let mask = Tensor::arange(past[0].0.size(2)).le(positions.unsqueeze(1));
         let at = At { positions: positions.clone(), cos, sin, mask };
-        let (mut new_keys, mut new_values) = (Vec::new(), Vec::new());
-        for ((layer, keys), values) in self.lm.model.layers.iter().zip(keys).zip(values) {
-            let (y, keys, values) = layer.step(&x, &at, keys, values);
+        let mut all = Vec::new();
+        for (layer, past) in self.lm.model.layers.iter().zip(past) {
+            let (y, kept) = layer.step(&x, &at, past);
             x = y;
-            new_keys.push(keys);
-            new_values.push(values);
+            all.push(kept);
         }
-        (self.lm.lm_head.forward(self.lm.model.norm.forward(x)), new_keys, new_values)
+        (self.lm.lm_head.forward(self.lm.model.norm.forward(x)), all)
     }
 }
 
-/// A token after those of the work, again and again.
+/// The token of a work after those before it, again and again.
 pub(crate) fn step(work: &Work, token: &Tensor) -> Result<Forward> {
     let model = Step { lm: Llama::new().lm };
     model.load_safetensors(work.weights())?;
     model.eval();
-    let traced = trace_by(InputForms::new().list("keys", LAYERS).list("values", LAYERS), &model, ())?;
-    let room = |first: usize| -> Vec<Tensor> {
-        let past = work.more.iter().skip(first).step_by(2).map(tensor);
-        past.map(|x| {
-            Tensor::cat_with(
-                [&x, &Tensor::zeros([1, KV_HEADS, ROOM - x.shape()[2], HEAD_DIM])],
-                CatOptions::new().dim(2),
-            )
-        })
-        .collect()
+    let traced = trace_by(InputForms::new().list("past", LAYERS), &model, ())?;
+    let room = |past: &Input| {
+        let past = tensor(past);
+        let empty = Tensor::zeros([1, KV_HEADS, ROOM - past.shape()[2], HEAD_DIM]);
+        Tensor::cat_with([&past, &empty], CatOptions::new().dim(2))
     };
-    let (keys, values) = (room(0), room(1));
+    let past: Past<Tensor> = work.more.chunks(2).map(|pair| (room(&pair[0]), room(&pair[1]))).collect();
     let position = Tensor::from([work.more[0].shape[2] as i64]);
-    let traced = at_precision(traced, work, (token, &position, &keys[..], &values[..]))?;
-    traced.plan((token, &position, &keys[..], &values[..]))?;
-    let kept = RefCell::new((keys, values));
+    let traced = at_precision(traced, work, (token, &position, past.clone()))?;
+    traced.plan((token, &position, past.clone()))?;
+    let past = RefCell::new(past);
     Ok(Box::new(move |token| {
-        let (keys, values) = kept.take();
-        let (logits, keys, values) =
-            traced.forward_as::<(Tensor, Vec<Tensor>, Vec<Tensor>)>((token, &position, keys, values))?;
-        kept.replace((keys, values));
+        let (logits, all): (Tensor, Past<Tensor>) = traced.forward_as((token, &position, past.take()))?;
+        past.replace(all);
         Ok(logits)
     }))
 }

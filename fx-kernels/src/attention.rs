@@ -14,6 +14,8 @@ mod words;
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use crate::dense::Format;
 use crate::simd::{Kernel, Level, MatrixUnit, Vector, dispatch, dispatch_pairs, has_pairs};
 use crate::sort::sort_few;
@@ -172,6 +174,14 @@ pub(crate) fn attention_at(
     };
     let chunks = queries.div_ceil(chunk);
     let unit = (format == Format::Bf16).then(MatrixUnit::detect).flatten();
+    // One mask for all heads is looked at once.
+    let shared = match scores.mask {
+        _ if together => None,
+        Mask::Add(_, Strides { batch: 0, head: 0, .. }, _) | Mask::Keep(_, Strides { batch: 0, head: 0, .. }, _) => {
+            Some(ends::<64>(scores.mask, 0..queries, keys))
+        }
+        _ => None,
+    };
     for_each(batches * heads * chunks, work, |task| {
         let (first, head) = (task % chunks * chunk, task / chunks);
         let rows = first..queries.min(first + chunk);
@@ -180,9 +190,14 @@ pub(crate) fn attention_at(
         let mask = |strides: Strides| batch % scores.period * strides.batch + head * strides.head;
         let key_head = head / (heads / key_heads);
         let mask = at(scores.mask, mask);
+        let ends = match &shared {
+            Some(shared) => shared[rows.start / GROUP..rows.end.div_ceil(GROUP)].into(),
+            None => ends::<8>(mask, rows.clone(), keys),
+        };
         let block = Block {
-            sizes: Sizes { keys: seen(mask, rows.clone(), keys), ..sizes },
+            sizes: Sizes { keys: ends.iter().copied().max().unwrap_or(keys), ..sizes },
             scores: Scores { mask, ..scores },
+            ends,
             out: to.at(place(out.1, head)),
             out_row: out.1.row,
             q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),
@@ -214,20 +229,45 @@ fn at(mask: Mask<'_>, place: impl Fn(Strides) -> usize) -> Mask<'_> {
     }
 }
 
-/// The key after the last that one of these queries sees: what a model has room for but did not write yet is not read.
-fn seen(mask: Mask<'_>, rows: Range<usize>, keys: usize) -> usize {
-    let (strides, step) = match mask {
-        Mask::None | Mask::Causal => return keys,
-        Mask::Add(_, strides, step) | Mask::Keep(_, strides, step) => (strides, step),
+/// The queries that are asked together for the last key that one of them sees: a panel has no more.
+const GROUP: usize = 32;
+
+/// For each group of these queries the key after the last that one of them sees. What a model has room for but did not write
+/// yet is not read, nor what a mask hides from all of a panel.
+fn ends<const N: usize>(mask: Mask<'_>, rows: Range<usize>, keys: usize) -> SmallVec<[usize; N]>
+where
+    [usize; N]: smallvec::Array<Item = usize>,
+{
+    // Where all queries see the same, one says it.
+    let same = matches!(mask, Mask::None | Mask::Causal)
+        || matches!(mask, Mask::Add(_, Strides { row: 0, .. }, _) | Mask::Keep(_, Strides { row: 0, .. }, _));
+    let group = if same { 1 } else { GROUP };
+    let groups = rows.clone().step_by(GROUP).map(|start| start..rows.end.min(start + group));
+    groups.map(|rows| rows.rev().fold(0, |end, row| end.max(seen(mask, row, end..keys)))).collect()
+}
+
+/// The key after the last of some that a query sees, or 0.
+fn seen(mask: Mask<'_>, row: usize, keys: Range<usize>) -> usize {
+    /// The keys that are looked at without a branch.
+    const BESIDE: usize = 64;
+    let hidden = |x: &f32| *x == f32::NEG_INFINITY;
+    let last = match mask {
+        Mask::None | Mask::Causal => return keys.end,
+        Mask::Add(data, strides, 1) => {
+            let row = &data[row * strides.row..][keys.clone()];
+            let mut left = row;
+            // From the last on, as long as all are hidden.
+            while let Some((rest, last)) = left.split_last_chunk::<BESIDE>()
+                && last.iter().fold(true, |all, x| all & hidden(x))
+            {
+                left = rest;
+            }
+            left.iter().rposition(|x| !hidden(x))
+        }
+        Mask::Add(data, strides, step) => keys.clone().rposition(|key| !hidden(&data[row * strides.row + key * step])),
+        Mask::Keep(data, strides, step) => keys.clone().rposition(|key| data[row * strides.row + key * step]),
     };
-    let sees = |row: usize, key: usize| match mask {
-        Mask::Add(data, ..) => data[row * strides.row + key * step] != f32::NEG_INFINITY,
-        Mask::Keep(data, ..) => data[row * strides.row + key * step],
-        Mask::None | Mask::Causal => true,
-    };
-    // The last query sees the most, as a rule; others only say whether there are more.
-    let rows = if strides.row == 0 { rows.start..rows.end.min(rows.start + 1) } else { rows };
-    rows.rev().fold(0, |seen, row| (seen..keys).rfind(|key| sees(row, *key)).map_or(seen, |key| key + 1))
+    last.map_or(0, |last| keys.start + last + 1)
 }
 
 /// The length of a row whose numbers are `step` apart.

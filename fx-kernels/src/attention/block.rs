@@ -9,10 +9,12 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::on_unit::OnUnit;
 use super::tile::Tile;
 use super::words::{Couples, Singles, Words, power};
-use super::{Kernel, Mask, Scores, Sizes, Strides, Vector};
+use super::{GROUP, Kernel, Mask, Scores, Sizes, Strides, Vector};
 use crate::math::Single;
 use crate::memory::{LINE, Lent};
 use crate::pairs::{round_below, round_to_pairs};
@@ -37,6 +39,8 @@ pub(super) struct Block<'a> {
     pub(super) v: (*const f32, usize),
     /// The queries, of which nobody else writes the results.
     pub(super) rows: Range<usize>,
+    /// For each group of these the key after the last that one of them sees, if there is a mask.
+    pub(super) ends: SmallVec<[usize; 8]>,
     /// What multiplies pairs, if not vectors.
     pub(super) unit: Option<MatrixUnit>,
 }
@@ -173,6 +177,11 @@ impl Block<'_> {
         if matches!(self.scores.mask, Mask::Causal) { self.sizes.keys.min(row + 1) } else { self.sizes.keys }
     }
 
+    /// The key after the last that may count for a panel.
+    fn end(&self, panel: &Panel) -> usize {
+        self.last_key(panel.rows.end - 1).min(self.ends[(panel.rows.start - self.rows.start) / GROUP])
+    }
+
     /// What is added to the scores of a query and some keys.
     #[inline(always)]
     pub(super) fn added(&self, row: usize, start: usize, to: &mut [f32]) {
@@ -292,7 +301,7 @@ impl Block<'_> {
         block: Range<usize>,
     ) {
         let (Sizes { width, values, .. }, wide) = (self.sizes, VECTORS * V::LANES);
-        let (starts, end) = (block.start == 0, self.last_key(panel.rows.end - 1));
+        let (starts, end) = (block.start == 0, self.end(panel));
         let keys = end.min(block.end).saturating_sub(block.start);
         if keys == 0 && !starts {
             return;

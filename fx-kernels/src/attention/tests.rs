@@ -282,6 +282,34 @@ fn nan_of_a_later_key_is_hidden() {
     }
 }
 
+/// Each panel ends with the last key that one of its queries sees.
+#[test]
+fn masks_that_are_causal_give_what_causal_masks_give() {
+    let (queries, keys) = (150, 150);
+    let sizes = Sizes { batches: 1, heads: 2, key_heads: 2, queries, keys, width: 8, values: 8 };
+    let strides = strides(false, 2, keys, 8);
+    let x = numbers(2 * keys * 8, 1);
+    let keep: Vec<bool> = (0..queries * keys).map(|i| i % keys <= i / keys).collect();
+    let add: Vec<f32> = keep.iter().map(|keep| if *keep { 0.0 } else { f32::NEG_INFINITY }).collect();
+    let by_row = Strides { row: keys, ..Strides::default() };
+    for (level, format) in versions() {
+        let result = |mask: Mask<'_>| {
+            let mut out = vec![9.0; x.len()];
+            let scores = Scores { mask, format, ..PLAIN };
+            attention_at(level, sizes, (&mut out, strides), (&x, strides), (&x, strides), (&x, strides), scores);
+            out
+        };
+        let want = result(Mask::Causal);
+        for mask in [Mask::Keep(&keep, by_row, 1), Mask::Add(&add, by_row, 1)] {
+            assert_eq!(result(mask), want, "{level:?} {format:?}");
+        }
+        // Of columns, as a transposed mask.
+        let columns: Vec<f32> = (0..queries * keys).map(|i| add[i % queries * keys + i / queries]).collect();
+        let by_column = Strides { row: 1, ..Strides::default() };
+        assert_eq!(result(Mask::Add(&columns, by_column, queries)), want, "{level:?} {format:?}");
+    }
+}
+
 /// Room for what is not written yet.
 #[test]
 fn keys_after_the_last_that_is_seen_are_not_read() {

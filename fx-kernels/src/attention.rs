@@ -152,31 +152,19 @@ pub(crate) fn attention_at(
     let to = Shared(out.0.as_mut_ptr());
     let format = sizes.format_at(level, scores.format);
     let work = 2 * batches * heads * queries * keys * (width + values);
-    let group = heads / key_heads;
-    // Heads that read the same keys are queries of one head, if each has one.
-    let together = queries == 1 && group > 1 && !matches!(scores.mask, Mask::Causal);
-    let grouped = |strides: Strides| match together {
-        true => Strides { batch: strides.batch, head: group * strides.head, row: strides.head },
-        false => strides,
-    };
-    let sizes = if together { Sizes { heads: key_heads, queries: group, ..sizes } } else { sizes };
+    let (mut sizes, mut scores, mut of_out, mut of_q) = (sizes, scores, out.1, q.1);
+    let joined = join_heads(&mut sizes, [&mut of_out, &mut of_q], &mut scores.mask);
     let Sizes { heads, queries, .. } = sizes;
-    let (out, q) = ((out.0, grouped(out.1)), (q.0, grouped(q.1)));
-    let scores = match scores.mask {
-        Mask::Add(data, strides, step) => Scores { mask: Mask::Add(data, grouped(strides), step), ..scores },
-        Mask::Keep(data, strides, step) => Scores { mask: Mask::Keep(data, grouped(strides), step), ..scores },
-        Mask::None | Mask::Causal => scores,
-    };
-    let chunk = match together {
+    let chunk = match joined {
         // As few as leave something to do for all threads.
-        true => (group * batches * key_heads).div_ceil(num_threads()).clamp(1, group.min(FEW)),
+        true => (batches * heads * queries).div_ceil(num_threads()).clamp(1, queries.min(FEW)),
         false => chunk(batches * heads, queries),
     };
     let chunks = queries.div_ceil(chunk);
     let unit = (format == Format::Bf16).then(MatrixUnit::detect).flatten();
     // One mask for all heads is looked at once.
     let shared = match scores.mask {
-        _ if together => None,
+        _ if joined => None,
         Mask::Add(_, Strides { batch: 0, head: 0, .. }, _) | Mask::Keep(_, Strides { batch: 0, head: 0, .. }, _) => {
             Some(ends::<64>(scores.mask, 0..queries, keys))
         }
@@ -198,9 +186,9 @@ pub(crate) fn attention_at(
             sizes: Sizes { keys: ends.iter().copied().max().unwrap_or(keys), ..sizes },
             scores: Scores { mask, ..scores },
             ends,
-            out: to.at(place(out.1, head)),
-            out_row: out.1.row,
-            q: (q.0.as_ptr().wrapping_add(place(q.1, head)), q.1.row),
+            out: to.at(place(of_out, head)),
+            out_row: of_out.row,
+            q: (q.0.as_ptr().wrapping_add(place(of_q, head)), of_q.row),
             k: (k.0.as_ptr().wrapping_add(place(k.1, key_head)), k.1.row),
             v: (v.0.as_ptr().wrapping_add(place(v.1, key_head)), v.1.row),
             rows,
@@ -213,11 +201,26 @@ pub(crate) fn attention_at(
     });
 }
 
+/// Makes heads that read the same keys one head with as many queries, if each has a single one. Whether that is so.
+fn join_heads(sizes: &mut Sizes, of_queries: [&mut Strides; 2], mask: &mut Mask<'_>) -> bool {
+    let group = sizes.heads / sizes.key_heads;
+    if sizes.queries != 1 || group == 1 || matches!(mask, Mask::Causal) {
+        return false;
+    }
+    let join = |strides: &mut Strides| (strides.row, strides.head) = (strides.head, group * strides.head);
+    of_queries.into_iter().for_each(join);
+    if let Mask::Add(_, strides, _) | Mask::Keep(_, strides, _) = mask {
+        join(strides);
+    }
+    (sizes.heads, sizes.queries) = (sizes.key_heads, group);
+    true
+}
+
 /// How many queries a task has: enough that reading the keys is little beside them, few enough that all threads have
 /// something to do.
 fn chunk(heads: usize, queries: usize) -> usize {
     const TASKS: usize = 16;
-    (queries * heads).div_ceil(TASKS).clamp(64, 256).next_multiple_of(32)
+    (queries * heads).div_ceil(TASKS).clamp(64, 256).next_multiple_of(GROUP)
 }
 
 /// The mask of one head.

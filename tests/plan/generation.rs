@@ -126,6 +126,14 @@ fn what_is_read_later_is_not_written() {
 }
 
 #[test]
+fn rows_of_a_tensor_are_put_into_itself() {
+    let module = fx::trace_fn!(|x, at| x.index_copy(&at, &x, 0)).unwrap();
+    let (x, at) = (Tensor::randn([3, 2]), Tensor::from([2_i64, 0, 1]));
+    let expected = x.index_copy(&at, &x, 0);
+    assert_eq!(module.forward((x, at)).unwrap(), expected);
+}
+
+#[test]
 fn a_place_that_is_not_there_is_an_error_at_its_line() {
     let module = remembering();
     let (one, list) = room();

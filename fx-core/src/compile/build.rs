@@ -280,7 +280,7 @@ impl Builder<'_> {
         };
         let dim = kwargs.get("dim").filter(|_| function == ops::index_copy)?.as_int()?;
         let rows = |layout: &Layout| Layout::row_major(layout.dtype, &layout.shape);
-        if of.dtype != DType::F32 {
+        if of.dtype != DType::F32 || matches!(indices, Known::Opaque(_)) {
             return None;
         }
         self.work = (0, 2 * from.bytes());

@@ -257,7 +257,7 @@ impl Context {
                 _ => Err(missing()),
             },
             (Action::Update { of, indices, source, dim }, Some(_)) => {
-                let dies = step.frees.contains(of);
+                let dies = step.frees.contains(of) && source != of;
                 let of = if dies { self.registers[*of].take() } else { self.registers[*of].clone() };
                 match (of, self.source(indices)?, &self.registers[*source]) {
                     (Some(Arg::Value(of)), Arg::Value(indices), Some(Arg::Value(source))) => {

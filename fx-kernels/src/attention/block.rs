@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::few::FEW;
 use super::on_unit::OnUnit;
 use super::tile::Tile;
 use super::words::{Couples, Singles, Words, power};
@@ -78,8 +79,9 @@ impl Kernel for Block<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        // A panel has a lane for each query, so few leave most of it empty.
-        if 2 * self.rows.len() <= V::LANES || self.rows.len() == 1 {
+        // A panel has a lane for each query, so few leave most of it empty. As many as a task may have by the number of threads are
+        // few in any case: the same numbers come out for any.
+        if self.rows.len() <= FEW.max(V::LANES / 2) {
             // SAFETY: the operands were checked to hold all rows.
             return unsafe { self.few::<V>() };
         }
@@ -117,6 +119,7 @@ impl Block<'_> {
     fn many<V: Single, W: Words<V>>(self) {
         let Sizes { width, values, .. } = self.sizes;
         let wide = 2 * V::LANES;
+        debug_assert!(wide <= GROUP, "a panel is in one group");
         let panels = self.rows.len().div_ceil(wide);
         let in_pairs = W::NUMBERS > 1;
         let copied = in_pairs || self.k.1 != width && (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT);

@@ -212,3 +212,18 @@ impl Pairs {
         past.iter().map(|(k, v)| (k.index_copy(at, rows, 0), v.index_copy(at, rows, 0))).collect()
     }
 }
+
+#[test]
+fn heads_that_share_keys_give_the_same_for_any_number_of_threads() {
+    let grouped = || fx::ops::AttentionOptions::new().enable_gqa(true);
+    let module = fx::trace_fn!(|q, k, v| q.scaled_dot_product_attention_with(k, v, None, grouped())).unwrap();
+    let shapes = [[1, 12, 1, 64], [1, 4, 500, 64], [1, 4, 500, 64]];
+    let [q, k, v] = shapes.map(|shape| Tensor::randn(shape));
+    let many = module.forward((&q, &k, &v)).unwrap();
+    fx::set_num_threads(1);
+    let one = module.forward((&q, &k, &v)).unwrap();
+    fx::set_num_threads(0);
+    assert_eq!(one, many);
+    let eager = q.scaled_dot_product_attention_with(&k, &v, None, grouped());
+    assert!(one.all_close(&eager, 1e-5, 1e-6));
+}

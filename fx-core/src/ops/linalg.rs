@@ -60,7 +60,8 @@ ops! {
     /// `softmax(query @ key.T * scale + attn_mask) @ value` over the last two dimensions.
     ///
     /// A boolean mask is true where a query may look at a key. `scale` is one over the square root of the width by
-    /// default. With `enable_gqa` the keys and values have fewer heads, each used by several heads of the query.
+    /// default. With `enable_gqa` the keys and values have fewer heads, each used by several heads of the query. Keys after the
+    /// last that a mask lets a query see need not be there yet: they are not read, where PyTorch multiplies NaN in them with 0.
     method scaled_dot_product_attention [scaled_dot_product_attention_with: AttentionOptions]
         (query: one, key: one, value: one, attn_mask: opt;; dropout_p: float = 0.0, is_causal: flag = false,
         scale: opt_float = None, enable_gqa: flag = false) -> one

@@ -99,8 +99,8 @@ struct Builder<'a> {
     steps: Vec<Step>,
     /// The registers of copies, by those that they are of.
     copies: Vec<(usize, usize)>,
-    /// The registers of what masks add to scores, by those of the masks.
-    masks: Vec<(usize, usize)>,
+    /// What masks add to scores, by the registers of the masks.
+    masks: Vec<(usize, Arg<Known>)>,
     inputs: usize,
     /// Floating-point operations and bytes of the call that is being planned.
     work: (u64, usize),

@@ -9,10 +9,11 @@ use crate::arg::{Arg, Kwargs};
 use crate::compile::kernels::{Added, Addend, Lowered, Wanted, written_out};
 use crate::compile::known::Known;
 use crate::compile::layout::Layout;
-use crate::compile::plan::{Action, Source};
+use crate::compile::plan::Action;
 use crate::graph::NodeId;
 use crate::ops::{Function, functions as ops};
 use crate::tensor::{DType, Tensor, numel};
+use crate::value::Meta;
 
 /// The most numbers of masks that are added up when a plan is made.
 const MOST: usize = 1 << 22;
@@ -24,23 +25,24 @@ impl Builder<'_> {
     /// all layers of a model share.
     pub(super) fn mask_of_numbers(&mut self, id: NodeId, function: Function, args: Vec<Arg<Known>>) -> Vec<Arg<Known>> {
         let mut args = args;
-        if let Some(Arg::Value(Known::Value(mask, register))) = args.get_mut(3)
-            && function == ops::scaled_dot_product_attention
-            && mask.dtype == DType::Bool
-        {
-            let numbers = Layout::row_major(DType::F32, &mask.shape);
-            let made = self.masks.iter().find(|(of, _)| of == register).map(|(_, made)| *made);
-            let made = made.unwrap_or_else(|| {
-                let args =
-                    vec![Arg::Value(Source::Register(*register)), Arg::Float(0.0), Arg::Float(f64::NEG_INFINITY)];
-                let work = std::mem::replace(&mut self.work, (0, numbers.bytes() + numbers.numel()));
-                let action = Action::Call { function: ops::where_, args, kwargs: Kwargs::new(), checked: true };
-                let made = self.step(id, action, Some(numbers.clone()));
-                self.work = work;
-                self.masks.push((*register, made));
-                made
-            });
-            (*mask, *register) = (numbers, made);
+        let Some(Arg::Value(Known::Value(mask, register))) = args.get(3) else { return args };
+        if function != ops::scaled_dot_product_attention || mask.dtype != DType::Bool {
+            return args;
+        }
+        let (register, work) = (*register, self.work);
+        let made = self.masks.iter().find(|(of, _)| *of == register).map(|(_, numbers)| numbers.clone());
+        let made = made.or_else(|| {
+            let bools = Arg::Value(Meta::tensor(mask.shape.iter().copied(), mask.dtype));
+            let metas = vec![bools, Arg::Float(0.0), Arg::Float(f64::NEG_INFINITY)];
+            let places = vec![args[3].clone(), Arg::Float(0.0), Arg::Float(f64::NEG_INFINITY)];
+            let (metas, places) = ((metas, Kwargs::new()), (places, Kwargs::new()));
+            let numbers = self.planned(id, ops::where_, metas, places).ok()?.place;
+            self.masks.push((register, numbers.clone()));
+            Some(numbers)
+        });
+        self.work = work;
+        if let Some(numbers) = made {
+            args[3] = numbers;
         }
         args
     }

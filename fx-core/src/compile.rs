@@ -103,6 +103,7 @@ impl Program {
         self.inputs.check(args.len())?;
         let plan = Arc::new(build::plan(&self.module, args, &self.packs, &self.pool)?);
         let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
+        // The new one takes it over when it runs.
         plans.iter().for_each(|kept| kept.plan.leave_memory());
         if plans.len() == PLANS
             && let Some((oldest, _)) =

@@ -1,7 +1,8 @@
 //! The memory of runs, which a plan for other sizes takes over from those before it.
 //!
 //! A model that writes a text makes a plan for each token, for what it remembers grows: new memory for each would be mapped
-//! in page by page, and that of all plans be kept.
+//! in page by page, and that of all plans be kept. What eager results leave is their thread's, and of a limited size
+//! (`tensor/buffer.rs`); what plans leave is their program's, for runs of any thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,17 +28,11 @@ impl Pool {
     pub(super) fn take(&self, lens: &[usize]) -> Vec<Memory> {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = lens.iter().map(|len| fitting(&mut left, len + LINE)).collect();
-        let mut most: usize = lens.iter().sum();
-        // The newest are the last.
-        let mut kept: Vec<Memory> = std::mem::take(&mut *left);
-        kept.reverse();
-        kept.retain_mut(|memory| {
-            let fits = Buffer::get_mut(memory).is_none() && memory.len() <= most + LINE;
-            most -= if fits { memory.len().min(most) } else { 0 };
-            fits
-        });
-        kept.reverse();
-        *left = kept;
+        left.retain_mut(|memory| Buffer::get_mut(memory).is_none());
+        // The oldest are the first.
+        while left.iter().map(|memory| memory.len()).sum::<usize>() > lens.iter().map(|len| len + LINE).sum() {
+            left.remove(0);
+        }
         taken
     }
 }

@@ -166,7 +166,7 @@ pub(crate) fn attention_at(
     let shared = match scores.mask {
         _ if joined => None,
         Mask::Add(_, Strides { batch: 0, head: 0, .. }, _) | Mask::Keep(_, Strides { batch: 0, head: 0, .. }, _) => {
-            Some(ends::<64>(scores.mask, 0..queries, keys))
+            Some(ends(scores.mask, 0..queries, keys))
         }
         _ => None,
     };
@@ -180,7 +180,7 @@ pub(crate) fn attention_at(
         let mask = at(scores.mask, mask);
         let ends = match &shared {
             Some(shared) => shared[rows.start / GROUP..rows.end.div_ceil(GROUP)].into(),
-            None => ends::<8>(mask, rows.clone(), keys),
+            None => ends(mask, rows.clone(), keys),
         };
         let block = Block {
             sizes: Sizes { keys: ends.iter().copied().max().unwrap_or(keys), ..sizes },
@@ -235,12 +235,12 @@ fn at(mask: Mask<'_>, place: impl Fn(Strides) -> usize) -> Mask<'_> {
 /// The queries that are asked together for the last key that one of them sees: a panel has no more.
 const GROUP: usize = 32;
 
+/// The key after the last that is seen, group by group.
+type Ends = SmallVec<[usize; 64]>;
+
 /// For each group of these queries the key after the last that one of them sees. What a model has room for but did not write
 /// yet is not read, nor what a mask hides from all of a panel.
-fn ends<const N: usize>(mask: Mask<'_>, rows: Range<usize>, keys: usize) -> SmallVec<[usize; N]>
-where
-    [usize; N]: smallvec::Array<Item = usize>,
-{
+fn ends(mask: Mask<'_>, rows: Range<usize>, keys: usize) -> Ends {
     // Where all queries see the same, one says it.
     let same = matches!(mask, Mask::None | Mask::Causal)
         || matches!(mask, Mask::Add(_, Strides { row: 0, .. }, _) | Mask::Keep(_, Strides { row: 0, .. }, _));

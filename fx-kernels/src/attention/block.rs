@@ -9,13 +9,11 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
 use super::few::FEW;
 use super::on_unit::OnUnit;
 use super::tile::Tile;
 use super::words::{Couples, Singles, Words, power};
-use super::{GROUP, Kernel, Mask, Scores, Sizes, Strides, Vector};
+use super::{Ends, GROUP, Kernel, Mask, Scores, Sizes, Strides, Vector};
 use crate::math::Single;
 use crate::memory::{LINE, Lent};
 use crate::pairs::{round_below, round_to_pairs};
@@ -40,8 +38,8 @@ pub(super) struct Block<'a> {
     pub(super) v: (*const f32, usize),
     /// The queries, of which nobody else writes the results.
     pub(super) rows: Range<usize>,
-    /// For each group of these the key after the last that one of them sees, if there is a mask.
-    pub(super) ends: SmallVec<[usize; 8]>,
+    /// For each group of these the key after the last that the mask lets one of them see.
+    pub(super) ends: Ends,
     /// What multiplies pairs, if not vectors.
     pub(super) unit: Option<MatrixUnit>,
 }

@@ -144,17 +144,16 @@ fn best<T: Element>(row: &[T], beats: impl Fn(T, T) -> bool) -> usize {
     const BLOCK: usize = 64;
     let is_nan = |x: T| x.partial_cmp(&x).is_none();
     let mut best = 0;
-    for (block, first) in row.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+    for (index, block) in row.chunks(BLOCK).enumerate() {
         let top = row[best];
         if is_nan(top) {
             break;
         }
         if block.iter().fold(false, |any, x| any | is_nan(*x) | beats(*x, top)) {
-            let better = |best: usize, (i, x): (usize, &T)| {
-                let stays = is_nan(row[best]) || !(is_nan(*x) || beats(*x, row[best]));
-                if stays { best } else { first + i }
-            };
-            best = block.iter().enumerate().fold(best, better);
+            best = block.iter().enumerate().fold(best, |best, (i, x)| {
+                let is_better = !is_nan(row[best]) && (is_nan(*x) || beats(*x, row[best]));
+                if is_better { index * BLOCK + i } else { best }
+            });
         }
     }
     best

@@ -31,28 +31,22 @@ fn plans_for_growing_sizes_take_over_memory() {
     assert!(moved < 30, "{moved} of 58");
 }
 
-/// Rows that are put at places of what was kept.
-#[traceable]
-fn remember(rows: &Tensor, at: &Tensor, one: Tensor, list: Vec<Tensor>) -> (Tensor, Tensor, Vec<Tensor>) {
-    let one = one.index_copy(at, rows, 0);
-    let list = vec![list[0].index_copy(at, rows * 2.0, 0), list[1].index_copy(at, rows.exp(), 1)];
-    (&one + &list[0] * 3.0, one, list)
-}
-
 type Remembered = (Tensor, Tensor, Vec<Tensor>);
 
 fn remembering() -> fx::GraphModule {
     trace_by(InputForms::new().list("list", 2), &Remember, ()).unwrap()
 }
 
+/// Rows that are put at places of what was kept.
 #[traceable]
-#[derive(Clone)]
 struct Remember;
 
 #[traceable]
 impl Remember {
     fn forward(&self, rows: &Tensor, at: &Tensor, one: Tensor, list: Vec<Tensor>) -> (Tensor, Tensor, Vec<Tensor>) {
-        remember(rows, at, one, list)
+        let one = one.index_copy(at, rows, 0);
+        let list = vec![list[0].index_copy(at, rows * 2.0, 0), list[1].index_copy(at, rows.exp(), 1)];
+        (&one + &list[0] * 3.0, one, list)
     }
 }
 

@@ -182,16 +182,17 @@ impl Gpt2Block {
 
     /// `x`: `[N, length, n_embd]`; gives the same shape.
     pub fn forward(&self, x: &Tensor) -> Tensor {
-        let x = self.attn.forward(self.ln_1.forward(x)) + x;
-        let y = self.mlp.forward(self.ln_2.forward(&x));
-        x + y
+        self.after_attention(self.attn.forward(self.ln_1.forward(x)) + x)
     }
 
     fn step(&self, x: &Tensor, at: &Places<Tensor>, past: (Tensor, Tensor)) -> (Tensor, (Tensor, Tensor)) {
         let (y, past) = self.attn.step(self.ln_1.forward(x), at, past);
-        let x = y + x;
+        (self.after_attention(y + x), past)
+    }
+
+    fn after_attention(&self, x: Tensor) -> Tensor {
         let y = self.mlp.forward(self.ln_2.forward(&x));
-        (x + y, past)
+        x + y
     }
 }
 

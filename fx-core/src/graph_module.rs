@@ -151,6 +151,9 @@ impl GraphModule {
 
     /// Runs the graph on the inputs, a tensor or a tuple of them, by its compiled plan.
     ///
+    /// An input that is given away, by value and with no clone or view of it elsewhere, may come back as a result: `index_copy` writes
+    /// into it. One that the caller keeps never changes.
+    ///
     /// # Errors
     /// If the inputs do not fit, or an op fails; the error names the node, its shapes and the user's line.
     pub fn forward(&self, inputs: impl Inputs) -> Result<Tensor> {

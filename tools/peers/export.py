@@ -1,7 +1,8 @@
 """Writes what the engines load: python export.py <folder> <model> <batch>
 
 `weights.safetensors` for all batches; `<batch>.onnx`, and if SELU is in it `<batch>.elu.onnx` for engines without it;
-`<batch>.input.safetensors` with the tensor `x`, and if there are more inputs `x1`, `x2` and so on; `<batch>.output.safetensors` with PyTorch's answer `y`.
+`<batch>.input.safetensors` with the tensor `x`, and if there are more inputs `x1`, `x2` and so on;
+`<batch>.output.safetensors` with PyTorch's answer `y`, the first if there are several.
 """
 
 import sys

@@ -35,29 +35,44 @@ macro_rules! ready {
         let model = $model;
         model.load_safetensors($work.weights())?;
         model.eval();
-        if std::env::var_os("FX_EAGER").is_some() {
-            if $work.precision != "f32" {
-                return Err("eager code computes in f32".into());
-            }
+        if $crate::is_eager($work)? {
             let forward: $crate::Forward = Box::new(move |x| Ok(model.forward(x)));
             forward
         } else {
-            let traced = $crate::at_precision(fx::trace(&model)?, $work, $input)?;
-            let plan = traced.plan($input)?;
-            if std::env::var_os("FX_PROFILE").is_some() {
-                eprintln!("{plan}\n{}", traced.profile($input, 20)?);
-            }
+            let traced = $crate::planned(fx::trace(&model)?, $work, $input)?;
             Box::new(move |x| traced.forward(x))
         }
     }};
 }
 
-/// A captured model whose plans compute products as is asked for: in f32, with half floats, or of integers of 8 bits, for which
-/// it is calibrated with its input, or which are chosen in each run.
+/// Whether models are to run as they are.
 ///
 /// # Errors
-/// If there is no such precision, or the model cannot be quantized.
-pub fn at_precision(mut traced: fx::GraphModule, work: &Work, input: impl Inputs) -> Result<fx::GraphModule> {
+/// If they are, but not in f32.
+pub fn is_eager(work: &Work) -> Result<bool> {
+    let is_eager = std::env::var_os("FX_EAGER").is_some();
+    if is_eager && work.precision != "f32" {
+        return Err("eager code computes in f32".into());
+    }
+    Ok(is_eager)
+}
+
+/// A captured model at the precision of the work, with a plan for its inputs.
+///
+/// # Errors
+/// If there is no such precision, or the model cannot be quantized or planned.
+pub fn planned(traced: fx::GraphModule, work: &Work, inputs: impl Inputs + Clone) -> Result<fx::GraphModule> {
+    let traced = at_precision(traced, work, inputs.clone())?;
+    let plan = traced.plan(inputs.clone())?;
+    if std::env::var_os("FX_PROFILE").is_some() {
+        eprintln!("{plan}\n{}", traced.profile(inputs, 20)?);
+    }
+    Ok(traced)
+}
+
+/// A captured model whose plans compute products as is asked for: in f32, with half floats, or of integers of 8 bits, for which
+/// it is calibrated with its input, or which are chosen in each run.
+fn at_precision(mut traced: fx::GraphModule, work: &Work, input: impl Inputs) -> Result<fx::GraphModule> {
     let half = match &*work.precision {
         "f32" => return Ok(traced),
         "bf16" => DType::BF16,

@@ -1,13 +1,12 @@
 //! rten, on the ONNX file, with weights packed when it is loaded. The driver sets `RTEN_NUM_THREADS`.
 
 use protocol::{Elements, Engine, Input, Result, Work};
-use rten::{Model, ModelOptions, Value};
+use rten::{Model, ModelOptions, NodeId, Value};
 use rten_tensor::Tensor;
 
 struct Rten {
     model: Model,
-    /// By name.
-    inputs: Vec<(String, Value)>,
+    inputs: Vec<(NodeId, Value)>,
 }
 
 fn value(input: &Input) -> Result<Value> {
@@ -22,19 +21,16 @@ impl Engine for Rten {
     type Output = Value;
 
     fn load(work: &Work) -> Result<Self> {
-        let mut inputs = vec![("x".to_owned(), value(&work.input)?)];
-        for (place, input) in work.more.iter().enumerate() {
-            inputs.push((format!("x{}", place + 1), value(input)?));
-        }
         let model = ModelOptions::with_all_ops().prepack_weights(true).load_file(work.onnx_without_selu())?;
+        // The inputs of the file are in their order.
+        let given = std::iter::once(&work.input).chain(&work.more);
+        let inputs = model.input_ids().iter().zip(given).map(|(id, input)| Ok((*id, value(input)?)));
+        let inputs = inputs.collect::<Result<_>>()?;
         Ok(Self { model, inputs })
     }
 
     fn run(&mut self) -> Result<Value> {
-        let mut inputs = Vec::with_capacity(self.inputs.len());
-        for (name, value) in &self.inputs {
-            inputs.push((self.model.node_id(name)?, value.into()));
-        }
+        let inputs = self.inputs.iter().map(|(id, value)| (*id, value.into())).collect();
         Ok(self.model.run(inputs, self.model.output_ids(), None)?.remove(0))
     }
 

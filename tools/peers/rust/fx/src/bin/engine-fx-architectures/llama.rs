@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use engine_fx::{Forward, Result, Work, at_precision, tensor};
+use engine_fx::{Forward, Result, Work, is_eager, planned, tensor};
 use fx::nn;
 use fx::ops::{AttentionOptions, CatOptions, FlattenOptions};
 use fx::prelude::*;
@@ -238,7 +238,6 @@ pub(crate) fn step(work: &Work, token: &Tensor) -> Result<Forward> {
     let model = Step { lm: Llama::new().lm };
     model.load_safetensors(work.weights())?;
     model.eval();
-    let traced = trace_by(InputForms::new().list("past", LAYERS), &model, ())?;
     let room = |past: &Input| {
         let past = tensor(past);
         let empty = Tensor::zeros([1, KV_HEADS, ROOM - past.shape()[2], HEAD_DIM]);
@@ -246,12 +245,19 @@ pub(crate) fn step(work: &Work, token: &Tensor) -> Result<Forward> {
     };
     let past: Past<Tensor> = work.more.chunks(2).map(|pair| (room(&pair[0]), room(&pair[1]))).collect();
     let position = Tensor::from([work.more[0].shape[2] as i64]);
-    let traced = at_precision(traced, work, (token, &position, past.clone()))?;
-    traced.plan((token, &position, past.clone()))?;
-    let past = RefCell::new(past);
+    let kept = RefCell::new(past.clone());
+    if is_eager(work)? {
+        return Ok(Box::new(move |token| {
+            let (logits, past) = model.forward(token, &position, kept.take());
+            kept.replace(past);
+            Ok(logits)
+        }));
+    }
+    let traced = trace_by(InputForms::new().list("past", LAYERS), &model, ())?;
+    let traced = planned(traced, work, (token, &position, past))?;
     Ok(Box::new(move |token| {
-        let (logits, all): (Tensor, Past<Tensor>) = traced.forward_as((token, &position, past.take()))?;
-        past.replace(all);
+        let (logits, past) = traced.forward_as::<(Tensor, Past<Tensor>)>((token, &position, kept.take()))?;
+        kept.replace(past);
         Ok(logits)
     }))
 }

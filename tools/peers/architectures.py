@@ -166,6 +166,19 @@ class LlamaStep(Llama):
         return self.lm.lm_head(model.norm(x)), *new
 
 
+class T5(nn.Module):
+    """The encoder of T5 small (Raffel et al., 2020), whose attention knows how far tokens are apart: [N, 128] to [N, 128, 512]."""
+
+    def __init__(self):
+        super().__init__()
+        from transformers import T5Config, T5EncoderModel
+
+        self.model = T5EncoderModel(T5Config())
+
+    def forward(self, ids):
+        return self.model(ids).last_hidden_state
+
+
 class Whisper(nn.Module):
     """The encoder of Whisper tiny: log-mel spectrogram [N, 80, 3000] to [N, 1500, 384]."""
 

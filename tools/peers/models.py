@@ -16,8 +16,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools/torch_ref"))
 
 import digits as digits_model
-from architectures import Decoder, Generator, Heatmaps, Llama, LlamaStep, UNet, Whisper, Yolo
+from architectures import T5, Decoder, Generator, Heatmaps, Llama, LlamaStep, UNet, Whisper, Yolo
 from paper_models import MLP, AutoEncoder
+from sight import Crnn, Edsr, Mixer, PointNet, Segformer
+from sound import Conformer, HifiGan, Wav2Vec2
 
 
 class Hidden(nn.Module):
@@ -124,12 +126,25 @@ MODELS = {
     "llama": (Llama, tokens(32000)),
     "llama_step": (LlamaStep, a_token_after),
     "decoder": (Decoder, lambda batch: torch.randn(batch, 4, 16, 16)),
+    "t5": (T5, tokens(32128)),
+    "resnext50": (torchvision.models.resnext50_32x4d, image),
+    "mobilenet_v3": (torchvision.models.mobilenet_v3_large, image),
+    "shufflenet_v2": (torchvision.models.shufflenet_v2_x1_0, image),
+    "r3d_18": (torchvision.models.video.r3d_18, lambda batch: torch.rand(batch, 3, 8, 112, 112)),
+    "segformer": (Segformer, lambda batch: image(batch, 256)),
+    "edsr": (Edsr, lambda batch: image(batch, 64)),
+    "crnn": (Crnn, lambda batch: torch.rand(batch, 1, 32, 128)),
+    "pointnet": (PointNet, lambda batch: torch.randn(batch, 3, 1024)),
+    "mixer": (Mixer, image),
+    "wav2vec2": (Wav2Vec2, lambda batch: torch.randn(batch, 16000)),
+    "conformer": (Conformer, lambda batch: torch.randn(batch, 400, 80)),
+    "hifigan": (HifiGan, lambda batch: torch.randn(batch, 80, 32)),
 }
 
 
 def settle(model, x):
     """Gives batch norms the statistics of what they see, so that activations stay in range as in a trained model."""
-    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
     for norm in norms:
         norm.momentum = 1.0
         nn.init.uniform_(norm.weight, 0.8, 1.2)

@@ -7,6 +7,7 @@ mod elementwise;
 mod generation;
 mod images;
 mod quantized;
+mod volumes;
 mod weights;
 
 #[path = "../support/fill.rs"]

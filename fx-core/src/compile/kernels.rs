@@ -15,6 +15,7 @@ mod product;
 mod quantized;
 mod recurrent;
 mod resize;
+mod volumes;
 
 use std::fmt;
 use std::sync::Arc;
@@ -169,6 +170,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     let is = |others: &[Function]| others.contains(&function);
     if is(&[ops::conv1d, ops::conv2d, ops::conv2d_pointwise]) {
         conv::conv(site)
+    } else if function == ops::conv3d {
+        volumes::conv(site)
     } else if is(&[ops::conv_transpose1d, ops::conv_transpose2d, ops::qconv_transpose1d, ops::qconv_transpose2d]) {
         conv_transpose::conv_transpose(site)
     } else if is(&[ops::linear, ops::linear_pointwise]) {
@@ -189,12 +192,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         norm::group_norm(site)
     } else if is(&[ops::mean, ops::sum, ops::amax, ops::amin]) {
         norm::reduce(site)
-    } else if is(&[ops::max_pool1d, ops::avg_pool1d]) {
-        pool::pool::<1>(site)
-    } else if function == ops::adaptive_max_pool2d {
-        norm::global_pool(site)
-    } else if is(&[ops::max_pool2d, ops::avg_pool2d, ops::adaptive_avg_pool2d]) {
-        norm::global_pool(site).or_else(|| pool::pool::<2>(site))
+    } else if is(&pool::MEANS) || is(&pool::LARGEST) {
+        norm::global_pool(site).or_else(|| pool::pool(site))
     } else if function == ops::scaled_dot_product_attention {
         attention::attention(site)
     } else if is(&[ops::lstm, ops::gru, ops::rnn]) {

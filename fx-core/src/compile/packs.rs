@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fx_kernels::Matrix;
 use fx_kernels::dense::{
     Algorithm, Bytes, CompactLinear, ConvShape, Format, PackedConv, PackedLinear, QuantizedConv, QuantizedLinear,
-    TransposedConv, TransposedShape, Weight,
+    TransposedConv, TransposedShape, VolumeConv, VolumeShape, Weight,
 };
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
@@ -23,6 +23,7 @@ pub(super) struct Packs {
     /// Whether products may be computed by other algorithms than their definition.
     fast: bool,
     convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
+    volumes: Cache<(Place, VolumeShape, Algorithm), VolumeConv>,
     /// With whether the weight is transposed.
     linears: Cache<(Place, bool), PackedLinear>,
     /// For each matrix of a stack.
@@ -78,6 +79,7 @@ impl Packs {
             format,
             fast,
             convs: Cache::default(),
+            volumes: Cache::default(),
             linears: Cache::default(),
             stacks: Cache::default(),
             compact: Cache::default(),
@@ -105,6 +107,19 @@ impl Packs {
         let by = self.algorithm(shape, batch, size);
         let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
         self.convs.get((weight.place()?, shape, by), &[weight], pack)
+    }
+
+    /// The weight of a convolution of volumes in f32, of which so many frames of a size are seen; None if it is not known.
+    pub(super) fn volumes(
+        &self,
+        weight: &Known,
+        shape: VolumeShape,
+        frames: usize,
+        size: [usize; 2],
+    ) -> Option<Arc<VolumeConv>> {
+        let by = self.algorithm(shape.frame, frames, size);
+        let pack = || weight.pack(|weight| VolumeConv::new(weight, shape, by, self.format));
+        self.volumes.get((weight.place()?, shape, by), &[weight], pack)
     }
 
     /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
@@ -201,6 +216,7 @@ impl Packs {
     /// The bytes of all packed weights.
     pub(super) fn bytes(&self) -> usize {
         self.convs.bytes(PackedConv::bytes)
+            + self.volumes.bytes(VolumeConv::bytes)
             + self.linears.bytes(PackedLinear::bytes)
             + self.stacks.bytes(|stack| stack.iter().map(PackedLinear::bytes).sum())
             + self.compact.bytes(CompactLinear::bytes)

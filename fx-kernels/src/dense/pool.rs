@@ -140,6 +140,59 @@ impl Pool {
     }
 }
 
+/// A pooling layer for volumes with the channels last, ready to run: frames are pooled, then what is at a place of frames beside
+/// each other.
+///
+/// ```
+/// use fx_kernels::dense::{PoolShape, VolumePool};
+///
+/// let (one, none) = ([1; 2], [0; 2]);
+/// let frames = PoolShape {
+///     channels: 1, kernel: [1, 2], stride: [1, 2], dilation: one, before: none, after: none, output: one,
+/// };
+/// let places = PoolShape { kernel: [2, 1], stride: [2, 1], ..frames };
+/// let mut out = [0.0];
+/// VolumePool::max(frames, places).run(&mut out, &[1.0, 2.0, 3.0, 4.0], 1, [2, 1, 2]);
+/// assert_eq!(out, [4.0]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct VolumePool {
+    frames: Pool,
+    /// Of images whose lines are frames.
+    places: Pool,
+}
+
+impl VolumePool {
+    /// The largest number of each window, of frames and of images whose lines are the frames that come out: `max_pool3d`.
+    pub fn max(frames: PoolShape, places: PoolShape) -> Self {
+        Self { frames: Pool::max(frames), places: Pool::max(places) }
+    }
+
+    /// The mean of each window: `avg_pool3d`.
+    pub fn avg(frames: PoolShape, places: PoolShape, divisor: Divisor) -> Self {
+        let once = if let Divisor::Fixed(_) = divisor { Divisor::Fixed(1.0) } else { divisor };
+        Self { frames: Pool::avg(frames, once), places: Pool::avg(places, divisor) }
+    }
+
+    /// Pools so many volumes of a depth, height and width, without gaps, as the output is.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub fn run(&self, out: &mut [f32], data: &[f32], batch: usize, [depth, height, width]: [usize; 3]) {
+        let PoolShape { channels, output, .. } = self.frames.shape;
+        let (pixels, frame) = (output[0] * output[1], depth * height * width * channels);
+        let written = self.places.shape.output[0] * pixels * channels;
+        // One by one, so that what lies between stays in the cache.
+        for volume in 0..batch {
+            let (data, out) = (&data[volume * frame..][..frame], &mut out[volume * written..][..written]);
+            scratch(depth * pixels * channels, |between| {
+                self.frames.run(between, channels, &Images::pixels(data, depth, [height, width], channels));
+                self.places.run(out, channels, &Images::pixels(between, 1, [depth, pixels], channels));
+            });
+        }
+    }
+}
+
 impl PoolShape {
     /// What the sum of a window is multiplied by.
     fn scale(&self, row: usize, size: [usize; 2], divisor: Option<Divisor>) -> f32 {

@@ -7,6 +7,7 @@ mod matrix_unit;
 mod panels;
 mod quantized;
 mod transposed;
+mod volumes;
 mod words;
 
 use std::ops::Range;

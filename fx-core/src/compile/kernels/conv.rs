@@ -64,8 +64,11 @@ pub(super) fn sizes(site: &Site<'_>, input: &Layout, weight: &[usize]) -> Option
     }
     let (input, kernel) = (plane(size)?, plane(kernel)?);
     let [stride, dilation, around] = match size {
-        [_] => window::<1>(site, kernel)?,
-        _ => window::<2>(site, kernel)?,
+        [_] => {
+            let [stride, dilation, around] = window(site, [kernel[1]])?;
+            [on_plane(stride, 1), on_plane(dilation, 1), on_plane(around, 0)]
+        }
+        _ => window(site, kernel)?,
     };
     let groups = usize::try_from(site.attribute::<kind::int>("groups", 1)?).ok()?;
     let before = around.map(|amount| amount / 2);
@@ -89,14 +92,14 @@ pub(super) fn on_plane<const N: usize>(amounts: [usize; N], across: usize) -> [u
     all
 }
 
-/// Steps, distances of taps and paddings of both sides together, over so many dimensions, of a window on a plane.
-fn window<const N: usize>(site: &Site<'_>, kernel: [usize; 2]) -> Option<[[usize; 2]; 3]> {
-    let stride = on_plane(site.attribute::<kind::window<N>>("stride", [1; N])?, 1);
-    let dilation = on_plane(site.attribute::<kind::window<N>>("dilation", [1; N])?, 1);
+/// Steps, distances of taps and paddings of both sides together, of a window of so many dimensions.
+pub(super) fn window<const N: usize>(site: &Site<'_>, kernel: [usize; N]) -> Option<[[usize; N]; 3]> {
+    let stride = site.attribute::<kind::window<N>>("stride", [1; N])?;
+    let dilation = site.attribute::<kind::window<N>>("dilation", [1; N])?;
     let around = match site.attribute::<kind::margin<N>>("padding", Padding::Explicit([0; N]))? {
-        Padding::Explicit(amounts) => on_plane(amounts.map(|amount| 2 * amount), 0),
+        Padding::Explicit(amounts) => amounts.map(|amount| 2 * amount),
         Padding::Same => std::array::from_fn(|i| dilation[i] * (kernel[i] - 1)),
-        Padding::Valid => [0; 2],
+        Padding::Valid => [0; N],
     };
     Some([stride, dilation, around])
 }

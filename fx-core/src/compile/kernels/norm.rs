@@ -177,10 +177,14 @@ struct Reduce {
 fn reduction_of(function: Function) -> Option<Reduction> {
     let rows = [
         (ops::mean, Reduction::Mean),
+        (ops::adaptive_avg_pool1d, Reduction::Mean),
         (ops::adaptive_avg_pool2d, Reduction::Mean),
+        (ops::adaptive_avg_pool3d, Reduction::Mean),
         (ops::sum, Reduction::Sum),
         (ops::amax, Reduction::Max),
+        (ops::adaptive_max_pool1d, Reduction::Max),
         (ops::adaptive_max_pool2d, Reduction::Max),
+        (ops::adaptive_max_pool3d, Reduction::Max),
         (ops::amin, Reduction::Min),
     ];
     rows.into_iter().find(|(known, _)| *known == function).map(|(_, reduction)| reduction)
@@ -200,9 +204,10 @@ pub(super) fn reduce(site: &Site<'_>) -> Option<Lowered> {
     }
 }
 
-/// Pooling of whole images.
+/// Pooling of whole images, lines or volumes.
 pub(super) fn global_pool(site: &Site<'_>) -> Option<Lowered> {
-    (site.shape().get(2..)? == [1, 1]).then(|| reduced(site, &[2, 3]))?
+    let dims: Vec<usize> = (2..site.shape().len()).collect();
+    dims.iter().all(|dim| site.shape()[*dim] == 1).then(|| reduced(site, &dims))?
 }
 
 /// A reduction over dimensions that follow each other in memory as they lie, or in rows.

@@ -3,14 +3,34 @@
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
-use fx_kernels::dense::{Divisor, Images, Pool, PoolShape, Words};
+use fx_kernels::dense::{Divisor, Images, Pool, PoolShape, VolumePool, Words};
 use smallvec::smallvec;
 
-use super::conv::{on_plane, plane};
+use super::conv::on_plane;
 use super::{Kernel, Lowered, Operands, Site, Wanted, images_of_words, read, written};
 use crate::compile::layout::Layout;
-use crate::ops::{functions as ops, kind};
-use crate::tensor::DType;
+use crate::ops::{Function, functions as ops, kind};
+use crate::tensor::{DType, numel};
+
+/// Means of windows.
+pub(super) const MEANS: [Function; 6] = [
+    ops::avg_pool1d,
+    ops::avg_pool2d,
+    ops::avg_pool3d,
+    ops::adaptive_avg_pool1d,
+    ops::adaptive_avg_pool2d,
+    ops::adaptive_avg_pool3d,
+];
+
+/// The largest elements of windows.
+pub(super) const LARGEST: [Function; 6] = [
+    ops::max_pool1d,
+    ops::max_pool2d,
+    ops::max_pool3d,
+    ops::adaptive_max_pool1d,
+    ops::adaptive_max_pool2d,
+    ops::adaptive_max_pool3d,
+];
 
 #[derive(Clone)]
 struct Pooling {
@@ -22,43 +42,122 @@ struct Pooling {
     words: Words,
 }
 
-/// Pooling over so many dimensions: of images, or of lines as such.
-pub(super) fn pool<const N: usize>(site: &Site<'_>) -> Option<Lowered> {
+/// Pooling of volumes.
+#[derive(Clone)]
+struct Volumes {
+    pool: VolumePool,
+    channels: usize,
+    kernel: [usize; 3],
+    batch: usize,
+    input: [usize; 3],
+    name: &'static str,
+}
+
+/// The windows of a call over so many dimensions.
+struct Windows<const N: usize> {
+    kernel: [usize; N],
+    stride: [usize; N],
+    dilation: [usize; N],
+    padding: [usize; N],
+    output: [usize; N],
+}
+
+/// Pooling of images, or of lines as such, or of volumes.
+pub(super) fn pool(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let [batch, channels, ref size @ ..] = *input.shape else { return None };
-    if size.len() != N {
-        return None;
-    }
-    let ([height, width], output) = (plane(size)?, plane(site.shape().get(2..)?)?);
-    let is_max = [ops::max_pool1d, ops::max_pool2d].contains(&site.function);
-    let shape = if site.function == ops::adaptive_avg_pool2d {
-        even_windows(channels, [height, width], output)?
-    } else {
-        let attribute = |name: &str, default: usize| site.attribute::<kind::window<N>>(name, [default; N]);
-        let kernel = attribute("kernel_size", 0)?;
-        let stride = on_plane(site.attribute::<kind::maybe<kind::window<N>>>("stride", None)?.unwrap_or(kernel), 1);
-        let (padding, dilation) = (on_plane(attribute("padding", 0)?, 0), on_plane(attribute("dilation", 1)?, 1));
-        let kernel = on_plane(kernel, 1);
-        PoolShape { channels, kernel, stride, dilation, before: padding, after: padding, output }
-    };
+    let wanted = smallvec![Wanted::new(register, Layout::channels_last(DType::F32, &input.shape))];
+    let output = Layout::channels_last(DType::F32, site.shape());
+    let is_max = LARGEST.contains(&site.function);
+    let name = if is_max { "max" } else { "average" };
     let divisor = match site.attribute::<kind::opt_int>("divisor_override", None)? {
         Some(divisor) => Divisor::Fixed(divisor as f32),
         None if site.attribute::<kind::flag>("count_include_pad", true)? => Divisor::Padded,
         None => Divisor::Inside,
     };
-    let (pool, name) = if is_max { (Pool::max(shape), "max") } else { (Pool::avg(shape, divisor), "average") };
-    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
-    let kernel = Pooling { pool, shape, batch, input: [height, width], name, words: Words::default() };
-    let output = Layout::channels_last(DType::F32, site.shape());
-    Some(Lowered::new(kernel, smallvec![wanted], output))
+    if let [depth, height, width] = *size {
+        let windows = windows(site, [depth, height, width])?;
+        let (frames, places) = windows.of_volumes(channels);
+        let pool = if is_max { VolumePool::max(frames, places) } else { VolumePool::avg(frames, places, divisor) };
+        let (kernel, input) = (windows.kernel, [depth, height, width]);
+        return Some(Lowered::new(Volumes { pool, channels, kernel, batch, input, name }, wanted, output));
+    }
+    let (shape, input) = match *size {
+        [width] => (windows(site, [width])?.of_images(channels), [1, width]),
+        [height, width] => (windows(site, [height, width])?.of_images(channels), [height, width]),
+        _ => return None,
+    };
+    let pool = if is_max { Pool::max(shape) } else { Pool::avg(shape, divisor) };
+    Some(Lowered::new(Pooling { pool, shape, batch, input, name, words: Words::default() }, wanted, output))
 }
 
-/// Windows of one size beside each other, if they cover the input so.
-fn even_windows(channels: usize, input: [usize; 2], output: [usize; 2]) -> Option<PoolShape> {
-    let even = (0..2).all(|i| output[i] > 0 && input[i].is_multiple_of(output[i]));
-    let kernel = [input[0].checked_div(output[0])?, input[1].checked_div(output[1])?];
-    let (none, one) = ([0; 2], [1; 2]);
-    even.then_some(PoolShape { channels, kernel, stride: kernel, dilation: one, before: none, after: none, output })
+/// The windows over an input: of a call that only says how large the result is, windows of one size beside each other, if they cover
+/// the input so.
+fn windows<const N: usize>(site: &Site<'_>, input: [usize; N]) -> Option<Windows<N>> {
+    let output: [usize; N] = site.shape().get(2..)?.try_into().ok()?;
+    let attribute = |name: &str, default: usize| site.attribute::<kind::window<N>>(name, [default; N]);
+    if site.kwargs.get("output_size").is_some() {
+        let is_even = (0..N).all(|i| output[i] > 0 && input[i].is_multiple_of(output[i]));
+        let kernel = is_even.then(|| std::array::from_fn(|i| input[i] / output[i]))?;
+        return Some(Windows { kernel, stride: kernel, dilation: [1; N], padding: [0; N], output });
+    }
+    let kernel = attribute("kernel_size", 0)?;
+    let stride = site.attribute::<kind::maybe<kind::window<N>>>("stride", None)?.unwrap_or(kernel);
+    Some(Windows { kernel, stride, dilation: attribute("dilation", 1)?, padding: attribute("padding", 0)?, output })
+}
+
+impl<const N: usize> Windows<N> {
+    /// Those of images, or of lines as such.
+    fn of_images(&self, channels: usize) -> PoolShape {
+        let padding = on_plane(self.padding, 0);
+        PoolShape {
+            channels,
+            kernel: on_plane(self.kernel, 1),
+            stride: on_plane(self.stride, 1),
+            dilation: on_plane(self.dilation, 1),
+            before: padding,
+            after: padding,
+            output: on_plane(self.output, 1),
+        }
+    }
+}
+
+impl Windows<3> {
+    /// Those of frames, and of images whose lines are the frames that come out.
+    fn of_volumes(&self, channels: usize) -> (PoolShape, PoolShape) {
+        let of = |sizes: [usize; 3]| ([sizes[1], sizes[2]], sizes[0]);
+        let ((kernel, depth), (stride, step)) = (of(self.kernel), of(self.stride));
+        let ((dilation, apart), (padding, around)) = (of(self.dilation), of(self.padding));
+        let (output, frames) = of(self.output);
+        let of_frames = PoolShape { channels, kernel, stride, dilation, before: padding, after: padding, output };
+        let of_places = PoolShape {
+            channels,
+            kernel: [depth, 1],
+            stride: [step, 1],
+            dilation: [apart, 1],
+            before: [around, 0],
+            after: [around, 0],
+            output: [frames, output[0] * output[1]],
+        };
+        (of_frames, of_places)
+    }
+}
+
+impl Kernel for Volumes {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let data = &operands[0].unwrap_or(&[])[..self.batch * self.channels * numel(&self.input)];
+        self.pool.run(out, data, self.batch, self.input);
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let part = || Arc::new(Self { batch: self.batch / count, ..self.clone() });
+        self.batch.is_multiple_of(count).then(|| part() as Arc<dyn Kernel>)
+    }
+
+    fn describe(&self) -> String {
+        let [depth, height, width] = self.kernel;
+        format!("{} of {depth}x{height}x{width}", self.name)
+    }
 }
 
 impl Kernel for Pooling {

@@ -1,0 +1,96 @@
+//! Convolutions of volumes, against their definition in f64.
+
+use super::*;
+
+/// What a weight, `[outputs, inputs of a group, depth, height, width]`, makes of voxels.
+fn definition(x: &[f32], w: &[f32], shape: &VolumeShape, batch: usize, size: [usize; 3]) -> Vec<f64> {
+    let ConvShape { inputs, outputs, kernel: [kh, kw], stride, dilation, before, groups, .. } = shape.frame;
+    let [depth, height, width] = shape.output(size);
+    let (channels, columns) = (inputs / groups, outputs / groups);
+    let mut out = Vec::new();
+    for (volume, z, y, x_at) in (0..batch)
+        .flat_map(|b| (0..depth).map(move |z| (b, z)))
+        .flat_map(|(b, z)| (0..height).map(move |y| (b, z, y)))
+        .flat_map(|(b, z, y)| (0..width).map(move |x| (b, z, y, x)))
+    {
+        for output in 0..outputs {
+            let mut sum = 0.0;
+            for (dz, dy, dx) in (0..shape.depth)
+                .flat_map(|dz| (0..kh).map(move |dy| (dz, dy)))
+                .flat_map(|(dz, dy)| (0..kw).map(move |dx| (dz, dy, dx)))
+            {
+                let z = (z * shape.stride + dz * shape.dilation).wrapping_sub(shape.before);
+                let y = (y * stride[0] + dy * dilation[0]).wrapping_sub(before[0]);
+                let x_at = (x_at * stride[1] + dx * dilation[1]).wrapping_sub(before[1]);
+                if z >= size[0] || y >= size[1] || x_at >= size[2] {
+                    continue;
+                }
+                let voxel = ((volume * size[0] + z) * size[1] + y) * size[2] + x_at;
+                for channel in 0..channels {
+                    let number = x[voxel * inputs + output / columns * channels + channel];
+                    let at = (((output * channels + channel) * shape.depth + dz) * kh + dy) * kw + dx;
+                    sum += f64::from(number) * f64::from(w[at]);
+                }
+            }
+            out.push(sum);
+        }
+    }
+    out
+}
+
+/// Windows that see one frame or several, reach beyond the volume on both sides, skip frames, or see nothing of it.
+const DEPTHS: [(usize, usize, usize, [usize; 2]); 7] = [
+    (1, 1, 1, [0, 0]),
+    (3, 1, 1, [1, 1]),
+    (1, 2, 1, [0, 0]),
+    (3, 2, 1, [1, 1]),
+    (2, 1, 2, [0, 3]),
+    (2, 3, 1, [3, 4]),
+    (5, 1, 1, [0, 0]),
+];
+
+#[test]
+fn convolutions_of_volumes() {
+    let window = |inputs, outputs, side: usize| ConvShape {
+        kernel: [side; 2],
+        before: [side / 2; 2],
+        after: [side / 2; 2],
+        ..ConvShape::pointwise(inputs, outputs)
+    };
+    let frames = [
+        window(16, 32, 3),
+        ConvShape { stride: [2, 1], ..window(3, 20, 5) },
+        window(40, 9, 1),
+        ConvShape { groups: 20, ..window(20, 20, 3) },
+        ConvShape { groups: 2, ..window(8, 6, 3) },
+    ];
+    let (batch, size) = (2, [5, 6, 5]);
+    for (frame, (depth, stride, dilation, [before, after])) in
+        frames.into_iter().flat_map(|frame| DEPTHS.map(|depth| (frame, depth)))
+    {
+        let shape = VolumeShape { frame, depth, stride, dilation, before, after };
+        let (inputs, outputs) = (frame.inputs, frame.outputs);
+        let x = numbers(batch * size.iter().product::<usize>() * inputs, 1);
+        let row = inputs / frame.groups * depth * frame.kernel[0] * frame.kernel[1];
+        let (w, bias) = (numbers(outputs * row, 2), numbers(outputs, 3));
+        let want = definition(&x, &w, &shape, batch, size);
+        let residual = numbers(want.len(), 4);
+        let algorithms = match frame.groups * frame.stride[0] * frame.kernel[0] {
+            3 => vec![Algorithm::Direct, Algorithm::Winograd2, Algorithm::Winograd4],
+            _ => vec![Algorithm::Direct],
+        };
+        for (level, algorithm) in Level::available().flat_map(|level| algorithms.iter().map(move |by| (level, *by))) {
+            let conv = VolumeConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
+            for case in 0..8 {
+                let epilogue = following(case, &bias, &residual, outputs);
+                let mut out = vec![0.25; want.len() + 1];
+                conv.run(&mut out, &x, batch, size, &epilogue);
+                for (index, want) in want.iter().enumerate() {
+                    let want = followed(*want, case, bias[index % outputs], residual[index]);
+                    close(out[index], want, row, &format!("{level:?} {algorithm:?} {shape:?} case {case} at {index}"));
+                }
+                assert_eq!(out[want.len()], 0.25, "{level:?} {shape:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Convolutions of volumes with the channels last: each frame of the result is a sum of convolutions of frames.
+
+use std::ops::Range;
+
+use super::algorithm::Algorithm;
+use super::conv::{ConvShape, PackedConv};
+use super::epilogue::Epilogue;
+use super::format::Format;
+use super::images::Images;
+use super::weight::Weight;
+use crate::memory::scratch;
+use crate::simd::Level;
+
+/// The numbers of frames of the result that stay in the cache while what windows see of each frame is added to them.
+const FRAMES: usize = 256 * 1024;
+
+/// The sizes of a convolution of volumes that do not depend on the volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VolumeShape {
+    /// Of what a window sees of a frame.
+    pub frame: ConvShape,
+    /// The frames that a window sees.
+    pub depth: usize,
+    /// The step of the window from frame to frame.
+    pub stride: usize,
+    /// The distance between the frames that it sees.
+    pub dilation: usize,
+    /// The padding before the first frame.
+    pub before: usize,
+    /// The padding after the last frame.
+    pub after: usize,
+}
+
+/// The weights of a convolution of volumes, packed.
+///
+/// ```
+/// use fx_kernels::dense::{Algorithm, ConvShape, Epilogue, Format, VolumeConv, VolumeShape, Weight};
+///
+/// // The sum of each two frames of a video with one channel.
+/// let frame = ConvShape::pointwise(1, 1);
+/// let shape = VolumeShape { frame, depth: 2, stride: 1, dilation: 1, before: 0, after: 0 };
+/// let conv = VolumeConv::new(Weight::Numbers(&[1.0; 2]), shape, Algorithm::Direct, Format::F32);
+/// let video = [1.0, 2.0, 10.0, 20.0, 100.0, 200.0];
+/// let mut out = [0.0; 4];
+/// conv.run(&mut out, &video, 1, [3, 1, 2], &Epilogue::default());
+/// assert_eq!(out, [11.0, 22.0, 110.0, 220.0]);
+/// ```
+#[derive(Debug)]
+pub struct VolumeConv {
+    shape: VolumeShape,
+    /// For each frame that a window sees.
+    convs: Vec<PackedConv>,
+}
+
+impl VolumeShape {
+    /// The depth, height and width of the output for an input's; 0 where the window does not fit.
+    pub fn output(&self, [depth, height, width]: [usize; 3]) -> [usize; 3] {
+        let (window, padded) = (self.dilation * (self.depth.max(1) - 1) + 1, depth + self.before + self.after);
+        let depth = if padded < window { 0 } else { (padded - window) / self.stride + 1 };
+        let [height, width] = self.frame.output([height, width]);
+        [depth, height, width]
+    }
+
+    /// The frame that a window sees with a tap, if it is there.
+    fn seen(&self, frame: usize, tap: usize, depth: usize) -> Option<usize> {
+        (frame * self.stride + tap * self.dilation).checked_sub(self.before).filter(|seen| *seen < depth)
+    }
+
+    /// The taps with which a window sees frames: of one that sees none, the first.
+    fn taps(&self, frame: usize, depth: usize) -> Range<usize> {
+        let sees = |tap: &usize| self.seen(frame, *tap, depth).is_some();
+        let first = (0..self.depth).find(sees).unwrap_or(0);
+        first..(0..self.depth).rfind(sees).unwrap_or(0) + 1
+    }
+}
+
+impl VolumeConv {
+    /// Packs a weight in PyTorch's layout: outputs, inputs of a group, depth, height, width; for an algorithm and in a format as
+    /// [`PackedConv::with`] does.
+    ///
+    /// # Panics
+    /// If the weight has another length, or the groups do not divide the channels.
+    pub fn new(weight: Weight<'_>, shape: VolumeShape, algorithm: Algorithm, format: Format) -> Self {
+        Self::at(Level::detect(), weight, shape, algorithm, format)
+    }
+
+    /// As [`new`](Self::new), for instructions of the given level.
+    pub(super) fn at(
+        level: Level,
+        weight: Weight<'_>,
+        shape: VolumeShape,
+        algorithm: Algorithm,
+        format: Format,
+    ) -> Self {
+        let (channels, taps) = shape.frame.row();
+        let (row, all) = (channels * taps, channels * taps * shape.depth);
+        weight.check(shape.frame.outputs, all);
+        let conv = |depth: usize| {
+            let read = |rows: Range<usize>, numbers: &mut [f32]| {
+                weight.with_rows(rows, all, |weight| {
+                    for (weight, to) in weight.chunks_exact(all).zip(numbers.chunks_exact_mut(row)) {
+                        let channels = weight.chunks_exact(taps * shape.depth).zip(to.chunks_exact_mut(taps));
+                        channels.for_each(|(from, to)| to.copy_from_slice(&from[depth * taps..][..taps]));
+                    }
+                });
+            };
+            PackedConv::at(level, Weight::Rows(&read), shape.frame, algorithm, format)
+        };
+        Self { shape, convs: (0..shape.depth).map(conv).collect() }
+    }
+
+    /// The sizes.
+    pub fn shape(&self) -> &VolumeShape {
+        &self.shape
+    }
+
+    /// The algorithm by which frames with so many pixels of the output are computed.
+    pub fn algorithm(&self, pixels: usize) -> Algorithm {
+        self.convs.first().map_or(Algorithm::Direct, |conv| conv.algorithm(pixels))
+    }
+
+    /// The type in which the weights are kept.
+    pub fn format(&self) -> Format {
+        self.convs.first().map_or(Format::F32, PackedConv::format)
+    }
+
+    /// The bytes of the packed weights.
+    pub fn bytes(&self) -> usize {
+        self.convs.iter().map(PackedConv::bytes).sum()
+    }
+
+    /// Applies the convolution to so many volumes of a depth, height and width, with the channels last and without gaps, as those of
+    /// the output.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub fn run(&self, out: &mut [f32], data: &[f32], batch: usize, size: [usize; 3], epilogue: &Epilogue<'_>) {
+        let VolumeShape { frame, .. } = self.shape;
+        let [depth, height, width] = self.shape.output(size);
+        let (pixels, read) = (height * width, size[1] * size[2] * frame.inputs);
+        let written = pixels * frame.outputs;
+        assert!(data.len() >= batch * size[0] * read, "the volumes are too short");
+        assert!(out.len() >= batch * depth * written, "the result does not fit");
+        let together = (FRAMES / written.max(1)).max(1);
+        for volume in 0..batch {
+            let data = &data[volume * size[0] * read..][..size[0] * read];
+            for first in (0..depth).step_by(together) {
+                let frames = first..depth.min(first + together);
+                for tap in 0..self.shape.depth {
+                    for run in self.runs(frames.clone(), tap, size[0]) {
+                        let at = volume * depth + run.frames.start;
+                        let out = &mut out[at * written..][..run.frames.len() * written];
+                        let epilogue = run.epilogue(&epilogue.at_row(at * pixels));
+                        self.frames(out, data, tap, &run, [size[1], size[2]], &epilogue);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The frames, of some, that see one with a tap, in runs of neighbours of which the same is to be done, and that see neighbours.
+    fn runs(&self, frames: Range<usize>, tap: usize, depth: usize) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for frame in frames {
+            let (taps, seen) = (self.shape.taps(frame, depth), self.shape.seen(frame, tap, depth));
+            let (is_first, is_last) = (taps.start == tap, taps.end == tap + 1);
+            if !taps.contains(&tap) {
+                continue;
+            }
+            let next = Run { frames: frame..frame + 1, seen, is_first, is_last };
+            match runs.last_mut() {
+                Some(run) if run.goes_on(&next) => run.frames.end += 1,
+                _ => runs.push(next),
+            }
+        }
+        runs
+    }
+
+    /// The convolutions of what some frames see with a tap.
+    fn frames(&self, out: &mut [f32], data: &[f32], tap: usize, run: &Run, size: [usize; 2], epilogue: &Epilogue<'_>) {
+        let (inputs, outputs) = (self.shape.frame.inputs, self.shape.frame.outputs);
+        let len = size[0] * size[1] * inputs;
+        let mut compute = |data: &[f32], batch: usize| {
+            let images = Images::pixels(data, batch, size, inputs);
+            self.convs[tap].run(out, outputs, &images, epilogue);
+        };
+        match run.seen {
+            Some(seen) => compute(&data[seen * len..][..run.frames.len() * len], run.frames.len()),
+            None => scratch(len, |zeros| {
+                zeros.fill(0.0);
+                compute(zeros, 1);
+            }),
+        }
+    }
+}
+
+/// Frames of the result to which what they see with a tap is added.
+struct Run {
+    frames: Range<usize>,
+    /// The first frame that is seen; none where a window sees nothing at all.
+    seen: Option<usize>,
+    /// Whether nothing was added to them before, and whether nothing will be.
+    is_first: bool,
+    is_last: bool,
+}
+
+impl Run {
+    /// Whether another one follows this one in all respects.
+    fn goes_on(&self, next: &Run) -> bool {
+        let follows = self.frames.end == next.frames.start
+            && self.seen.is_some_and(|seen| next.seen == Some(seen + self.frames.len()));
+        follows && (self.is_first, self.is_last) == (next.is_first, next.is_last)
+    }
+
+    /// What is done with sums now, of all that is to be done with them.
+    fn epilogue<'a>(&self, all: &Epilogue<'a>) -> Epilogue<'a> {
+        let begun = if self.is_first { *all } else { Epilogue { accumulate: true, ..Epilogue::default() } };
+        Epilogue { activation: all.activation.filter(|_| self.is_last), ..begun }
+    }
+}

@@ -1,0 +1,100 @@
+//! Volumes and videos in a plan.
+
+use fx::nn;
+use fx::ops::{AvgPool3dOptions, CatOptions, Conv3dOptions, FlattenOptions, MaxPool3dOptions};
+use fx::prelude::*;
+
+use super::{filled, only_kernels};
+
+/// A residual block for videos, and what comes before and after it.
+#[traceable]
+struct Video {
+    stem: nn::Conv3d,
+    norm: nn::BatchNorm3d,
+    narrow: nn::Conv3d,
+    across: nn::Conv3d,
+    along: nn::Conv3d,
+    head: nn::Linear,
+}
+
+#[traceable]
+impl Video {
+    fn new() -> Self {
+        Self {
+            stem: nn::Conv3d::new(3, 16, [3, 5, 5]).stride([1, 2, 2]).padding([1, 2, 2]).bias(false),
+            norm: nn::BatchNorm3d::new(16),
+            narrow: nn::Conv3d::new(16, 16, 1).stride(2),
+            across: nn::Conv3d::new(16, 24, [1, 3, 3]).padding([0, 1, 1]).stride([1, 2, 2]),
+            along: nn::Conv3d::new(24, 16, [3, 1, 1]).padding([1, 0, 0]).stride([2, 1, 1]),
+            head: nn::Linear::new(16, 5),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.norm.forward(self.stem.forward(x)).relu();
+        let y = self.along.forward(self.across.forward(&x).relu());
+        let x = (y + self.narrow.forward(x)).relu();
+        self.head.forward(x.adaptive_avg_pool3d([1, 1, 1]).flatten_with(FlattenOptions::new().start_dim(1)))
+    }
+}
+
+#[test]
+fn videos() {
+    let model = filled(Video::new());
+    for batch in [1, 3] {
+        let text = only_kernels(&model, &[batch, 3, 6, 12, 10]);
+        for kernel in
+            ["conv 3x5x5/1x2x2 + relu", "conv 1x3x3/1x2x2 + relu", "conv 3x1x1/2x1x1", "conv 1x1x1/2", "mean of"]
+        {
+            assert!(text.contains(kernel), "{kernel}: {text}");
+        }
+        assert_eq!(text.matches("copy").count(), 1, "{text}");
+    }
+}
+
+/// Groups, distances between taps, and sizes that are kept.
+#[test]
+fn convolutions_of_volumes() {
+    let weight = |groups: usize, kernel: usize| Tensor::randn([16, 16 / groups, kernel, 3, 3]);
+    let options = [
+        (weight(1, 3), Conv3dOptions::new().padding([1; 3])),
+        (weight(1, 3), Conv3dOptions::new().padding("same").dilation([2, 1, 2])),
+        (weight(1, 2), Conv3dOptions::new().padding("same").dilation([1, 2, 1])),
+        (weight(4, 3), Conv3dOptions::new().padding("valid").groups(4).stride([2, 1, 1])),
+        (weight(16, 3), Conv3dOptions::new().padding([2, 1, 0]).groups(16).stride([1, 2, 2])),
+        (weight(1, 3), Conv3dOptions::new().padding([7, 1, 1]).stride([3, 1, 1])),
+    ];
+    for (weight, options) in options {
+        let module = fx::trace_fn!(|x| x.conv3d_with(fx::Proxy::constant(&weight), None, options.clone()).silu());
+        let text = only_kernels(&module.unwrap(), &[2, 16, 5, 9, 8]);
+        assert!(text.contains("x3x3") && text.contains("+ silu"), "{text}");
+    }
+}
+
+#[test]
+fn pooling_of_volumes() {
+    let largest = MaxPool3dOptions::new().stride([1, 2, 2]).padding([1, 0, 1]).dilation([1, 2, 1]).ceil_mode(true);
+    let inside = AvgPool3dOptions::new().stride([2, 1, 2]).padding([1, 1, 0]).ceil_mode(true).count_include_pad(false);
+    let padded = AvgPool3dOptions::new().stride([2, 1, 2]).padding([1, 1, 0]).ceil_mode(true);
+    let by_seven = AvgPool3dOptions::new().divisor_override(7);
+    let all = fx::trace_fn!(|x| {
+        let pooled = [
+            x.max_pool3d_with([3, 2, 3], largest.clone()),
+            x.max_pool3d([2, 2, 2]),
+            x.avg_pool3d_with([2, 3, 2], inside.clone()),
+            x.avg_pool3d_with([2, 3, 2], padded.clone()),
+            x.avg_pool3d_with([2, 2, 2], by_seven.clone()),
+            x.adaptive_avg_pool3d([2, 3, 1]),
+            x.adaptive_max_pool3d([3, 1, 2]),
+            x.adaptive_max_pool3d([1, 1, 1]),
+        ];
+        let rows = pooled.map(|x| x.flatten_with(FlattenOptions::new().start_dim(1)));
+        fx::Proxy::cat_with(rows, CatOptions::new().dim(1))
+    });
+    let text = only_kernels(&all.unwrap(), &[2, 7, 6, 9, 8]);
+    for kernel in
+        ["max of 3x2x3", "max of 2x2x2", "average of 2x3x2", "average of 3x3x8", "max of 2x9x4", "largest of 432"]
+    {
+        assert!(text.contains(kernel), "{kernel}: {text}");
+    }
+}

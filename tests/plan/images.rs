@@ -69,6 +69,18 @@ fn pooling_over_one_dimension() {
     }
 }
 
+/// As convolutions leave them, and as they come.
+#[test]
+fn pixels_made_of_channels() {
+    let weight = Tensor::randn([18, 8, 1, 1]);
+    let module = fx::trace_fn!(|x| {
+        let y = x.conv2d(fx::Proxy::constant(&weight), None).pixel_shuffle(3);
+        (x.pixel_shuffle(2).pixel_unshuffle(4).sum() + y.clone().pixel_unshuffle(3)).pixel_shuffle(3) + y
+    });
+    let text = only_kernels(&module.unwrap(), &[2, 8, 6, 10]);
+    assert!(text.contains("pixel_shuffle, 3 x 3") && text.contains("pixel_unshuffle, 4 x 4"), "{text}");
+}
+
 #[traceable]
 struct Dense {
     stem: nn::Conv2d,

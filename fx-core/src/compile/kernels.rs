@@ -200,6 +200,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         recurrent::recurrent(site)
     } else if function == ops::interpolate {
         resize::interpolate(site)
+    } else if is(&[ops::pixel_shuffle, ops::pixel_unshuffle]) {
+        resize::pixel_shuffle(site)
     } else if function == ops::pad {
         pad::pad(site)
     } else if function == ops::cat {

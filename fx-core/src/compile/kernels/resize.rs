@@ -1,4 +1,4 @@
-//! Images and lines made larger or smaller.
+//! Images and lines made larger or smaller, and pixels made of channels.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use smallvec::smallvec;
 
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
-use crate::ops::{Lines, kind};
+use crate::ops::{Lines, functions as ops, kind};
 use crate::tensor::{DType, Dims};
 
 /// Copies every element to a block of the result.
@@ -54,6 +54,55 @@ fn nearest(site: &Site<'_>, input: &Layout, register: usize, lines: &[Lines]) ->
         kernel.to.extend([factor * output.strides[dim], output.strides[dim]]);
     }
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, input.clone())], output))
+}
+
+/// Blocks of pixels made of channels, or channels of such blocks.
+#[derive(Clone)]
+struct Pixels {
+    /// Of the images, their channels, lines and columns of a block, and lines and columns of blocks.
+    shape: [usize; 6],
+    from: [usize; 6],
+    to: [usize; 6],
+    name: &'static str,
+}
+
+/// Pixels made of channels, or the other way round.
+pub(super) fn pixel_shuffle(site: &Site<'_>) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let is_shuffle = site.function == ops::pixel_shuffle;
+    let factor = if is_shuffle { "upscale_factor" } else { "downscale_factor" };
+    let side = usize::try_from(site.attribute::<kind::int>(factor, 1)?).ok()?;
+    let output = Layout::images(DType::F32, site.shape(), input.has_channels_last());
+    let (few, many) = if is_shuffle { (input, &output) } else { (&output, input) };
+    let [batch, _, height, width] = *few.shape else { return None };
+    let ([n, c, h, w], [images, channel, line, pixel]) = (of_image(few)?, of_image(many)?);
+    let of_few = [n, c * side * side, c * side, c, h, w];
+    let of_many = [images, channel, line, pixel, line * side, pixel * side];
+    let (from, to) = if is_shuffle { (of_few, of_many) } else { (of_many, of_few) };
+    let name = if is_shuffle { "pixel_shuffle" } else { "pixel_unshuffle" };
+    let kernel = Pixels { shape: [batch, many.shape[1], side, side, height, width], from, to, name };
+    Some(Lowered::new(kernel, smallvec![Wanted::new(register, input.clone())], output))
+}
+
+/// The strides of an image.
+fn of_image(layout: &Layout) -> Option<[usize; 4]> {
+    layout.strides.as_slice().try_into().ok()
+}
+
+impl Kernel for Pixels {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        copy(out, &self.to, operands[0].unwrap_or(&[]), &self.from, &self.shape);
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let mut part = self.clone();
+        part.shape[0] /= count;
+        self.shape[0].is_multiple_of(count).then(|| Arc::new(part) as Arc<dyn Kernel>)
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, {side} x {side}", self.name, side = self.shape[2])
+    }
 }
 
 /// Each pixel between four others, or between two of a line.

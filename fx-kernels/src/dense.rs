@@ -43,6 +43,6 @@ pub use linear::PackedLinear;
 pub use pool::{Divisor, Pool, PoolShape, VolumePool};
 pub use quantized::{Activations, Bytes, QuantizedConv, QuantizedLinear};
 pub use transposed::{TransposedConv, TransposedShape};
-pub use volumes::{VolumeConv, VolumeShape};
+pub use volumes::{TransposedVolumeConv, TransposedVolumeShape, VolumeConv, VolumeShape};
 pub use weight::Weight;
 pub use words::Words;

@@ -204,4 +204,6 @@ instance_norms! {
     InstanceNorm1d, "InstanceNorm1d";
     /// Normalises the channels of each instance, as `torch.nn.InstanceNorm2d`: `[N, C, H, W]`.
     InstanceNorm2d, "InstanceNorm2d";
+    /// Normalises the channels of each instance, as `torch.nn.InstanceNorm3d`: `[N, C, D, H, W]`.
+    InstanceNorm3d, "InstanceNorm3d";
 }

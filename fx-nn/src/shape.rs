@@ -148,7 +148,7 @@ impl Upsample {
         Self { size: None, scale_factor: Some(scale_factor.into()), mode: "nearest", align_corners: None }
     }
 
-    /// Sets how: `"nearest"`, `"linear"` or `"bilinear"`.
+    /// Sets how: `"nearest"`, `"linear"`, `"bilinear"`, `"bicubic"` or `"trilinear"`.
     #[must_use]
     pub fn mode(mut self, mode: &'static str) -> Self {
         self.mode = mode;

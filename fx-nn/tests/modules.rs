@@ -42,6 +42,7 @@ fn linear(name: &str) -> Option<Box<dyn Module>> {
         "BatchNorm1d plain" => Box::new(nn::BatchNorm1d::new(4).affine(false).track_running_stats(false)),
         "InstanceNorm1d" => Box::new(nn::InstanceNorm1d::new(4)),
         "InstanceNorm2d" => Box::new(nn::InstanceNorm2d::new(4).affine(true)),
+        "InstanceNorm3d" => Box::new(nn::InstanceNorm3d::new(2).affine(true)),
         "LayerNorm" => Box::new(nn::LayerNorm::new([6, 5]).eps(1e-3)),
         "LayerNorm no bias" => Box::new(nn::LayerNorm::new(4).bias(false)),
         "GroupNorm" => Box::new(nn::GroupNorm::new(2, 4)),

@@ -222,7 +222,13 @@ fn images_made_larger_by_whole_factors() {
     let text = only_kernels(&module, &[2, 3, 5, 7]);
     assert!(text.contains("nearest, 2x3 times as large") && text.contains("nearest, 3x1 times as large"), "{text}");
     let lines = fx::trace_fn!(|x| x.interpolate_with(InterpolateOptions::new().scale_factor(2.5))).unwrap();
-    assert!(planned(&lines, &Tensor::randn([2, 3, 8])).contains("op interpolate"));
+    assert!(only_kernels(&lines, &[2, 3, 8]).contains("nearest, 8 to 20"));
+    let exact = InterpolateOptions::new().mode("nearest-exact").size([9, 5]);
+    let images = fx::trace_fn!(|x| x.relu().interpolate_with(exact.clone())).unwrap();
+    assert!(only_kernels(&images, &[2, 20, 4, 5]).contains("nearest-exact, 4x5 to 9x5"));
+    let cubic = InterpolateOptions::new().mode("bicubic").scale_factor([1.5, 2.5]);
+    let images = fx::trace_fn!(|x| x.relu().interpolate_with(cubic.clone())).unwrap();
+    assert!(only_kernels(&images, &[2, 20, 4, 5]).contains("bicubic, 4x5 to 6x12"));
 }
 
 #[traceable]
@@ -248,7 +254,7 @@ fn images_and_lines_between_elements() {
         assert_eq!(text.matches("linear,").count(), 2, "{text}");
     }
     let lines = fx::trace_fn!(along).unwrap();
-    assert!(only_kernels(&lines, &[2, 3, 8]).contains("linear, 1x8 to 1x17"));
+    assert!(only_kernels(&lines, &[2, 3, 8]).contains("linear, 8 to 17"));
 }
 
 #[traceable]

@@ -1,7 +1,7 @@
 //! Volumes and videos in a plan.
 
 use fx::nn;
-use fx::ops::{AvgPool3dOptions, CatOptions, Conv3dOptions, FlattenOptions, MaxPool3dOptions};
+use fx::ops::{AvgPool3dOptions, CatOptions, Conv3dOptions, FlattenOptions, InterpolateOptions, MaxPool3dOptions};
 use fx::prelude::*;
 
 use super::{filled, only_kernels};
@@ -96,5 +96,57 @@ fn pooling_of_volumes() {
         ["max of 3x2x3", "max of 2x2x2", "average of 2x3x2", "average of 3x3x8", "max of 2x9x4", "largest of 432"]
     {
         assert!(text.contains(kernel), "{kernel}: {text}");
+    }
+}
+
+/// A network that finds parts of volumes.
+#[traceable]
+struct Parts {
+    first: nn::Conv3d,
+    norm: nn::InstanceNorm3d,
+    second: nn::Conv3d,
+    up: nn::ConvTranspose3d,
+    last: nn::Conv3d,
+}
+
+#[traceable]
+impl Parts {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.norm.forward(self.first.forward(x)).leaky_relu();
+        let below = self.second.forward(x.max_pool3d([2, 2, 2])).relu();
+        let [_, _, d, h, w] = x.sizes();
+        let options = InterpolateOptions::new().size((d, h, w)).mode("trilinear").align_corners(true);
+        let all = [self.up.forward(&below).relu(), below.interpolate_with(options), x];
+        self.last.forward(Tensor::cat_with(all, CatOptions::new().dim(1)))
+    }
+}
+
+#[test]
+fn volumes_below_each_other() {
+    let conv = |i, o| nn::Conv3d::new(i, o, 3).padding(1);
+    let model = Parts {
+        first: conv(1, 16),
+        norm: nn::InstanceNorm3d::new(16),
+        second: conv(16, 32),
+        up: nn::ConvTranspose3d::new(32, 16, 2).stride(2),
+        last: nn::Conv3d::new(64, 3, 1),
+    };
+    let module = filled(model);
+    for batch in [1, 2] {
+        let text = only_kernels(&module, &[batch, 1, 6, 8, 10]);
+        for kernel in ["conv transpose 2x2x2 + relu", "trilinear, 3x4x5 to 6x8x10", "cat of 3", "max of 2x2x2"] {
+            assert!(text.contains(kernel), "{kernel}: {text}");
+        }
+    }
+}
+
+#[test]
+fn transposed_convolutions_of_volumes() {
+    for (window, stride, padding, added) in
+        [([3, 3, 4], [2, 1, 2], [1, 0, 1], [1, 0, 0]), ([2, 1, 2], [3, 2, 2], [1, 0, 0], [2, 1, 0])]
+    {
+        let conv = nn::ConvTranspose3d::new(6, 5, window).stride(stride).padding(padding).output_padding(added);
+        let text = only_kernels(&super::traced(&conv), &[2, 6, 3, 4, 5]);
+        assert!(text.contains("conv transpose"), "{text}");
     }
 }

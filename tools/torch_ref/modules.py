@@ -102,6 +102,7 @@ def layers():
     yield case("BatchNorm1d plain", nn.BatchNorm1d(4, affine=False, track_running_stats=False), LINE)
     yield case("InstanceNorm1d", nn.InstanceNorm1d(4), LINE)
     yield case("InstanceNorm2d", nn.InstanceNorm2d(4, affine=True), IMAGE)
+    yield case("InstanceNorm3d", nn.InstanceNorm3d(2, affine=True), VOLUME)
     yield case("LayerNorm", nn.LayerNorm([6, 5], eps=1e-3), IMAGE)
     yield case("LayerNorm no bias", nn.LayerNorm(4, bias=False), ROWS)
     yield case("GroupNorm", nn.GroupNorm(2, 4), IMAGE)

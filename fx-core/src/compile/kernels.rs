@@ -172,6 +172,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         conv::conv(site)
     } else if function == ops::conv3d {
         volumes::conv(site)
+    } else if function == ops::conv_transpose3d {
+        volumes::conv_transpose(site)
     } else if is(&[ops::conv_transpose1d, ops::conv_transpose2d, ops::qconv_transpose1d, ops::qconv_transpose2d]) {
         conv_transpose::conv_transpose(site)
     } else if is(&[ops::linear, ops::linear_pointwise]) {
@@ -193,7 +195,7 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     } else if is(&[ops::mean, ops::sum, ops::amax, ops::amin]) {
         norm::reduce(site)
     } else if is(&pool::MEANS) || is(&pool::LARGEST) {
-        norm::global_pool(site).or_else(|| pool::pool(site))
+        pool::pool(site)
     } else if function == ops::scaled_dot_product_attention {
         attention::attention(site)
     } else if is(&[ops::lstm, ops::gru, ops::rnn]) {

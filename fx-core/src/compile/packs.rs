@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fx_kernels::Matrix;
 use fx_kernels::dense::{
     Algorithm, Bytes, CompactLinear, ConvShape, Format, PackedConv, PackedLinear, QuantizedConv, QuantizedLinear,
-    TransposedConv, TransposedShape, VolumeConv, VolumeShape, Weight,
+    TransposedConv, TransposedShape, TransposedVolumeConv, TransposedVolumeShape, VolumeConv, VolumeShape, Weight,
 };
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
@@ -36,6 +36,7 @@ pub(super) struct Packs {
     quantized_convs: Cache<([Place; 2], u32, ConvShape), QuantizedConv>,
     transposed: Cache<(Place, TransposedShape), TransposedConv>,
     quantized_transposed: Cache<([Place; 2], u32, TransposedShape), TransposedConv>,
+    transposed_volumes: Cache<(Place, TransposedVolumeShape), TransposedVolumeConv>,
 }
 
 /// What was packed, with all that a key names, so that nothing else gets its name.
@@ -88,6 +89,7 @@ impl Packs {
             quantized_convs: Cache::default(),
             transposed: Cache::default(),
             quantized_transposed: Cache::default(),
+            transposed_volumes: Cache::default(),
         }
     }
 
@@ -197,6 +199,19 @@ impl Packs {
         self.transposed.get((weight.place()?, shape), &[weight], pack)
     }
 
+    /// As [`transposed`](Self::transposed), of volumes.
+    pub(super) fn transposed_volumes(
+        &self,
+        weight: &Known,
+        shape: TransposedVolumeShape,
+    ) -> Option<Arc<TransposedVolumeConv>> {
+        let pack = || {
+            let tensor = weight.peek()?.contiguous();
+            Ok(TransposedVolumeConv::new(tensor.as_slice().unwrap_or_default(), shape, self.format))
+        };
+        self.transposed_volumes.get((weight.place()?, shape), &[weight], pack)
+    }
+
     /// As [`transposed`](Self::transposed), of a weight in i8 with a scale for each output.
     pub(super) fn quantized_transposed(
         &self,
@@ -225,6 +240,7 @@ impl Packs {
             + self.quantized_convs.bytes(QuantizedConv::bytes)
             + self.transposed.bytes(TransposedConv::bytes)
             + self.quantized_transposed.bytes(TransposedConv::bytes)
+            + self.transposed_volumes.bytes(TransposedVolumeConv::bytes)
     }
 }
 

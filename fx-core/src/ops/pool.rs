@@ -11,6 +11,8 @@ use super::kind::{self, Encode};
 use super::table::{ops, out};
 use crate::value::Call;
 
+pub(crate) use eval::adaptive_avg as eval_adaptive_avg;
+
 ops! {
     /// Pooling over windows.
     pub trait Pooling;

@@ -18,7 +18,7 @@ use crate::value::Call;
 
 pub(crate) use eval::unflatten as eval_unflatten;
 pub(crate) use infer::{counted, unflatten as infer_unflatten};
-pub(crate) use resize::Lines;
+pub(crate) use resize::{Lines, Taps};
 
 ops! {
     /// Shapes, parts and arrangements of tensors.
@@ -124,10 +124,11 @@ ops! {
     method triu [triu_with: TriuOptions<V>] (input: one;; diagonal: size = 0_i64.into()) -> one
         = eval::triu, infer::matrix, cost::none, tolerance Tolerance::EXACT;
 
-    /// Resampled to a size or by a factor; `mode` is `"nearest"`, `"nearest-exact"`, `"linear"` or `"bilinear"`.
+    /// Resampled to a size or by a factor; `mode` is `"nearest"`, `"nearest-exact"`, `"area"`, or by the number of spatial dimensions
+    /// `"linear"`, `"bilinear"`, `"bicubic"` or `"trilinear"`.
     method interpolate [interpolate_with: InterpolateOptions<V>] (input: one;; size: opt_sizes = None,
         scale_factor: opt_floats = None, mode: string = "nearest".into(), align_corners: opt_flag = None) -> one
-        = resize::interpolate, resize::interpolate_shape, cost::pointwise;
+        = resize::interpolate, resize::interpolate_shape, cost::pointwise, tolerance Tolerance::SUMMATION;
     /// Sampled at the places of a grid, `[N, H, W, 2]` with coordinates from -1 to 1, that along the width first (of volumes,
     /// `[N, D, H, W, 3]`). `mode` is `"bilinear"`, `"nearest"` or `"bicubic"`, `padding_mode` `"zeros"`, `"border"` or
     /// `"reflection"`. With `align_corners` -1 and 1 are the centres of the outermost elements, else their outer edges.

@@ -1,5 +1,7 @@
 //! Convolutions of volumes with the channels last: each frame of the result is a sum of convolutions of frames.
 
+mod transposed;
+
 use std::ops::Range;
 
 use super::algorithm::Algorithm;
@@ -10,6 +12,8 @@ use super::images::Images;
 use super::weight::Weight;
 use crate::memory::scratch;
 use crate::simd::Level;
+
+pub use transposed::{TransposedVolumeConv, TransposedVolumeShape};
 
 /// The numbers of frames of the result that stay in the cache while what windows see of each frame is added to them.
 const FRAMES: usize = 256 * 1024;

@@ -7,12 +7,13 @@ use fx_kernels::dense::{Divisor, Images, Pool, PoolShape, VolumePool, Words};
 use smallvec::smallvec;
 
 use super::conv::on_plane;
+use super::norm::global_pool;
 use super::{Kernel, Lowered, Operands, Site, Wanted, images_of_words, read, written};
 use crate::compile::layout::Layout;
 use crate::ops::{Function, functions as ops, kind};
 use crate::tensor::{DType, numel};
 
-/// Means of windows.
+/// Means of windows over one, two and three dimensions.
 pub(super) const MEANS: [Function; 6] = [
     ops::avg_pool1d,
     ops::avg_pool2d,
@@ -22,7 +23,7 @@ pub(super) const MEANS: [Function; 6] = [
     ops::adaptive_avg_pool3d,
 ];
 
-/// The largest elements of windows.
+/// The largest elements of windows over as many.
 pub(super) const LARGEST: [Function; 6] = [
     ops::max_pool1d,
     ops::max_pool2d,
@@ -65,6 +66,14 @@ struct Windows<const N: usize> {
 /// Pooling of images, or of lines as such, or of volumes.
 pub(super) fn pool(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
+    let dims = [MEANS, LARGEST].concat().iter().position(|known| *known == site.function)? % 3 + 1;
+    // Without a batch the op itself is run.
+    if input.shape.len() != 2 + dims {
+        return None;
+    }
+    if let Some(lowered) = global_pool(site) {
+        return Some(lowered);
+    }
     let [batch, channels, ref size @ ..] = *input.shape else { return None };
     let wanted = smallvec![Wanted::new(register, Layout::channels_last(DType::F32, &input.shape))];
     let output = Layout::channels_last(DType::F32, site.shape());

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use fx_kernels::copy::copy;
-use fx_kernels::resize::{self, Between};
+use fx_kernels::resize::{Taps, resample};
 use smallvec::smallvec;
 
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
-use crate::ops::{Lines, functions as ops, kind};
-use crate::tensor::{DType, Dims};
+use crate::ops::{self, Lines, functions, kind};
+use crate::tensor::{DType, Dims, numel};
 
 /// Copies every element to a block of the result.
 #[derive(Clone)]
@@ -27,9 +27,19 @@ pub(super) fn interpolate(site: &Site<'_>) -> Option<Lowered> {
     let align_corners = site.attribute::<kind::opt_flag>("align_corners", None)?;
     let lines = Lines::of(&input.shape, site.shape(), given.as_deref(), align_corners);
     let mode = site.attribute::<kind::string>("mode", "nearest".into())?;
+    let kept = |line: &Lines| line.is_kept(mode == "bicubic");
+    let resampled = Resampled { input, register, lines: &lines, kept: &kept, mode: mode.to_string() };
     match &*mode {
-        "nearest" => nearest(site, input, register, &lines),
-        "linear" | "bilinear" => Some(linear(site, input, register, &lines)),
+        "nearest" => nearest(site, input, register, &lines).or_else(|| {
+            let nearest = |line: &Lines| line.nearest(false, false).into_iter().map(|place| [(place, 1.0)]).collect();
+            Some(resampled.lowered(site, nearest))
+        }),
+        "nearest-exact" => {
+            let nearest = |line: &Lines| line.nearest(true, false).into_iter().map(|place| [(place, 1.0)]).collect();
+            Some(resampled.lowered(site, nearest))
+        }
+        "bicubic" => Some(resampled.lowered(site, Lines::cubic)),
+        "linear" | "bilinear" | "trilinear" => Some(resampled.lowered(site, Lines::linear)),
         _ => None,
     }
 }
@@ -69,7 +79,7 @@ struct Pixels {
 /// Pixels made of channels, or the other way round.
 pub(super) fn pixel_shuffle(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
-    let is_shuffle = site.function == ops::pixel_shuffle;
+    let is_shuffle = site.function == functions::pixel_shuffle;
     let factor = if is_shuffle { "upscale_factor" } else { "downscale_factor" };
     let side = usize::try_from(site.attribute::<kind::int>(factor, 1)?).ok()?;
     let output = Layout::images(DType::F32, site.shape(), input.has_channels_last());
@@ -105,35 +115,48 @@ impl Kernel for Pixels {
     }
 }
 
-/// Each pixel between four others, or between two of a line.
+/// A call that resamples in some way.
+struct Resampled<'a> {
+    input: &'a Layout,
+    register: usize,
+    lines: &'a [Lines],
+    kept: &'a dyn Fn(&Lines) -> bool,
+    mode: String,
+}
+
+/// Each element a sum of others along each dimension.
 #[derive(Clone)]
-struct Linear {
+struct Sums<const N: usize> {
     batch: usize,
     channels: usize,
-    size: [usize; 2],
-    rows: Vec<Between>,
-    columns: Vec<Between>,
+    /// Of volumes, images as such of one frame, or lines as images of one row.
+    size: [usize; 3],
+    places: [Option<Vec<Taps<N>>>; 3],
+    /// What it is, and from which sizes to which.
+    text: String,
 }
 
-fn linear(site: &Site<'_>, input: &Layout, register: usize, lines: &[Lines]) -> Lowered {
-    let between = |line: &Lines| line.between().into_iter().map(|(a, b, weight)| (a, b, weight as f32)).collect();
-    // A line is an image of one row.
-    let (rows, height) = match lines {
-        [rows, _] => (between(rows), input.shape[2]),
-        _ => (vec![(0, 0, 0.0)], 1),
-    };
-    let columns = lines.last().map(between).unwrap_or_default();
-    let width = input.shape.last().copied().unwrap_or(1);
-    let kernel = Linear { batch: input.shape[0], channels: input.shape[1], size: [height, width], rows, columns };
-    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
-    Lowered::new(kernel, smallvec![wanted], Layout::channels_last(DType::F32, site.shape()))
+impl Resampled<'_> {
+    fn lowered<const N: usize>(&self, site: &Site<'_>, taps: impl Fn(&Lines) -> Vec<ops::Taps<N>>) -> Lowered {
+        let Self { input, lines, .. } = *self;
+        let (mut size, mut places) = ([1; 3], [const { None }; 3]);
+        for ((line, len), at) in lines.iter().zip(&input.shape[2..]).zip(3 - lines.len()..) {
+            size[at] = *len;
+            let in_singles = |taps: ops::Taps<N>| taps.map(|(place, weight)| (place, weight as f32));
+            places[at] = (!(self.kept)(line)).then(|| taps(line).into_iter().map(in_singles).collect());
+        }
+        let sizes = |shape: &[usize]| shape[2..].iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+        let text = format!("{}, {} to {}", self.mode, sizes(&input.shape), sizes(site.shape()));
+        let kernel = Sums { batch: input.shape[0], channels: input.shape[1], size, places, text };
+        let wanted = Wanted::new(self.register, Layout::channels_last(DType::F32, &input.shape));
+        Lowered::new(kernel, smallvec![wanted], Layout::channels_last(DType::F32, site.shape()))
+    }
 }
 
-impl Kernel for Linear {
+impl<const N: usize> Kernel for Sums<N> {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let [height, width] = self.size;
-        let x = &operands[0].unwrap_or(&[])[..self.batch * height * width * self.channels];
-        resize::bilinear(out, x, self.size, self.channels, &self.rows, &self.columns);
+        let x = &operands[0].unwrap_or(&[])[..self.batch * numel(&self.size) * self.channels];
+        resample(out, x, self.size, self.channels, self.places.each_ref().map(Option::as_deref));
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
@@ -142,8 +165,7 @@ impl Kernel for Linear {
     }
 
     fn describe(&self) -> String {
-        let [height, width] = self.size;
-        format!("linear, {height}x{width} to {}x{}", self.rows.len(), self.columns.len())
+        self.text.clone()
     }
 }
 

@@ -1,8 +1,10 @@
-//! Convolutions and pooling of volumes with the channels last.
+//! Convolutions of volumes, transposed or not, with the channels last.
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{ConvShape, VolumeConv, VolumeShape};
+use fx_kernels::dense::{
+    Algorithm, ConvShape, Format, TransposedShape, TransposedVolumeConv, TransposedVolumeShape, VolumeConv, VolumeShape,
+};
 use fx_kernels::elementwise::Unary;
 use smallvec::smallvec;
 
@@ -16,20 +18,31 @@ use crate::tensor::{DType, numel};
 /// A convolution of volumes with what follows it.
 #[derive(Clone)]
 struct Conv {
-    packed: Arc<VolumeConv>,
+    packed: Packed,
     follow: Follow,
     batch: usize,
     input: [usize; 3],
 }
 
+#[derive(Clone)]
+enum Packed {
+    Plain(Arc<VolumeConv>),
+    Transposed(Arc<TransposedVolumeConv>),
+}
+
+/// The height and width of three sizes.
+fn of_frame([_, height, width]: [usize; 3]) -> [usize; 2] {
+    [height, width]
+}
+
 pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
-    let (input, register) = site.value(0)?;
+    let (input, _) = site.value(0)?;
     let (weight, weight_shape) = site.weight(1)?;
     let [batch, inputs, depth, height, width] = *input.shape else { return None };
     let [outputs, _, kd, kh, kw] = *weight_shape else { return None };
     let [stride, dilation, around] = window(site, [kd, kh, kw])?;
     let before = around.map(|amount| amount / 2);
-    let of_frame = |sizes: [usize; 3]| [sizes[1], sizes[2]];
+    let after: [usize; 3] = std::array::from_fn(|i| around[i] - before[i]);
     let frame = ConvShape {
         inputs,
         outputs,
@@ -37,26 +50,73 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
         stride: of_frame(stride),
         dilation: of_frame(dilation),
         before: of_frame(before),
-        after: [1, 2].map(|i| around[i] - before[i]),
+        after: of_frame(after),
         groups: usize::try_from(site.attribute::<kind::int>("groups", 1)?).ok()?,
     };
-    let (before, after) = (before[0], around[0] - before[0]);
-    let shape = VolumeShape { frame, depth: kd, stride: stride[0], dilation: dilation[0], before, after };
-    let packed = site.packs.volumes(weight, shape, batch * shape.output([depth, height, width])[0], [height, width])?;
+    let ([stride, ..], [dilation, ..], [before, ..], [after, ..]) = (stride, dilation, before, after);
+    let shape = VolumeShape { frame, depth: kd, stride, dilation, before, after };
+    let frames = batch * shape.output([depth, height, width])[0];
+    let packed = Packed::Plain(site.packs.volumes(weight, shape, frames, [height, width])?);
+    lowered(site, packed)
+}
+
+pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
+    let (weight, weight_shape) = site.weight(1)?;
+    let [inputs, outputs, kd, kh, kw] = *weight_shape else { return None };
+    let attribute = |name: &str, default: usize| site.attribute::<kind::window<3>>(name, [default; 3]);
+    if attribute("dilation", 1)? != [1; 3] || site.attribute::<kind::int>("groups", 1)? != 1 {
+        return None;
+    }
+    let (stride, padding, added) = (attribute("stride", 1)?, attribute("padding", 0)?, attribute("output_padding", 0)?);
+    let frame = TransposedShape {
+        inputs,
+        outputs,
+        kernel: [kh, kw],
+        stride: of_frame(stride),
+        padding: of_frame(padding),
+        output_padding: of_frame(added),
+    };
+    let ([stride, ..], [padding, ..], [output_padding, ..]) = (stride, padding, added);
+    let shape = TransposedVolumeShape { frame, depth: kd, stride, padding, output_padding };
+    if !shape.fits() {
+        return None;
+    }
+    lowered(site, Packed::Transposed(site.packs.transposed_volumes(weight, shape)?))
+}
+
+fn lowered(site: &Site<'_>, packed: Packed) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let [batch, _, depth, height, width] = *input.shape else { return None };
     let kernel = Conv { packed, follow: Follow::of(site, 2)?, batch, input: [depth, height, width] };
     let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
     Some(Lowered::new(kernel, smallvec![wanted], Layout::channels_last(DType::F32, site.shape())))
 }
 
-impl Kernel for Conv {
-    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let ConvShape { inputs, outputs, .. } = self.packed.shape().frame;
-        let data = &operands[0].unwrap_or(&[])[..self.batch * numel(&self.input) * inputs];
-        self.packed.run(out, data, self.batch, self.input, &self.follow.epilogue(None, outputs));
+impl Packed {
+    fn format(&self) -> Format {
+        match self {
+            Self::Plain(conv) => conv.format(),
+            Self::Transposed(conv) => conv.format(),
+        }
     }
 
-    fn describe(&self) -> String {
-        let VolumeShape { frame, depth, stride, .. } = *self.packed.shape();
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Plain(conv) => conv.bytes(),
+            Self::Transposed(conv) => conv.bytes(),
+        }
+    }
+
+    /// What its windows are.
+    fn window(&self) -> String {
+        let VolumeShape { frame, depth, stride, .. } = match self {
+            Self::Plain(conv) => *conv.shape(),
+            Self::Transposed(conv) => {
+                let TransposedVolumeShape { frame, depth, .. } = *conv.shape();
+                let [height, width] = frame.kernel;
+                return format!("conv transpose {depth}x{height}x{width}");
+            }
+        };
         let ([height, width], [down, across]) = (frame.kernel, frame.stride);
         let steps = match (stride, down, across) {
             (1, 1, 1) => String::new(),
@@ -64,9 +124,31 @@ impl Kernel for Conv {
             _ => format!("/{stride}x{down}x{across}"),
         };
         let groups = if frame.groups == 1 { String::new() } else { format!(" of {} groups", frame.groups) };
-        let pixels = self.batch * numel(&self.packed.shape().output(self.input)[1..]);
-        let (by, kept) = (by(self.packed.algorithm(pixels)), kept(self.packed.format()));
-        format!("conv {depth}x{height}x{width}{steps}{groups}{by}{kept}{}", self.follow.describe(false))
+        format!("conv {depth}x{height}x{width}{steps}{groups}")
+    }
+}
+
+impl Kernel for Conv {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let (inputs, outputs) = match &self.packed {
+            Packed::Plain(conv) => (conv.shape().frame.inputs, conv.shape().frame.outputs),
+            Packed::Transposed(conv) => (conv.shape().frame.inputs, conv.shape().frame.outputs),
+        };
+        let data = &operands[0].unwrap_or(&[])[..self.batch * numel(&self.input) * inputs];
+        let epilogue = self.follow.epilogue(None, outputs);
+        match &self.packed {
+            Packed::Plain(conv) => conv.run(out, data, self.batch, self.input, &epilogue),
+            Packed::Transposed(conv) => conv.run(out, data, self.batch, self.input, &epilogue),
+        }
+    }
+
+    fn describe(&self) -> String {
+        let algorithm = match &self.packed {
+            Packed::Plain(conv) => conv.algorithm(self.batch * numel(&conv.shape().output(self.input)[1..])),
+            Packed::Transposed(_) => Algorithm::Direct,
+        };
+        let (by, kept) = (by(algorithm), kept(self.packed.format()));
+        format!("{}{by}{kept}{}", self.packed.window(), self.follow.describe(false))
     }
 
     fn bytes_saved(&self) -> usize {

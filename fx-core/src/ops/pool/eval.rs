@@ -249,7 +249,7 @@ fn adaptive_shape<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Dims {
     shape
 }
 
-pub(super) fn adaptive_avg<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Result<Tensor> {
+pub(crate) fn adaptive_avg<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Result<Tensor> {
     if sizes == [1; N] {
         let dims: Vec<usize> = (x.ndim() - N..x.ndim()).collect();
         if let Some(y) = fast::reduce(Reduction::Mean, x, &dims) {

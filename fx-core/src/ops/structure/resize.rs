@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
+use crate::ops::pool::eval_adaptive_avg as adaptive_avg;
 use crate::ops::shape;
 use crate::ops::wide::in_floats;
 use crate::tensor::num::Real;
@@ -24,20 +25,23 @@ pub(super) fn interpolate_shape(
     let spatial = x.ndim().saturating_sub(2);
     let fits = match &*mode {
         "nearest" | "nearest-exact" => (1..=3).contains(&spatial),
+        "area" => (1..=3).contains(&spatial),
         "linear" => spatial == 1,
-        "bilinear" => spatial == 2,
+        "bilinear" | "bicubic" => spatial == 2,
+        "trilinear" => spatial == 3,
         other => {
             return Err(Error::argument(format!("there is no interpolation mode `{other}`"))
-                .help("the modes are nearest, nearest-exact, linear and bilinear"));
+                .help("the modes are nearest, nearest-exact, linear, bilinear, trilinear, bicubic and area"));
         }
     };
     if !fits {
         return Err(Error::shape(format!("{mode} interpolation does not take {x}")));
     }
-    if align_corners.is_some() && mode.starts_with("nearest") {
-        return Err(Error::argument("`align_corners` is for linear and bilinear interpolation"));
+    let is_between = mode.contains("linear") || mode == "bicubic";
+    if align_corners.is_some() && !is_between {
+        return Err(Error::argument("`align_corners` is for linear, bilinear, trilinear and bicubic interpolation"));
     }
-    if mode.contains("linear") {
+    if is_between || mode == "area" {
         shape::require_float(x)?;
     }
     let mut dims = Shape::from(&x.shape[..2]);
@@ -83,14 +87,28 @@ pub(super) fn interpolate(
     let size = size.map(|size| size.into_iter().map(Dim::from).collect());
     let meta = interpolate_shape(&TensorMeta::from(x), size, scale.clone(), mode.clone(), align_corners)?;
     let shape = meta.concrete_shape().unwrap_or_default();
+    if mode == "area" {
+        return match shape[2..] {
+            [length] => adaptive_avg(x, [length]),
+            [height, width] => adaptive_avg(x, [height, width]),
+            [depth, height, width] => adaptive_avg(x, [depth, height, width]),
+            _ => Ok(x.clone()),
+        };
+    }
     let lines = Lines::of(x.shape(), &shape, scale.as_deref(), align_corners);
+    let is_cubic = mode == "bicubic";
+    let resampled = lines.iter().enumerate().filter(|(_, line)| !line.is_kept(is_cubic));
     // Only f64 is resampled at places that are computed in f64.
     let is_double = x.dtype() == DType::F64;
-    Ok(lines.iter().enumerate().filter(|(_, line)| !line.is_kept()).fold(x.clone(), |y, (i, line)| match &*mode {
+    Ok(resampled.fold(x.clone(), |y, (i, line)| match &*mode {
         "nearest" | "nearest-exact" => nearest(&y, i + 2, &line.nearest(mode == "nearest-exact", is_double)),
-        _ => linear(&y, i + 2, &line.between()),
+        "bicubic" => between(&y, i + 2, &line.cubic()),
+        _ => between(&y, i + 2, &line.linear()),
     }))
 }
+
+/// What an element is made of: others along its dimension, and their weights.
+pub(crate) type Taps<const N: usize> = [(usize, f64); N];
 
 /// How the elements along a spatial dimension are resampled.
 #[derive(Clone, Copy)]
@@ -117,9 +135,10 @@ impl Lines {
         (2..from.len()).map(line).collect()
     }
 
-    /// Whether every element stays where it is. PyTorch copies lines that stay as long, whatever the factor.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.from == self.to
+    /// Whether every element stays where it is. PyTorch copies lines that stay as long, whatever the factor, but for cubic
+    /// interpolation.
+    pub(crate) fn is_kept(&self, is_cubic: bool) -> bool {
+        self.from == self.to && (!is_cubic || self.factor.is_none_or(|factor| factor == 1.0))
     }
 
     /// The element for each place, as PyTorch rounds: also where that is one before the one that is nearest.
@@ -137,8 +156,34 @@ impl Lines {
         (0..self.to).map(|i| (place(i) as usize).min(self.from - 1)).collect()
     }
 
-    /// Between which two elements each place lies, and how far from the first.
-    pub(crate) fn between(&self) -> Vec<(usize, usize, f64)> {
+    /// The two elements between which each place lies.
+    pub(crate) fn linear(&self) -> Vec<Taps<2>> {
+        let place = |i: usize| {
+            let place = self.place(i).max(0.0);
+            let low = (place as usize).min(self.from - 1);
+            let weight = place - low as f64;
+            [(low, 1.0 - weight), ((low + 1).min(self.from - 1), weight)]
+        };
+        (0..self.to).map(place).collect()
+    }
+
+    /// The four elements around each place, of which those at the edges stand for what is beyond, weighted by the cubic convolution
+    /// with -0.75 (Keys, 1981).
+    pub(crate) fn cubic(&self) -> Vec<Taps<4>> {
+        const A: f64 = -0.75;
+        let near = |x: f64| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
+        let far = |x: f64| ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
+        let place = |i: usize| {
+            let place = self.place(i);
+            let t = place - place.floor();
+            let at = |step: i64| (place.floor() as i64 + step).clamp(0, self.from as i64 - 1) as usize;
+            [(at(-1), far(t + 1.0)), (at(0), near(t)), (at(1), near(1.0 - t)), (at(2), far(2.0 - t))]
+        };
+        (0..self.to).map(place).collect()
+    }
+
+    /// Where an element lies along the input.
+    fn place(&self, i: usize) -> f64 {
         let (from, to) = (self.from as f64, self.to as f64);
         let step = match self.factor {
             _ if self.align_corners && self.to > 1 => (from - 1.0) / (to - 1.0),
@@ -146,13 +191,7 @@ impl Lines {
             Some(factor) => 1.0 / factor,
             None => from / to,
         };
-        let between = |i: usize| {
-            let place = if self.align_corners { i as f64 * step } else { ((i as f64 + 0.5) * step - 0.5).max(0.0) };
-            let place = if self.is_kept() { i as f64 } else { place };
-            let low = (place as usize).min(self.from - 1);
-            (low, (low + 1).min(self.from - 1), place - low as f64)
-        };
-        (0..self.to).map(between).collect()
+        if self.align_corners { i as f64 * step } else { (i as f64 + 0.5) * step - 0.5 }
     }
 }
 
@@ -188,27 +227,25 @@ fn nearest(x: &Tensor, dim: usize, places: &[usize]) -> Tensor {
     })
 }
 
-fn linear(x: &Tensor, dim: usize, places: &[(usize, usize, f64)]) -> Tensor {
+/// Sums of elements along a dimension, with weights.
+fn between<const N: usize>(x: &Tensor, dim: usize, places: &[Taps<N>]) -> Tensor {
     let x = x.contiguous();
     let to = places.len();
     let (_, len, inner) = blocks(&x, dim);
     let y = in_floats!(x.dtype(), T => {
-        let mix = |a: T, b: T, weight: T| a * (T::of(1.0) - weight) + b * weight;
         let x = x.to_dtype(T::DTYPE);
         let elements = x.as_slice::<T>().unwrap_or(&[]);
         Tensor::written(&resized(&x, dim, to), |out: &mut [T]| {
             let lines = out.chunks_exact_mut((to * inner).max(1)).zip(elements.chunks_exact((len * inner).max(1)));
             for (out, line) in lines {
-                if inner == 1 {
-                    for (out, &(low, high, weight)) in out.iter_mut().zip(places) {
-                        *out = mix(line[low], line[high], T::of(weight));
+                for (out, taps) in out.chunks_exact_mut(inner.max(1)).zip(places) {
+                    for (index, (place, weight)) in taps.iter().enumerate() {
+                        let (run, weight) = (&line[place * inner..][..inner], T::of(*weight));
+                        match index {
+                            0 => out.iter_mut().zip(run).for_each(|(out, x)| *out = *x * weight),
+                            _ => out.iter_mut().zip(run).for_each(|(out, x)| *out += *x * weight),
+                        }
                     }
-                    continue;
-                }
-                for (out, &(low, high, weight)) in out.chunks_exact_mut(inner).zip(places) {
-                    let (low, high) = (&line[low * inner..][..inner], &line[high * inner..][..inner]);
-                    let weight = T::of(weight);
-                    out.iter_mut().zip(low.iter().zip(high)).for_each(|(out, (a, b))| *out = mix(*a, *b, weight));
                 }
             }
         })

@@ -94,3 +94,68 @@ fn convolutions_of_volumes() {
         }
     }
 }
+
+/// What a transposed convolution with a weight, `[inputs, outputs, depth, height, width]`, makes of voxels.
+fn transposed(x: &[f32], w: &[f32], shape: &TransposedVolumeShape, batch: usize, size: [usize; 3]) -> Vec<f64> {
+    let TransposedShape { inputs, outputs, kernel: [kh, kw], stride, padding, .. } = shape.frame;
+    let [depth, height, width] = shape.output(size);
+    let mut out = vec![0.0; batch * depth * height * width * outputs];
+    for (voxel, x) in x.chunks_exact(inputs).enumerate() {
+        let (line, column) = (voxel / size[2], voxel % size[2]);
+        let (frame, line) = (line / size[1], line % size[1]);
+        let (volume, frame) = (frame / size[0], frame % size[0]);
+        for tap in 0..shape.depth * kh * kw {
+            let z = (frame * shape.stride + tap / (kh * kw)).wrapping_sub(shape.padding);
+            let y = (line * stride[0] + tap / kw % kh).wrapping_sub(padding[0]);
+            let to = (column * stride[1] + tap % kw).wrapping_sub(padding[1]);
+            if z >= depth || y >= height || to >= width {
+                continue;
+            }
+            for output in 0..outputs {
+                let weight = |input: usize| w[(input * outputs + output) * shape.depth * kh * kw + tap];
+                let sum: f64 = (0..inputs).map(|input| f64::from(x[input]) * f64::from(weight(input))).sum();
+                out[(((volume * depth + z) * height + y) * width + to) * outputs + output] += sum;
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn transposed_convolutions_of_volumes() {
+    let one = TransposedShape {
+        inputs: 20,
+        outputs: 24,
+        kernel: [2; 2],
+        stride: [2; 2],
+        padding: [0; 2],
+        output_padding: [0; 2],
+    };
+    let frames = [
+        one,
+        TransposedShape { inputs: 3, outputs: 5, kernel: [3, 4], padding: [1; 2], output_padding: [1, 0], ..one },
+    ];
+    // Windows that meet, overlap, leave gaps, and of which something is cut off or added.
+    let depths = [(2, 2, 0, 0), (3, 2, 1, 1), (4, 2, 1, 0), (3, 1, 2, 0), (2, 3, 1, 2), (1, 2, 0, 1), (5, 2, 3, 0)];
+    let (batch, size) = (2, [4, 3, 5]);
+    for (frame, (depth, stride, padding, output_padding)) in
+        frames.into_iter().flat_map(|frame| depths.map(|depth| (frame, depth)))
+    {
+        let shape = TransposedVolumeShape { frame, depth, stride, padding, output_padding };
+        let (inputs, outputs, [height, width]) = (frame.inputs, frame.outputs, frame.kernel);
+        let x = numbers(batch * size.iter().product::<usize>() * inputs, 1);
+        let (w, bias) = (numbers(inputs * outputs * depth * height * width, 2), numbers(outputs, 3));
+        let want = transposed(&x, &w, &shape, batch, size);
+        for level in Level::available() {
+            let conv = TransposedVolumeConv::at(level, &w, shape, Format::F32);
+            let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
+            let mut out = vec![0.25; want.len() + 1];
+            conv.run(&mut out, &x, batch, size, &epilogue);
+            for (index, want) in want.iter().enumerate() {
+                let want = (want + f64::from(bias[index % outputs])).max(0.0);
+                close(out[index], want, inputs * depth * height * width, &format!("{level:?} {shape:?} at {index}"));
+            }
+            assert_eq!(out[want.len()], 0.25, "{level:?} {shape:?}");
+        }
+    }
+}

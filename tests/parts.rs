@@ -73,7 +73,7 @@ impl Stretched {
             first: nn::Conv2d::new(16, 48, 3).padding(1),
             lines: Parameter::new(Tensor::randn([48, 96, 1])),
             below: nn::Conv2d::new(48, 48, 1),
-            last: nn::Conv2d::new(96, 16, 1),
+            last: nn::Conv2d::new(96, 16, 3).padding(1),
         }
     }
 

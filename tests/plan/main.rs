@@ -4,6 +4,7 @@ mod algorithms;
 mod attention;
 mod contractions;
 mod elementwise;
+mod enlarged;
 mod generation;
 mod images;
 mod quantized;

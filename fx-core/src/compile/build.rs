@@ -3,12 +3,13 @@
 mod apart;
 mod attention;
 mod contraction;
+mod enlarged;
 mod join;
 
 use std::sync::{Arc, Mutex};
 
 use fx_kernels::dense::Format;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::kernels::{Copy, Lowered, Site, Wanted, lower};
@@ -49,6 +50,7 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &
         steps: Vec::new(),
         copies: Vec::new(),
         masks: Vec::new(),
+        late: FxHashSet::default(),
         inputs: 0,
         work: (0, 0),
     };
@@ -82,6 +84,7 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &
 }
 
 /// What is known of a node's value.
+#[derive(Clone)]
 struct Held {
     place: Arg<Known>,
     meta: Arg<Meta>,
@@ -101,6 +104,8 @@ struct Builder<'a> {
     copies: Vec<(usize, usize)>,
     /// What masks add to scores, by the registers of the masks.
     masks: Vec<(usize, Arg<Known>)>,
+    /// Nodes whose values are not made before the convolution that reads them is planned.
+    late: FxHashSet<NodeId>,
     inputs: usize,
     /// Floating-point operations and bytes of the call that is being planned.
     work: (u64, usize),
@@ -163,6 +168,9 @@ impl Builder<'_> {
     fn call(&mut self, id: NodeId, node: &Node, function: Function) -> Result<Held> {
         let metas = (self.metas(node.args())?, self.kwargs(node, |held| held.meta.clone())?);
         let places = (self.known(node.args())?, self.kwargs(node, |held| held.place.clone())?);
+        if let Some(held) = self.convolved_first(id, function, (&metas.0, &metas.1), (&places.0, &places.1))? {
+            return Ok(held);
+        }
         self.planned(id, function, metas, places)
     }
 

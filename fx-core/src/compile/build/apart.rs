@@ -3,6 +3,7 @@
 use super::{Builder, Held};
 use crate::arg::{Arg, Kwargs};
 use crate::compile::known::Known;
+use crate::error::Result;
 use crate::graph::NodeId;
 use crate::ops::{Attr, Function, added_operand, functions as ops};
 use crate::tensor::DType;
@@ -27,12 +28,26 @@ impl Builder<'_> {
         of_plain.remove("attr");
         let product = (metas[..other].to_vec(), of_plain);
         let Held { place, meta } = self.planned(id, function, product, (args[..other].to_vec(), plain)).ok()?;
-        let (none, no_meta) = (Kwargs::new(), Kwargs::new());
-        let sum = ((vec![meta, addend.clone()], no_meta), (vec![place, added.clone()], none));
-        let Held { place, meta } = self.planned(id, ops::add, sum.0, sum.1).ok()?;
-        let Some(Arg::Str(attr)) = attr else { return Some(place) };
-        let attr: Attr = attr.parse().ok()?;
+        let other = Held { place: added.clone(), meta: addend.clone() };
+        Some(self.followed(id, Held { place, meta }, Some(other), attr.as_ref()).ok()?.place)
+    }
+
+    /// A product, the sum with another operand and the activation that are part of its call.
+    pub(super) fn followed(
+        &mut self,
+        id: NodeId,
+        product: Held,
+        other: Option<Held>,
+        attr: Option<&Arg<Known>>,
+    ) -> Result<Held> {
+        let Held { mut place, mut meta } = product;
+        if let Some(other) = other {
+            let sum = ((vec![meta, other.meta], Kwargs::new()), (vec![place, other.place], Kwargs::new()));
+            Held { place, meta } = self.planned(id, ops::add, sum.0, sum.1)?;
+        }
+        let Some(Arg::Str(attr)) = attr else { return Ok(Held { place, meta }) };
+        let attr: Attr = attr.parse()?;
         let ((function, options), (_, kwargs)) = (attr.call(), attr.call());
-        Some(self.planned(id, function, (vec![meta], options), (vec![place], kwargs)).ok()?.place)
+        self.planned(id, function, (vec![meta], options), (vec![place], kwargs))
     }
 }

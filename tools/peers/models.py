@@ -18,7 +18,7 @@ sys.path.append(str(ROOT / "tools/torch_ref"))
 import digits as digits_model
 from architectures import T5, Decoder, Generator, Heatmaps, Llama, LlamaStep, UNet, Whisper, Yolo
 from paper_models import MLP, AutoEncoder
-from sight import Crnn, Edsr, Mixer, PointNet, Segformer
+from sight import Crnn, Edsr, Mixer, PointNet, Segformer, UNet3d
 from sound import Conformer, HifiGan, Wav2Vec2
 
 
@@ -131,6 +131,7 @@ MODELS = {
     "mobilenet_v3": (torchvision.models.mobilenet_v3_large, image),
     "shufflenet_v2": (torchvision.models.shufflenet_v2_x1_0, image),
     "r3d_18": (torchvision.models.video.r3d_18, lambda batch: torch.rand(batch, 3, 8, 112, 112)),
+    "unet3d": (UNet3d, lambda batch: torch.randn(batch, 1, 32, 64, 64)),
     "segformer": (Segformer, lambda batch: image(batch, 256)),
     "edsr": (Edsr, lambda batch: image(batch, 64)),
     "crnn": (Crnn, lambda batch: torch.rand(batch, 1, 32, 128)),

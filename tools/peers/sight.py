@@ -18,6 +18,40 @@ class Segformer(nn.Module):
         return self.model(x).logits
 
 
+class Level(nn.Module):
+    """Two convolutions of volumes, normalised for each channel."""
+
+    def __init__(self, i, o):
+        super().__init__()
+        conv = lambda i, o: nn.Sequential(nn.Conv3d(i, o, 3, padding=1), nn.InstanceNorm3d(o, affine=True), nn.LeakyReLU())
+        self.conv1, self.conv2 = conv(i, o), conv(o, o)
+
+    def forward(self, x):
+        return self.conv2(self.conv1(x))
+
+
+class UNet3d(nn.Module):
+    """A U-Net for volumes as nnU-Net's (Isensee et al., 2021), with 16 channels at the top: [N, 1, 32, 64, 64] to [N, 3, 32, 64, 64]."""
+
+    def __init__(self, width=16):
+        super().__init__()
+        w = [width * 2**i for i in range(4)]
+        self.inc = Level(1, w[0])
+        self.down = nn.ModuleList(Level(w[i], w[i + 1]) for i in range(3))
+        self.up = nn.ModuleList(nn.ConvTranspose3d(w[i + 1], w[i], 2, stride=2) for i in reversed(range(3)))
+        self.fuse = nn.ModuleList(Level(w[i + 1], w[i]) for i in reversed(range(3)))
+        self.out = nn.Conv3d(w[0], 3, 1)
+
+    def forward(self, x):
+        skips = [self.inc(x)]
+        for down in self.down:
+            skips.append(down(F.max_pool3d(skips[-1], 2)))
+        x = skips.pop()
+        for up, fuse in zip(self.up, self.fuse):
+            x = fuse(torch.cat([skips.pop(), up(x)], 1))
+        return self.out(x)
+
+
 class Edsr(nn.Module):
     """The small EDSR (Lim et al., 2017), which doubles the size of a picture: [N, 3, 64, 64] to [N, 3, 128, 128]."""
 

@@ -20,6 +20,7 @@ mod swin;
 mod t5;
 mod transposed;
 mod unet;
+mod unet3d;
 mod wav2vec2;
 mod whisper;
 mod yolo;
@@ -49,6 +50,7 @@ impl Models for Architectures {
             "mobilenet_v3" => ready!(mobilenet_v3::MobileNetV3::large(), work, input),
             "shufflenet_v2" => ready!(shufflenet::ShuffleNetV2::new(), work, input),
             "r3d_18" => ready!(r3d::VideoResNet::r3d_18(), work, input),
+            "unet3d" => ready!(unet3d::UNet3d::new(16), work, input),
             "segformer" => ready!(segformer::Segformer::new(), work, input),
             "edsr" => ready!(edsr::Edsr::new(64, 16), work, input),
             "crnn" => ready!(crnn::Crnn::new(), work, input),

@@ -167,7 +167,7 @@ fn conv(
     }
 }
 
-/// The convolutions of ResNet-50 (version 1.5), of MobileNetV2, and some with few channels.
+/// The convolutions of ResNet-50 (version 1.5), of MobileNetV2, and some with few channels, or groups of few.
 fn convolutions() -> Vec<Layer> {
     let mut layers = vec![conv(Format::F32, "resnet50", 1, 1, [224, 3, 64, 7, 2, 1])];
     layers.extend([
@@ -215,6 +215,24 @@ fn convolutions() -> Vec<Layer> {
         [(112, 32, 1), (112, 96, 2), (56, 144, 1), (28, 192, 1), (14, 384, 1), (14, 576, 2), (7, 960, 1)]
     {
         layers.push(conv(Format::F32, "mobilenet", 1, 1, [size, channels, channels, 3, stride, channels]));
+    }
+    // Groups of few channels: ResNeXt-50 (32x4d), and RegNets with groups of 8, 16, 24 and 32.
+    for (size, channels, stride, groups) in [
+        (56, 128, 1, 32),
+        (56, 256, 2, 32),
+        (28, 256, 1, 32),
+        (28, 512, 2, 32),
+        (14, 512, 1, 32),
+        (14, 1024, 2, 32),
+        (7, 1024, 1, 32),
+        (56, 48, 1, 6),
+        (28, 104, 1, 13),
+        (28, 128, 1, 8),
+        (28, 168, 1, 7),
+        (14, 408, 1, 17),
+        (14, 448, 1, 14),
+    ] {
+        layers.push(conv(Format::F32, "grouped", 0, 1, [size, channels, channels, 3, stride, groups]));
     }
     // Windows of few channels in bf16.
     for (name, size, inputs, outputs, k, stride) in [

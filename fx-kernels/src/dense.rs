@@ -12,6 +12,7 @@ mod conv;
 mod depthwise;
 mod epilogue;
 mod format;
+mod grouped;
 mod images;
 mod left;
 mod linear;

@@ -143,6 +143,10 @@ pub(crate) trait Vector: Lanes {
     /// The bits of each lane, moved to where they count for less.
     fn bits_down(self, by: u32) -> Self;
 
+    /// The lanes in another order: each lane's number is that of the lane whose index differs in the bits of `by`, which is less than
+    /// `LANES`.
+    fn swapped(self, by: usize) -> Self;
+
     /// Transposes a square of `LANES` rows and columns.
     ///
     /// # Safety
@@ -401,6 +405,11 @@ macro_rules! vector {
             fn bits_down(self, by: u32) -> Self {
                 // SAFETY: as for `neg`.
                 Self(unsafe { bits_down(self.0, by) })
+            }
+            #[inline(always)]
+            fn swapped(self, by: usize) -> Self {
+                // SAFETY: as for `neg`.
+                Self(unsafe { swapped(self.0, by) })
             }
             #[inline(always)]
             unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {

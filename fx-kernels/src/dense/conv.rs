@@ -8,6 +8,7 @@ use super::algorithm::Algorithm;
 use super::depthwise::Depthwise;
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
+use super::grouped::{Grouped, Job};
 use super::images::{Images, Layout};
 use super::left::{Left, Windows};
 use super::panels::{Matrices, Panels};
@@ -74,6 +75,8 @@ enum Weights {
     Patches(Patches),
     /// A number for each tap and channel.
     Depthwise(Vec<f32>),
+    /// Vectors that belong to several groups.
+    Joined(Grouped),
     /// Transformed.
     Winograd(Winograd),
 }
@@ -260,7 +263,11 @@ impl PackedConv {
         } else {
             let format = shape.format(level, format);
             let packing = Packing::of(format, level, channels, |is_such| weight.all(outputs, step, is_such));
-            return Self { algorithm, ..Self::packed((level, packing), weight, shape) };
+            let joined = (packing == Packing::Single).then(|| Grouped::new(level, weight, &shape)).flatten();
+            match joined {
+                Some(grouped) => Weights::Joined(grouped),
+                None => return Self { algorithm, ..Self::packed((level, packing), weight, shape) },
+            }
         };
         Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] }
     }
@@ -284,7 +291,7 @@ impl PackedConv {
         match &self.weights {
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
-            Weights::Groups(_) | Weights::Patches(_) | Weights::Depthwise(_) => Algorithm::Direct,
+            Weights::Groups(_) | Weights::Patches(_) | Weights::Depthwise(_) | Weights::Joined(_) => Algorithm::Direct,
         }
     }
 
@@ -293,7 +300,7 @@ impl PackedConv {
         match &self.weights {
             Weights::Groups(panels) => panels.packing().format(),
             Weights::Patches(_) => Format::Bf16,
-            Weights::Depthwise(_) | Weights::Winograd(_) => Format::F32,
+            Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => Format::F32,
         }
     }
 
@@ -301,7 +308,7 @@ impl PackedConv {
     pub(crate) fn packing(&self) -> Option<Packing> {
         match &self.weights {
             Weights::Groups(panels) => Some(panels.packing()),
-            Weights::Patches(_) | Weights::Depthwise(_) | Weights::Winograd(_) => None,
+            Weights::Patches(_) | Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => None,
         }
     }
 
@@ -327,6 +334,7 @@ impl PackedConv {
             Weights::Groups(panels) => panels.bytes(),
             Weights::Patches(patches) => patches.bytes(),
             Weights::Depthwise(weights) => size_of_val(weights.as_slice()),
+            Weights::Joined(grouped) => grouped.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
         }
     }
@@ -366,7 +374,7 @@ impl PackedConv {
             // Strassen's algorithm, for weights in f32, writes numbers.
             Weights::Groups(panels) => panels.packing() != Packing::Single,
             Weights::Patches(_) => true,
-            Weights::Depthwise(_) | Weights::Winograd(_) => false,
+            Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
         is_product && rounded.is_fast(self.level) && columns.is_multiple_of(rounded.numbers())
@@ -512,6 +520,7 @@ impl PackedConv {
                 let channels = self.shape.inputs;
                 Sliding { left, rows, channels, reduction, epilogue, written: None }.run(self.level, out, stride);
             }
+            Weights::Joined(grouped) => grouped.run(&Job { windows, batch, epilogue }, out, stride),
             Weights::Winograd(winograd) => winograd.run(out, stride, batch, windows, epilogue),
             Weights::Patches(_) => unreachable!("windows of few channels are copied"),
         }

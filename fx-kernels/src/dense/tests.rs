@@ -2,6 +2,7 @@
 
 mod compact;
 mod depthwise;
+mod grouped;
 mod half_floats;
 mod matrix_unit;
 mod panels;
@@ -297,6 +298,8 @@ fn chains_are_as_their_convolutions() {
         vec![point(7, 48), ConvShape { outputs: 32, groups: 1, ..window(48, 1, 1) }, point(32, 40)],
         vec![point(7, 20), ConvShape { before: [5, 1], after: [6, 1], ..window(20, 1, 1) }, lines],
         vec![lines],
+        vec![point(7, 24), ConvShape { groups: 6, ..window(24, 1, 1) }, point(24, 9)],
+        vec![ConvShape { groups: 3, ..window(24, 2, 1) }, ConvShape { groups: 6, ..window(24, 1, 1) }],
     ];
     let (batch, size) = (3, [19, 8]);
     let ways = Level::available().flat_map(|level| [Format::F32, Format::Bf16].map(|format| (level, format)));

@@ -104,6 +104,7 @@ macro_rules! arrays {
             arrays!(@compare $n, lt |x, y| x < y, le |x, y| x <= y, eq |x, y| x == y);
             crate::simd::plain::transpose!($T, $n);
             crate::simd::plain::halves!($T, $n, Raw);
+            crate::simd::plain::swapped!($T, $n, Raw);
             crate::simd::vector!($Name, $T, $n, 4, Raw, Mask);
         }
         pub(in crate::simd) use $module::$Name;

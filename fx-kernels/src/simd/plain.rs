@@ -18,6 +18,24 @@ macro_rules! transpose {
 }
 pub(in crate::simd) use transpose;
 
+/// Makes the function `swapped` that a vector type is made from, by way of an array.
+macro_rules! swapped {
+    ($Elem:ty, $lanes:literal, $Raw:ty) => {
+        #[inline(always)]
+        unsafe fn swapped(x: $Raw, by: usize) -> $Raw {
+            let [mut lanes, mut order] = [[0.0; $lanes]; 2];
+            // SAFETY: there are as many numbers as lanes.
+            unsafe { store(lanes.as_mut_ptr(), x) };
+            for (lane, to) in order.iter_mut().enumerate() {
+                *to = lanes[(lane ^ by) % $lanes];
+            }
+            // SAFETY: as above.
+            unsafe { load(order.as_ptr()) }
+        }
+    };
+}
+pub(in crate::simd) use swapped;
+
 /// Makes the functions `load_bf16` and `load_f16` that a vector type is made from, a number at a time.
 macro_rules! halves {
     ($Elem:ty, $lanes:literal, $Raw:ty) => {

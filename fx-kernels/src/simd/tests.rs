@@ -154,7 +154,7 @@ macro_rules! for_type {
             type Elem = $T;
             type Output = ();
 
-            /// Copies every beginning of itself, and checks that nothing else is written.
+            /// Copies every beginning of itself, and checks that nothing else is written; puts lanes in other orders.
             #[inline(always)]
             fn run<V: Vector<Elem = $T>>(self) {
                 for count in 0..=V::LANES {
@@ -164,6 +164,11 @@ macro_rules! for_type {
                     V::load_part(&self[..count]).store(&mut out);
                     assert!(out[count..V::LANES].iter().all(|&x| x == 0.0) && out[V::LANES] == 9.0);
                     assert_eq!(V::load_part(&self[..count]).sum(), self[..count].iter().sum());
+                }
+                for by in 0..V::LANES {
+                    let mut order = vec![0.0; V::LANES];
+                    V::load(self).swapped(by).store(&mut order);
+                    assert!(order.iter().enumerate().all(|(lane, &x)| x == self[lane ^ by]), "{order:?}");
                 }
                 let (n, wide) = (V::LANES, V::LANES + 3);
                 let square: Vec<$T> = (0..wide * n).map(|i| i as $T).collect();

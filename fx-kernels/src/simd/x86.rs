@@ -252,6 +252,14 @@ mod single16 {
         // SAFETY: as above.
         unsafe { x86::_mm512_cvtph_ps(x86::_mm256_loadu_si256(from.cast())) }
     }
+    #[inline(always)]
+    unsafe fn swapped(x: __m512, by: usize) -> __m512 {
+        // SAFETY: who has a vector has the instructions.
+        unsafe {
+            let lanes = x86::_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            x86::_mm512_permutexvar_ps(x86::_mm512_xor_si512(lanes, x86::_mm512_set1_epi32(by as i32)), x)
+        }
+    }
     crate::simd::vector!(F32x16, f32, 16, 12, __m512, __mmask16);
 
     impl crate::simd::Pairs for F32x16 {
@@ -329,6 +337,7 @@ mod double8 {
     );
     crate::simd::plain::transpose!(f64, 8);
     crate::simd::plain::halves!(f64, 8, __m512d);
+    crate::simd::plain::swapped!(f64, 8, __m512d);
     crate::simd::vector!(F64x8, f64, 8, 12, __m512d, __mmask8);
 }
 
@@ -405,6 +414,14 @@ mod single8 {
         // SAFETY: as above.
         unsafe { x86::_mm256_cvtph_ps(x86::_mm_loadu_si128(from.cast())) }
     }
+    #[inline(always)]
+    unsafe fn swapped(x: __m256, by: usize) -> __m256 {
+        // SAFETY: who has a vector has the instructions.
+        unsafe {
+            let lanes = x86::_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+            x86::_mm256_permutevar8x32_ps(x, x86::_mm256_xor_si256(lanes, x86::_mm256_set1_epi32(by as i32)))
+        }
+    }
     crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256);
 }
 
@@ -441,5 +458,6 @@ mod double4 {
     );
     crate::simd::plain::transpose!(f64, 4);
     crate::simd::plain::halves!(f64, 4, __m256d);
+    crate::simd::plain::swapped!(f64, 4, __m256d);
     crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d);
 }

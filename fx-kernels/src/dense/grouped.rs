@@ -1,0 +1,138 @@
+//! Convolutions in groups of few channels, with windows of 3 by 3.
+//!
+//! Where a group has fewer channels than a vector has lanes, a vector belongs to several groups. A number of a pixel that each lane's
+//! sum takes next is one of its own group's: the pixel's vector with its lanes in another order, which goes around within the groups.
+//! So no group meets another's numbers, and each lane does what counts.
+
+mod lines;
+
+use std::ops::Range;
+
+use super::conv::ConvShape;
+use super::epilogue::Epilogue;
+use super::left::{Left, Windows};
+use super::panels::tile_size;
+use super::weight::Weight;
+use crate::elementwise::run_rows;
+use crate::memory::{Lines, scratch};
+use crate::simd::Level;
+use crate::threads::{Shared, for_each, shared_out};
+
+/// The lines and columns of a window.
+const SIDE: usize = 3;
+const TAPS: usize = SIDE * SIDE;
+/// The fewest channels of a group.
+const LEAST: usize = 4;
+/// The numbers of a part's lines, with those of the image that they are computed from: they stay in the second-level cache.
+const CACHED: usize = 128 * 1024;
+/// The tasks that make a fair share for each of a few threads likely.
+const TASKS: usize = 8;
+
+/// The weights of a convolution whose groups are joined in vectors.
+///
+/// For each vector of outputs, for each line of the window, for each order of the lanes, for each column: a vector of weights.
+#[derive(Debug)]
+pub(crate) struct Grouped {
+    level: Level,
+    lanes: usize,
+    /// All channels, and those of a group.
+    channels: usize,
+    group: usize,
+    weights: Lines,
+}
+
+/// What is computed: windows of so many images, and what is done with the sums.
+pub(crate) struct Job<'a> {
+    pub(crate) windows: Windows<'a>,
+    pub(crate) batch: usize,
+    pub(crate) epilogue: &'a Epilogue<'a>,
+}
+
+impl Grouped {
+    /// Packs a weight; None where a product for each group is as fast.
+    pub(crate) fn new(level: Level, weight: Weight<'_>, shape: &ConvShape) -> Option<Self> {
+        let (_, lanes) = tile_size(level);
+        Self::fits(level, lanes, shape).then(|| Self::packed((level, lanes), weight, shape))
+    }
+
+    /// Whether a vector belongs to several groups, the windows are those that there is a version for, and the level has an instruction
+    /// for the order of lanes.
+    fn fits(level: Level, lanes: usize, shape: &ConvShape) -> bool {
+        let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
+        let group = inputs / groups;
+        let (windows, ordered) = (kernel == [SIDE; 2] && dilation == [1; 2], level >= Level::Avx2);
+        let joined = inputs == outputs && group.is_power_of_two() && (LEAST..lanes).contains(&group) && groups > 1;
+        joined && windows && ordered && matches!(stride[1], 1 | 2)
+    }
+
+    fn packed((level, lanes): (Level, usize), weight: Weight<'_>, shape: &ConvShape) -> Self {
+        let channels = shape.outputs;
+        let group = channels / shape.groups;
+        let row = group * TAPS;
+        let mut weights = Lines::together(channels.div_ceil(lanes) * row * lanes);
+        let packed = weights.numbers_mut();
+        for some in weight.few(0..channels, row) {
+            weight.with_rows(some.clone(), row, |numbers| {
+                for (output, numbers) in some.zip(numbers.chunks_exact(row)) {
+                    let (vector, lane) = (output / lanes, output % lanes);
+                    for (place, packed) in
+                        packed[vector * row * lanes..][..row * lanes].chunks_exact_mut(lanes).enumerate()
+                    {
+                        let (line, order, column) = (place / SIDE / group, place / SIDE % group, place % SIDE);
+                        packed[lane] = numbers[((lane % group) ^ order) * TAPS + line * SIDE + column];
+                    }
+                }
+            });
+        }
+        Self { level, lanes, channels, group, weights }
+    }
+
+    /// The bytes of the weights.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(self.weights.numbers())
+    }
+
+    /// Computes all windows, into rows that are `stride` apart.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub(crate) fn run(&self, job: &Job<'_>, out: &mut [f32], stride: usize) {
+        let Windows { input, output: [height, width], pixel, stride: [step, _], .. } = job.windows;
+        let (rows, channels) = (job.batch * height * width, self.channels);
+        if rows == 0 {
+            return;
+        }
+        assert!(Left::Windows(job.windows).covers(rows, channels), "the images are too short");
+        assert!(stride >= channels && (rows - 1) * stride + channels <= out.len(), "the result does not fit");
+        job.epilogue.check(rows, channels);
+        let out = Shared(out.as_mut_ptr());
+        let lines = (CACHED / (width * stride + input[1] * pixel * step)).clamp(1, height);
+        let (bands, vectors) = (height.div_ceil(lines), channels.div_ceil(self.lanes));
+        let parts = shared_out(TASKS).div_ceil(job.batch * bands).min(vectors);
+        for_each(job.batch * bands * parts, 2 * rows * channels * self.group * TAPS, |task| {
+            let (band, part) = (task / parts, task % parts);
+            let (image, start) = (band / bands, band % bands * lines);
+            let lines = start..height.min(start + lines);
+            let vectors = part * vectors / parts..(part + 1) * vectors / parts;
+            let first = vectors.start * self.lanes;
+            let (rows, columns) = (lines.len() * width, channels.min(vectors.end * self.lanes) - first);
+            scratch(lines::room(self, job), |room| {
+                let part = Part { image, lines, vectors };
+                // SAFETY: the operands hold all rows and channels (just seen), and no other task has these channels of the lines.
+                unsafe { lines::run(self, job, &part, (out.at(0), stride), room) };
+            });
+            if let Some(function) = job.epilogue.function() {
+                let to = out.at((image * height + start) * width * stride + first);
+                // SAFETY: as above.
+                unsafe { run_rows(self.level, function, to, rows, stride, columns) };
+            }
+        });
+    }
+}
+
+/// Some lines of an image of the output, and some vectors of channels.
+struct Part {
+    image: usize,
+    lines: Range<usize>,
+    vectors: Range<usize>,
+}

@@ -1,0 +1,190 @@
+//! A vector of channels along lines: the lines of the image that are under its windows are copied with their padding, so that they
+//! lie side by side in the cache, however far apart pixels are.
+
+use super::{Grouped, Job, Part, SIDE};
+use crate::math;
+use crate::simd::{Kernel, Vector, dispatch};
+
+use super::super::left::Windows;
+
+/// The most neighbours of a line that are computed together: with as many sums, weights and numbers stay in 32 registers; and those
+/// that stay in 16, or are left at the end of a line.
+const MANY: usize = 14;
+const FEW: usize = 7;
+/// The rows of a tile where there are 32 registers.
+const ROWS: usize = 12;
+
+/// The numbers that are copied at a time.
+pub(super) fn room(of: &Grouped, job: &Job<'_>) -> usize {
+    SIDE * columns(&job.windows) * of.lanes
+}
+
+/// The columns of a line with its padding, up to the last neighbours.
+fn columns(windows: &Windows<'_>) -> usize {
+    (windows.output[1] + MANY - 2) * windows.stride[1] + SIDE
+}
+
+/// Computes a part of the output, whose rows are so far apart. Lines of the image are copied to `room`.
+///
+/// # Safety
+/// All operands must hold what the part is computed from, the part of the result must be the caller's to write, and `room` have
+/// [so many](room) numbers.
+pub(super) unsafe fn run(of: &Grouped, job: &Job<'_>, part: &Part, out: (*mut f32, usize), room: &mut [f32]) {
+    // What is beside the image stays 0.
+    room.fill(0.0);
+    dispatch(of.level, Lanes { of, job, part, out, room: room.as_mut_ptr(), line: columns(&job.windows) * of.lanes });
+}
+
+/// The computation.
+struct Lanes<'a> {
+    of: &'a Grouped,
+    job: &'a Job<'a>,
+    part: &'a Part,
+    /// The first of all rows, and how far they are apart.
+    out: (*mut f32, usize),
+    /// Where lines are copied to, one after the other, and their length there.
+    room: *mut f32,
+    line: usize,
+}
+
+impl Kernel for Lanes<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Windows { input: [height, _], stride, before, .. } = self.job.windows;
+        for vector in self.part.vectors.clone() {
+            let channel = vector * V::LANES;
+            let count = V::LANES.min(self.of.channels - channel);
+            // Up to where lines are there.
+            let mut end = 0;
+            for y in self.part.lines.clone() {
+                // The first line of the window may be above the image, the last ones below.
+                let top = y * stride[0];
+                let first = before[0].saturating_sub(top).min(SIDE);
+                let read = (top + first).saturating_sub(before[0]).min(height);
+                let inside = (SIDE - first).min(height - read);
+                for line in read.max(end)..read + inside {
+                    self.copy::<V>(line, channel, count);
+                }
+                end = read + inside;
+                let taps = Taps { first, read, inside, channel, count, row: y };
+                match stride[1] {
+                    1 => self.along::<V, 1>(&taps),
+                    _ => self.along::<V, 2>(&taps),
+                }
+            }
+        }
+    }
+}
+
+/// A line of the output, and a vector of its channels.
+struct Taps {
+    /// The first line of the window that is inside the image, its number there, and how many are.
+    first: usize,
+    read: usize,
+    inside: usize,
+    /// The first channel, and how many there are.
+    channel: usize,
+    count: usize,
+    /// The line.
+    row: usize,
+}
+
+impl Lanes<'_> {
+    /// Copies a vector of channels of a line of the image.
+    #[inline(always)]
+    fn copy<V: Vector<Elem = f32>>(&self, line: usize, channel: usize, count: usize) {
+        let Windows { data, input: [height, width], pixel, before, .. } = self.job.windows;
+        let mut from = data.as_ptr().wrapping_add((self.part.image * height + line) * width * pixel + channel);
+        let mut to = self.room.wrapping_add(line % SIDE * self.line + before[1] * V::LANES);
+        // Padding may be wider than what is read.
+        for _ in 0..width.min((self.line / V::LANES).saturating_sub(before[1])) {
+            // SAFETY: the image has the pixel (the promise of `run`'s caller), and the line a place for it.
+            unsafe {
+                let x = if count == V::LANES { V::load_at(from) } else { V::load_first(from, count) };
+                x.store_at(to);
+            }
+            (from, to) = (from.wrapping_add(pixel), to.wrapping_add(V::LANES));
+        }
+    }
+
+    /// All pixels of a line.
+    #[inline(always)]
+    fn along<V: Vector<Elem = f32>, const STEP: usize>(&self, taps: &Taps) {
+        let width = self.job.windows.output[1];
+        let mut x = 0;
+        while x < width {
+            let left = width - x;
+            if V::ROWS >= ROWS && left > FEW {
+                self.near::<V, STEP, MANY>(taps, x, left.min(MANY));
+                x += MANY;
+            } else {
+                self.near::<V, STEP, FEW>(taps, x, left.min(FEW));
+                x += FEW;
+            }
+        }
+    }
+
+    /// Some neighbours of a line, of which so many are written.
+    ///
+    /// The loops over constants are unrolled, so that the sums are registers.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    fn near<V: Vector<Elem = f32>, const STEP: usize, const NEAR: usize>(&self, taps: &Taps, x: usize, some: usize) {
+        let (Self { of, job, .. }, &Taps { channel, count, .. }) = (self, taps);
+        let load = |from: *const f32| -> V {
+            let from = from.wrapping_add(channel);
+            // SAFETY: as for `run`.
+            unsafe { if count == V::LANES { V::load_at(from) } else { V::load_first(from, count) } }
+        };
+        let bias = if let Some(bias) = job.epilogue.bias { load(bias.as_ptr()) } else { V::zero() };
+        let mut sums = [bias; NEAR];
+        let block = of.group * SIDE * V::LANES;
+        let mut weights = of.weights.numbers().as_ptr().wrapping_add((channel / V::LANES * SIDE + taps.first) * block);
+        for line in taps.read..taps.read + taps.inside {
+            let from = self.room.wrapping_add(line % SIDE * self.line + x * STEP * V::LANES);
+            for order in 0..of.group {
+                let mut kernel = [V::zero(); SIDE];
+                for j in 0..SIDE {
+                    // SAFETY: there are vectors for each column of each order of each line.
+                    kernel[j] = unsafe { V::load_at(weights.wrapping_add(j * V::LANES)) };
+                }
+                weights = weights.wrapping_add(SIDE * V::LANES);
+                let number = |column: usize| -> V {
+                    // SAFETY: a line has all columns of the last neighbours.
+                    unsafe { V::load_at(from.wrapping_add(column * V::LANES)) }.swapped(order)
+                };
+                // Neighbours have all columns of a window in common but one or two.
+                let mut numbers = [V::zero(); SIDE];
+                for j in STEP..SIDE {
+                    numbers[j] = number(j - STEP);
+                }
+                for o in 0..NEAR {
+                    for j in 0..SIDE {
+                        numbers[j] = if j + STEP < SIDE { numbers[j + STEP] } else { number(o * STEP + j) };
+                    }
+                    for j in 0..SIDE {
+                        sums[o] = numbers[j].mul_add(kernel[j], sums[o]);
+                    }
+                }
+            }
+        }
+        let (adds, (low, high)) = (job.epilogue.adds(), job.epilogue.limits());
+        let Windows { output: [height, width], .. } = job.windows;
+        let ((out, stride), row) = (self.out, (self.part.image * height + taps.row) * width + x);
+        for o in 0..NEAR {
+            if o < some {
+                let mut sum = sums[o];
+                if adds {
+                    let load = |from: *const f32, stride| load(from.wrapping_add((row + o) * stride));
+                    sum = job.epilogue.add(sum, (out, stride), load);
+                }
+                let (sum, to) = (math::clamp(sum, low, high), out.wrapping_add((row + o) * stride + channel));
+                // SAFETY: as for `run`.
+                unsafe { if count == V::LANES { sum.store_at(to) } else { sum.store_first(to, count) } };
+            }
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! A vector of channels along lines: the lines of the image that are under its windows are copied with their padding, so that they
 //! lie side by side in the cache, however far apart pixels are.
 
+use std::mem::MaybeUninit;
+
 use super::{Grouped, Job, Part, SIDE};
 use crate::math;
 use crate::simd::{Kernel, Vector, dispatch};
@@ -11,6 +13,8 @@ use super::super::left::Windows;
 /// that stay in 16, or are left at the end of a line.
 const MANY: usize = 14;
 const FEW: usize = 7;
+/// The most lanes of a vector.
+const MOST_LANES: usize = 16;
 /// The rows of a tile where there are 32 registers.
 const ROWS: usize = 12;
 
@@ -171,20 +175,33 @@ impl Lanes<'_> {
                 }
             }
         }
-        let (adds, (low, high)) = (job.epilogue.adds(), job.epilogue.limits());
         let Windows { output: [height, width], .. } = job.windows;
         let ((out, stride), row) = (self.out, (self.part.image * height + taps.row) * width + x);
-        for o in 0..NEAR {
-            if o < some {
-                let mut sum = sums[o];
-                if adds {
-                    let load = |from: *const f32, stride| load(from.wrapping_add((row + o) * stride));
-                    sum = job.epilogue.add(sum, (out, stride), load);
+        let (low, high) = job.epilogue.limits();
+        let place = |o: usize| out.wrapping_add((row + o) * stride + channel);
+        if count == V::LANES && !job.epilogue.adds() {
+            for o in 0..NEAR {
+                if o < some {
+                    // SAFETY: as for `run`.
+                    unsafe { math::clamp(sums[o], low, high).store_at(place(o)) };
                 }
-                let (sum, to) = (math::clamp(sum, low, high), out.wrapping_add((row + o) * stride + channel));
-                // SAFETY: as for `run`.
-                unsafe { if count == V::LANES { sum.store_at(to) } else { sum.store_first(to, count) } };
             }
+            return;
+        }
+        // By way of memory, so that the loop over what is done with a sum need not be unrolled for sums to be registers.
+        let mut aside = [MaybeUninit::<f32>::uninit(); MANY * MOST_LANES];
+        let aside = aside.as_mut_ptr().cast::<f32>();
+        for o in 0..NEAR {
+            // SAFETY: there is room for as many vectors.
+            unsafe { sums[o].store_at(aside.wrapping_add(o * V::LANES)) };
+        }
+        for o in 0..some {
+            let load = |from: *const f32, stride| load(from.wrapping_add((row + o) * stride));
+            // SAFETY: as above.
+            let sum = unsafe { V::load_at(aside.wrapping_add(o * V::LANES)) };
+            let sum = math::clamp(job.epilogue.add(sum, (out, stride), load), low, high);
+            // SAFETY: as for `run`.
+            unsafe { sum.store_first(place(o), count) };
         }
     }
 }

@@ -23,6 +23,8 @@ const SIDE: usize = 3;
 const TAPS: usize = SIDE * SIDE;
 /// The fewest channels of a group.
 const LEAST: usize = 4;
+/// The most channels of a group.
+const MOST: usize = 56;
 /// The numbers of a part's lines, with those of the image that they are computed from: they stay in the second-level cache.
 const CACHED: usize = 128 * 1024;
 /// The tasks that make a fair share for each of a few threads likely.
@@ -38,6 +40,8 @@ pub(crate) struct Grouped {
     /// All channels, and those of a group.
     channels: usize,
     group: usize,
+    /// The lanes that channels of one group fill wherever it begins.
+    block: usize,
     weights: Lines,
 }
 
@@ -60,15 +64,17 @@ impl Grouped {
     fn fits(level: Level, lanes: usize, shape: &ConvShape) -> bool {
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
         let group = inputs / groups;
+        let block = block(group, lanes);
         let (windows, ordered) = (kernel == [SIDE; 2] && dilation == [1; 2], level >= Level::Avx2);
-        let joined = inputs == outputs && group.is_power_of_two() && (LEAST..lanes).contains(&group) && groups > 1;
+        let joined =
+            inputs == outputs && groups > 1 && block >= LEAST && group <= MOST && (group <= lanes || block < lanes);
         joined && windows && ordered && matches!(stride[1], 1 | 2)
     }
 
     fn packed((level, lanes): (Level, usize), weight: Weight<'_>, shape: &ConvShape) -> Self {
         let channels = shape.outputs;
         let group = channels / shape.groups;
-        let row = group * TAPS;
+        let (row, block) = (group * TAPS, block(group, lanes));
         let mut weights = Lines::together(channels.div_ceil(lanes) * row * lanes);
         let packed = weights.numbers_mut();
         for some in weight.few(0..channels, row) {
@@ -78,18 +84,25 @@ impl Grouped {
                     for (place, packed) in
                         packed[vector * row * lanes..][..row * lanes].chunks_exact_mut(lanes).enumerate()
                     {
-                        let (line, order, column) = (place / SIDE / group, place / SIDE % group, place % SIDE);
-                        packed[lane] = numbers[((lane % group) ^ order) * TAPS + line * SIDE + column];
+                        let (order, column) = (place / SIDE % block, place % SIDE);
+                        let (plane, line) = (place / (TAPS * block), place / (SIDE * block) % SIDE);
+                        let input = plane * block + ((lane % block) ^ order);
+                        packed[lane ^ order] = numbers[input * TAPS + line * SIDE + column];
                     }
                 }
             });
         }
-        Self { level, lanes, channels, group, weights }
+        Self { level, lanes, channels, group, block, weights }
     }
 
     /// The bytes of the weights.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self.weights.numbers())
+    }
+
+    /// The blocks of a group.
+    fn planes(&self) -> usize {
+        self.group / self.block
     }
 
     /// Computes all windows, into rows that are `stride` apart.
@@ -128,6 +141,11 @@ impl Grouped {
             }
         });
     }
+}
+
+/// The lanes that channels of one group fill wherever it begins in a vector.
+fn block(group: usize, lanes: usize) -> usize {
+    (1 << group.trailing_zeros()).min(lanes)
 }
 
 /// Some lines of an image of the output, and some vectors of channels.

@@ -11,8 +11,8 @@ use super::super::left::Windows;
 
 /// The most neighbours of a line that are computed together: with as many sums, weights and numbers stay in 32 registers; and those
 /// that stay in 16, or are left at the end of a line.
-const MANY: usize = 14;
-const FEW: usize = 7;
+const MANY: usize = 7;
+const FEW: usize = 4;
 /// The most lanes of a vector.
 const MOST_LANES: usize = 16;
 /// The rows of a tile where there are 32 registers.
@@ -20,7 +20,7 @@ const ROWS: usize = 12;
 
 /// The numbers that are copied at a time.
 pub(super) fn room(of: &Grouped, job: &Job<'_>) -> usize {
-    SIDE * columns(&job.windows) * of.lanes
+    SIDE * of.planes() * columns(&job.windows) * of.lanes
 }
 
 /// The columns of a line with its padding, up to the last neighbours.
@@ -36,7 +36,8 @@ fn columns(windows: &Windows<'_>) -> usize {
 pub(super) unsafe fn run(of: &Grouped, job: &Job<'_>, part: &Part, out: (*mut f32, usize), room: &mut [f32]) {
     // What is beside the image stays 0.
     room.fill(0.0);
-    dispatch(of.level, Lanes { of, job, part, out, room: room.as_mut_ptr(), line: columns(&job.windows) * of.lanes });
+    let plane = columns(&job.windows) * of.lanes;
+    dispatch(of.level, Lanes { of, job, part, out, room: room.as_mut_ptr(), plane, line: of.planes() * plane });
 }
 
 /// The computation.
@@ -46,9 +47,10 @@ struct Lanes<'a> {
     part: &'a Part,
     /// The first of all rows, and how far they are apart.
     out: (*mut f32, usize),
-    /// Where lines are copied to, one after the other, and their length there.
+    /// Where lines are copied to, one after the other, and their length there, and that of their planes.
     room: *mut f32,
     line: usize,
+    plane: usize,
 }
 
 impl Kernel for Lanes<'_> {
@@ -73,7 +75,11 @@ impl Kernel for Lanes<'_> {
                     self.copy::<V>(line, channel, count);
                 }
                 end = read + inside;
-                let taps = Taps { first, read, inside, channel, count, row: y };
+                let mut lines = [self.room.cast_const(); SIDE];
+                for (i, line) in lines.iter_mut().enumerate() {
+                    *line = line.wrapping_add((read + i) % SIDE * self.line);
+                }
+                let taps = Taps { first, inside, lines, channel, count, row: y };
                 match stride[1] {
                     1 => self.along::<V, 1>(&taps),
                     _ => self.along::<V, 2>(&taps),
@@ -85,10 +91,10 @@ impl Kernel for Lanes<'_> {
 
 /// A line of the output, and a vector of its channels.
 struct Taps {
-    /// The first line of the window that is inside the image, its number there, and how many are.
+    /// The first line of the window that is inside the image, how many are, and where their copies begin.
     first: usize,
-    read: usize,
     inside: usize,
+    lines: [*const f32; SIDE],
     /// The first channel, and how many there are.
     channel: usize,
     count: usize,
@@ -97,20 +103,36 @@ struct Taps {
 }
 
 impl Lanes<'_> {
-    /// Copies a vector of channels of a line of the image.
+    /// Copies what a vector of channels is computed from of a line of the image: for each block of its group's channels a plane of
+    /// vectors, where each block of lanes has that of its own group.
     #[inline(always)]
     fn copy<V: Vector<Elem = f32>>(&self, line: usize, channel: usize, count: usize) {
         let Windows { data, input: [height, width], pixel, before, .. } = self.job.windows;
-        let mut from = data.as_ptr().wrapping_add((self.part.image * height + line) * width * pixel + channel);
-        let mut to = self.room.wrapping_add(line % SIDE * self.line + before[1] * V::LANES);
+        let &Grouped { group, block, .. } = self.of;
+        let data = data.as_ptr().wrapping_add((self.part.image * height + line) * width * pixel);
+        let to = self.room.wrapping_add(line % SIDE * self.line + before[1] * V::LANES);
         // Padding may be wider than what is read.
-        for _ in 0..width.min((self.line / V::LANES).saturating_sub(before[1])) {
-            // SAFETY: the image has the pixel (the promise of `run`'s caller), and the line a place for it.
-            unsafe {
-                let x = if count == V::LANES { V::load_at(from) } else { V::load_first(from, count) };
-                x.store_at(to);
+        let width = width.min((self.plane / V::LANES).saturating_sub(before[1]));
+        // The blocks lie side by side where there is one for each group.
+        let some = if group == block { V::LANES } else { block };
+        for plane in 0..self.of.planes() {
+            for lane in (0..count).step_by(some) {
+                let own = channel + lane;
+                let mut from =
+                    data.wrapping_add(if group == block { own } else { own / group * group + plane * block });
+                let mut to = to.wrapping_add(plane * self.plane + lane);
+                let some = some.min(count - lane);
+                for _ in 0..width {
+                    // SAFETY: the image has the pixel (the promise of `run`'s caller), and the line a place for it.
+                    unsafe {
+                        match some == V::LANES {
+                            true => V::load_at(from).store_at(to),
+                            false => V::load_first(from, some).store_first(to, some),
+                        }
+                    }
+                    (from, to) = (from.wrapping_add(pixel), to.wrapping_add(V::LANES));
+                }
             }
-            (from, to) = (from.wrapping_add(pixel), to.wrapping_add(V::LANES));
         }
     }
 
@@ -121,13 +143,13 @@ impl Lanes<'_> {
         let mut x = 0;
         while x < width {
             let left = width - x;
-            if V::ROWS >= ROWS && left > FEW {
-                self.near::<V, STEP, MANY>(taps, x, left.min(MANY));
-                x += MANY;
-            } else {
-                self.near::<V, STEP, FEW>(taps, x, left.min(FEW));
-                x += FEW;
+            match (V::ROWS >= ROWS, left >= FEW) {
+                (true, true) => self.near::<V, STEP, MANY, 2>(taps, x, left.min(MANY)),
+                (true, false) => self.near::<V, STEP, FEW, 2>(taps, x, left),
+                (false, true) => self.near::<V, STEP, MANY, 1>(taps, x, left.min(MANY)),
+                (false, false) => self.near::<V, STEP, FEW, 1>(taps, x, left),
             }
+            x += MANY.min(left);
         }
     }
 
@@ -136,7 +158,12 @@ impl Lanes<'_> {
     /// The loops over constants are unrolled, so that the sums are registers.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn near<V: Vector<Elem = f32>, const STEP: usize, const NEAR: usize>(&self, taps: &Taps, x: usize, some: usize) {
+    fn near<V: Vector<Elem = f32>, const STEP: usize, const NEAR: usize, const ORDERS: usize>(
+        &self,
+        taps: &Taps,
+        x: usize,
+        some: usize,
+    ) {
         let (Self { of, job, .. }, &Taps { channel, count, .. }) = (self, taps);
         let load = |from: *const f32| -> V {
             let from = from.wrapping_add(channel);
@@ -145,35 +172,53 @@ impl Lanes<'_> {
         };
         let bias = if let Some(bias) = job.epilogue.bias { load(bias.as_ptr()) } else { V::zero() };
         let mut sums = [bias; NEAR];
-        let block = of.group * SIDE * V::LANES;
-        let mut weights = of.weights.numbers().as_ptr().wrapping_add((channel / V::LANES * SIDE + taps.first) * block);
-        for line in taps.read..taps.read + taps.inside {
-            let from = self.room.wrapping_add(line % SIDE * self.line + x * STEP * V::LANES);
-            for order in 0..of.group {
-                let mut kernel = [V::zero(); SIDE];
-                for j in 0..SIDE {
-                    // SAFETY: there are vectors for each column of each order of each line.
-                    kernel[j] = unsafe { V::load_at(weights.wrapping_add(j * V::LANES)) };
-                }
-                weights = weights.wrapping_add(SIDE * V::LANES);
-                let number = |column: usize| -> V {
+        // The weights of a line of the window for all orders of a block, and those that are taken together.
+        let (block, some_orders) = (of.block * SIDE * V::LANES, ORDERS * SIDE * V::LANES);
+        let first = (channel / V::LANES * of.planes() * SIDE + taps.first) * block;
+        let (mut weights, mut place) = (of.weights.numbers().as_ptr().wrapping_add(first), x * STEP * V::LANES);
+        for _ in 0..of.planes() {
+            let mut own = weights;
+            for order in (0..of.block).step_by(ORDERS) {
+                let mut parts = [[V::zero(); ORDERS]; NEAR];
+                let mut line_weights = own;
+                for line in taps.lines.iter().take(taps.inside) {
+                    let mut kernel = [[V::zero(); SIDE]; ORDERS];
+                    for r in 0..ORDERS {
+                        for j in 0..SIDE {
+                            let from = line_weights.wrapping_add((r * SIDE + j) * V::LANES);
+                            // SAFETY: there are vectors for each column of each order of each line.
+                            kernel[r][j] = unsafe { V::load_at(from) };
+                        }
+                    }
+                    line_weights = line_weights.wrapping_add(block);
+                    let from = line.wrapping_add(place);
                     // SAFETY: a line has all columns of the last neighbours.
-                    unsafe { V::load_at(from.wrapping_add(column * V::LANES)) }.swapped(order)
-                };
-                // Neighbours have all columns of a window in common but one or two.
-                let mut numbers = [V::zero(); SIDE];
-                for j in STEP..SIDE {
-                    numbers[j] = number(j - STEP);
+                    let number = |column: usize| -> V { unsafe { V::load_at(from.wrapping_add(column * V::LANES)) } };
+                    // Neighbours have all columns of a window in common but one or two.
+                    let mut numbers = [V::zero(); SIDE];
+                    for j in STEP..SIDE {
+                        numbers[j] = number(j - STEP);
+                    }
+                    for o in 0..NEAR {
+                        for j in 0..SIDE {
+                            numbers[j] = if j + STEP < SIDE { numbers[j + STEP] } else { number(o * STEP + j) };
+                        }
+                        for j in 0..SIDE {
+                            for r in 0..ORDERS {
+                                parts[o][r] = numbers[j].mul_add(kernel[r][j], parts[o][r]);
+                            }
+                        }
+                    }
                 }
                 for o in 0..NEAR {
-                    for j in 0..SIDE {
-                        numbers[j] = if j + STEP < SIDE { numbers[j + STEP] } else { number(o * STEP + j) };
-                    }
-                    for j in 0..SIDE {
-                        sums[o] = numbers[j].mul_add(kernel[j], sums[o]);
+                    for r in 0..ORDERS {
+                        sums[o] = sums[o] + parts[o][r].swapped(order + r);
                     }
                 }
+                own = own.wrapping_add(some_orders);
             }
+            weights = weights.wrapping_add(SIDE * block);
+            place += self.plane;
         }
         let Windows { output: [height, width], .. } = job.windows;
         let ((out, stride), row) = (self.out, (self.part.image * height + taps.row) * width + x);

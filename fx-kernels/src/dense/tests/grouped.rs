@@ -18,6 +18,10 @@ fn groups_of_few_channels() {
         (shape(44, 11), [9, 1]),
         (shape(16, 8), [6, 33]),
         (shape(48, 3), [5, 16]),
+        // Several blocks, which begin anywhere in a vector: of 8 channels, and of 4.
+        (shape(72, 3), [4, 9]),
+        (shape(36, 3), [3, 8]),
+        (shape(80, 2), [3, 5]),
         (ConvShape { before: [2, 3], after: [0, 2], ..shape(24, 6) }, [4, 5]),
         (ConvShape { before: [0; 2], after: [0; 2], ..shape(16, 4) }, [7, 23]),
         (ConvShape { before: [7, 20], after: [6, 4], ..shape(8, 2) }, [2, 3]),
@@ -55,7 +59,7 @@ fn groups_of_few_channels() {
 /// What is no number stays in its group.
 #[test]
 fn groups_do_not_meet() {
-    for (channels, group) in [(32, 4), (32, 8), (48, 16)] {
+    for (channels, group) in [(32, 4), (32, 8), (48, 16), (72, 24), (36, 12)] {
         let shape = shape(channels, channels / group);
         let input = [4, 18];
         let (mut x, w) = (numbers(input[0] * input[1] * channels, 1), numbers(channels * group * 9, 2));

@@ -42,6 +42,8 @@ pub(crate) struct Grouped {
     group: usize,
     /// The lanes that channels of one group fill wherever it begins.
     block: usize,
+    /// How many blocks of lanes a group is.
+    planes: usize,
     weights: Lines,
 }
 
@@ -92,17 +94,12 @@ impl Grouped {
                 }
             });
         }
-        Self { level, lanes, channels, group, block, weights }
+        Self { level, lanes, channels, group, block, planes: group / block, weights }
     }
 
     /// The bytes of the weights.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self.weights.numbers())
-    }
-
-    /// The blocks of a group.
-    fn planes(&self) -> usize {
-        self.group / self.block
     }
 
     /// Computes all windows, into rows that are `stride` apart.

@@ -20,7 +20,7 @@ const ROWS: usize = 12;
 
 /// The numbers that are copied at a time.
 pub(super) fn room(of: &Grouped, job: &Job<'_>) -> usize {
-    SIDE * of.planes() * columns(&job.windows) * of.lanes
+    SIDE * of.planes * columns(&job.windows) * of.lanes
 }
 
 /// The columns of a line with its padding, up to the last neighbours.
@@ -37,7 +37,7 @@ pub(super) unsafe fn run(of: &Grouped, job: &Job<'_>, part: &Part, out: (*mut f3
     // What is beside the image stays 0.
     room.fill(0.0);
     let plane = columns(&job.windows) * of.lanes;
-    dispatch(of.level, Lanes { of, job, part, out, room: room.as_mut_ptr(), plane, line: of.planes() * plane });
+    dispatch(of.level, Lanes { of, job, part, out, room: room.as_mut_ptr(), plane, line: of.planes * plane });
 }
 
 /// The computation.
@@ -75,11 +75,7 @@ impl Kernel for Lanes<'_> {
                     self.copy::<V>(line, channel, count);
                 }
                 end = read + inside;
-                let mut lines = [self.room.cast_const(); SIDE];
-                for (i, line) in lines.iter_mut().enumerate() {
-                    *line = line.wrapping_add((read + i) % SIDE * self.line);
-                }
-                let taps = Taps { first, inside, lines, channel, count, row: y };
+                let taps = Taps { first, inside, slot: read % SIDE, channel, count, row: y };
                 match stride[1] {
                     1 => self.along::<V, 1>(&taps),
                     _ => self.along::<V, 2>(&taps),
@@ -91,10 +87,10 @@ impl Kernel for Lanes<'_> {
 
 /// A line of the output, and a vector of its channels.
 struct Taps {
-    /// The first line of the window that is inside the image, how many are, and where their copies begin.
+    /// The first line of the window that is inside the image, how many are, and which place the first one's copy has.
     first: usize,
     inside: usize,
-    lines: [*const f32; SIDE],
+    slot: usize,
     /// The first channel, and how many there are.
     channel: usize,
     count: usize,
@@ -115,7 +111,7 @@ impl Lanes<'_> {
         let width = width.min((self.plane / V::LANES).saturating_sub(before[1]));
         // The blocks lie side by side where there is one for each group.
         let some = if group == block { V::LANES } else { block };
-        for plane in 0..self.of.planes() {
+        for plane in 0..self.of.planes {
             for lane in (0..count).step_by(some) {
                 let own = channel + lane;
                 let mut from =
@@ -174,14 +170,15 @@ impl Lanes<'_> {
         let mut sums = [bias; NEAR];
         // The weights of a line of the window for all orders of a block, and those that are taken together.
         let (block, some_orders) = (of.block * SIDE * V::LANES, ORDERS * SIDE * V::LANES);
-        let first = (channel / V::LANES * of.planes() * SIDE + taps.first) * block;
+        let first = (channel / V::LANES * of.planes * SIDE + taps.first) * block;
         let (mut weights, mut place) = (of.weights.numbers().as_ptr().wrapping_add(first), x * STEP * V::LANES);
-        for _ in 0..of.planes() {
+        for _ in 0..of.planes {
             let mut own = weights;
             for order in (0..of.block).step_by(ORDERS) {
                 let mut parts = [[V::zero(); ORDERS]; NEAR];
                 let mut line_weights = own;
-                for line in taps.lines.iter().take(taps.inside) {
+                let mut slot = taps.slot;
+                for _ in 0..taps.inside {
                     let mut kernel = [[V::zero(); SIDE]; ORDERS];
                     for r in 0..ORDERS {
                         for j in 0..SIDE {
@@ -191,7 +188,8 @@ impl Lanes<'_> {
                         }
                     }
                     line_weights = line_weights.wrapping_add(block);
-                    let from = line.wrapping_add(place);
+                    let from = self.room.wrapping_add(slot * self.line + place);
+                    slot = if slot + 1 == SIDE { 0 } else { slot + 1 };
                     // SAFETY: a line has all columns of the last neighbours.
                     let number = |column: usize| -> V { unsafe { V::load_at(from.wrapping_add(column * V::LANES)) } };
                     // Neighbours have all columns of a window in common but one or two.

@@ -1,8 +1,10 @@
 //! Convolutions in groups of few channels, with windows of 3 by 3.
 //!
-//! Where a group has fewer channels than a vector has lanes, a vector belongs to several groups. A number of a pixel that each lane's
-//! sum takes next is one of its own group's: the pixel's vector with its lanes in another order, which goes around within the groups.
-//! So no group meets another's numbers, and each lane does what counts.
+//! A vector of a pixel's channels belongs to several groups. It is multiplied as it lies, with weights of the outputs whose lanes differ
+//! from its own in some bits that stay within the group; there is a sum for each such order of the lanes, and in the end these are put
+//! in the outputs' order and added. So each lane does what counts, and no group meets another's numbers.
+//!
+//! Where a group has more channels than such bits give, but no whole vectors of them, its channels are so many blocks.
 
 mod lines;
 
@@ -23,7 +25,7 @@ const SIDE: usize = 3;
 const TAPS: usize = SIDE * SIDE;
 /// The fewest channels of a group.
 const LEAST: usize = 4;
-/// The most channels of a group.
+/// The most channels of a group: of more, lanes that panels leave empty are few.
 const MOST: usize = 56;
 /// The numbers of a part's lines, with those of the image that they are computed from: they stay in the second-level cache.
 const CACHED: usize = 128 * 1024;
@@ -32,7 +34,8 @@ const TASKS: usize = 8;
 
 /// The weights of a convolution whose groups are joined in vectors.
 ///
-/// For each vector of outputs, for each line of the window, for each order of the lanes, for each column: a vector of weights.
+/// For each vector of outputs, for each block of inputs, for each line of the window, for each order of the lanes, for each column: a
+/// vector of weights, for the inputs as they lie.
 #[derive(Debug)]
 pub(crate) struct Grouped {
     level: Level,
@@ -61,8 +64,8 @@ impl Grouped {
         Self::fits(level, lanes, shape).then(|| Self::packed((level, lanes), weight, shape))
     }
 
-    /// Whether a vector belongs to several groups, the windows are those that there is a version for, and the level has an instruction
-    /// for the order of lanes.
+    /// Whether panels of a group would have one vector or lanes that are empty, the windows are those that there is a version for, and the
+    /// level has an instruction for orders of lanes.
     fn fits(level: Level, lanes: usize, shape: &ConvShape) -> bool {
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
         let group = inputs / groups;
@@ -142,7 +145,7 @@ impl Grouped {
 
 /// The lanes that channels of one group fill wherever it begins in a vector.
 fn block(group: usize, lanes: usize) -> usize {
-    (1 << group.trailing_zeros()).min(lanes)
+    1 << group.trailing_zeros().min(lanes.ilog2())
 }
 
 /// Some lines of an image of the output, and some vectors of channels.

@@ -9,8 +9,8 @@ use crate::simd::{Kernel, Vector, dispatch};
 
 use super::super::left::Windows;
 
-/// The most neighbours of a line that are computed together: with as many sums, weights and numbers stay in 32 registers; and those
-/// that stay in 16, or are left at the end of a line.
+/// The neighbours of a line that are computed together, and those that are left at its end: their sums for one order of lanes stay in 16
+/// registers with weights and numbers, those for two in 32. Lines are often a multiple of as many.
 const MANY: usize = 7;
 const FEW: usize = 4;
 /// The most lanes of a vector.
@@ -149,7 +149,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// Some neighbours of a line, of which so many are written.
+    /// Some neighbours of a line, of which so many are written, with the sums of so many orders of lanes at a time.
     ///
     /// The loops over constants are unrolled, so that the sums are registers.
     #[inline(always)]

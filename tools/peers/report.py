@@ -38,6 +38,20 @@ NAMES = {
     "llama": "Llama 135M, 128 tokens",
     "llama_step": "Llama 135M, a token after others",
     "decoder": "latent diffusion decoder, 128 x 128",
+    "t5": "T5 small encoder, 128 tokens",
+    "resnext50": "ResNeXt-50 32x4d",
+    "mobilenet_v3": "MobileNetV3 large",
+    "shufflenet_v2": "ShuffleNetV2",
+    "r3d_18": "R3D-18, 8 frames of 112 x 112",
+    "unet3d": "3D U-Net, 32 x 64 x 64",
+    "segformer": "SegFormer B0, 256 x 256",
+    "edsr": "EDSR, 64 x 64 to 128 x 128",
+    "crnn": "CRNN, 32 x 128",
+    "pointnet": "PointNet, 1024 points",
+    "mixer": "MLP-Mixer S/16",
+    "wav2vec2": "Wav2Vec 2.0 base, 1 s",
+    "conformer": "Conformer S, 4 s",
+    "hifigan": "HiFi-GAN V2, 32 frames",
 }
 
 

@@ -207,6 +207,7 @@ impl ConvShape {
         const COPIED: usize = 768;
         let products = || self.inputs * self.kernel[0] * self.kernel[1] * self.outputs.next_multiple_of(16);
         match allowed {
+            Format::Bf16 if Grouped::are_faster_than_pairs(level, self) => Format::F32,
             _ if !self.has_short_pixels() => allowed,
             Format::Bf16 if has_pairs(level) && products() >= COPIED => allowed,
             _ => Format::F32,

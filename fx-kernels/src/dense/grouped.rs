@@ -64,6 +64,13 @@ impl Grouped {
         Self::fits(level, lanes, shape).then(|| Self::packed((level, lanes), weight, shape))
     }
 
+    /// Whether numbers are multiplied faster than pairs of bf16 are, of which a panel would have as many as a vector has outputs, or fewer.
+    pub(crate) fn are_faster_than_pairs(level: Level, shape: &ConvShape) -> bool {
+        /// The most channels of such a group.
+        const FEW: usize = 8;
+        shape.inputs / shape.groups <= FEW && Self::fits(level, tile_size(level).1, shape)
+    }
+
     /// Whether panels of a group would have one vector or lanes that are empty, the windows are those that there is a version for, and the
     /// level has an instruction for orders of lanes.
     fn fits(level: Level, lanes: usize, shape: &ConvShape) -> bool {

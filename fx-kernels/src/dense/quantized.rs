@@ -146,6 +146,7 @@ impl QuantizedLinear {
 /// A convolution of whole numbers.
 #[derive(Debug)]
 pub struct QuantizedConv {
+    shape: ConvShape,
     weights: Weights,
     columns: Columns,
 }
@@ -179,7 +180,8 @@ impl QuantizedConv {
         let row = channels * taps;
         weight.check(shape.outputs, row);
         let is_short = shape.has_short_pixels();
-        let packing = Packing::whole(level, if is_short { 4 } else { channels }, weight.bits);
+        let together = if shape.is_depthwise() { 1 } else { groups_together(&shape) };
+        let packing = Packing::whole(level, if is_short { 4 } else { channels * together }, weight.bits);
         let (weights, columns) = match packing {
             Some(packing) if is_short => {
                 let pack =
@@ -190,19 +192,26 @@ impl QuantizedConv {
             _ if is_short || shape.is_depthwise() => weight.pack(row, None, |weight, _| {
                 Weights::Rounded(PackedConv::at(level, weight, shape, Algorithm::Direct, Format::F32))
             }),
-            packing => weight.pack(row, packing, |weight, packing| {
+            None => weight.pack(row, None, |weight, packing| {
                 Weights::Windows(PackedConv::packed((level, packing), weight, shape))
             }),
+            packing => {
+                let joined = weight.joined(&shape, together);
+                let (weight, shape) = (
+                    Bytes { weight: joined.as_deref().unwrap_or(weight.weight), ..weight },
+                    ConvShape { groups: shape.groups / together, ..shape },
+                );
+                weight.pack(row * together, packing, |weight, packing| {
+                    Weights::Windows(PackedConv::packed((level, packing), weight, shape))
+                })
+            }
         };
-        Self { weights, columns }
+        Self { shape, weights, columns }
     }
 
     /// The sizes.
     pub fn shape(&self) -> &ConvShape {
-        match &self.weights {
-            Weights::Windows(packed) | Weights::Rounded(packed) => packed.shape(),
-            Weights::Patches(patches) => patches.shape(),
-        }
+        &self.shape
     }
 
     /// The type in which the weights are kept: bytes, or f32.
@@ -296,6 +305,15 @@ impl QuantizedConv {
     }
 }
 
+/// How many groups of few outputs are taken together, so that these fill a vector: a product of whole numbers with 0 adds nothing.
+fn groups_together(shape: &ConvShape) -> usize {
+    /// The outputs that fill one.
+    const MANY: usize = 16;
+    let fits =
+        |together: &usize| shape.groups.is_multiple_of(*together) && together * shape.outputs / shape.groups <= MANY;
+    (1..=MANY).rev().find(fits).unwrap_or(1)
+}
+
 /// What is known of each output's weights; nothing unless they are kept as bytes.
 #[derive(Debug)]
 struct Columns {
@@ -313,6 +331,21 @@ impl Bytes<'_> {
         assert_eq!(self.scales.len(), rows, "there is a scale for each of {rows} outputs");
         assert_eq!(self.weight.len(), rows * len, "the weight has {rows} rows of {len} numbers");
         assert!(self.bits <= 8, "weights are multiplied with numbers of eight bits at most, not {}", self.bits);
+    }
+
+    /// The weight of a convolution as one whose groups are so many of these together, with zeros between them; None if that is
+    /// itself.
+    fn joined(&self, shape: &ConvShape, together: usize) -> Option<Vec<i8>> {
+        if together == 1 {
+            return None;
+        }
+        let (channels, taps) = shape.row();
+        let (row, outputs) = (channels * taps, shape.outputs / shape.groups);
+        let mut rows = vec![0; self.weight.len() * together];
+        for (output, (from, to)) in self.weight.chunks(row).zip(rows.chunks_mut(row * together)).enumerate() {
+            to[output / outputs % together * row..][..row].copy_from_slice(from);
+        }
+        Some(rows)
     }
 
     /// Packs rows of so many whole numbers in words of them, or as the numbers that they stand for.

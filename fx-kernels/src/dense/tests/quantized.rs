@@ -63,6 +63,11 @@ fn convolutions_of_bytes() {
         ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(18, 5) },
         // On their own.
         ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], groups: 20, ..ConvShape::pointwise(20, 20) },
+        // Groups that are taken together: four and two, of fewer channels than a word has, and of which some are left.
+        ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], groups: 8, ..ConvShape::pointwise(32, 32) },
+        ConvShape { kernel: [3, 1], before: [1, 0], after: [1, 0], groups: 4, ..ConvShape::pointwise(48, 32) },
+        ConvShape { kernel: [3; 2], stride: [2; 2], groups: 12, ..ConvShape::pointwise(24, 48) },
+        ConvShape { kernel: [3; 2], groups: 3, ..ConvShape::pointwise(24, 18) },
         // Few channels.
         ConvShape { kernel: [5, 3], stride: [2; 2], before: [2, 1], after: [2, 1], ..ConvShape::pointwise(3, 9) },
         ConvShape { kernel: [2, 5], before: [0, 3], after: [1, 1], dilation: [2, 1], ..ConvShape::pointwise(11, 33) },

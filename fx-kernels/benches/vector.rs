@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::time::Instant;
 
 use fx_kernels::attention::{Mask, Scores, Sizes, Strides, attention};
-use fx_kernels::copy::{concatenate, copy, gather};
+use fx_kernels::copy::{concatenate, copy};
 use fx_kernels::dense::{Format, Weight};
 use fx_kernels::elementwise::{Binary, Chain, Operand, Place, Step, Unary, binary, unary};
 use fx_kernels::memory::{LINE, first_line, zeroed};
@@ -19,6 +19,7 @@ use fx_kernels::recurrent::{Cell, PackedCell, Steps};
 use fx_kernels::rows::{
     Affine, Groups, Input, Reduction, Softmax, group_factors, group_norm, layer_norm, reduce, rms_norm, softmax,
 };
+use fx_kernels::table::{Bags, gather};
 use fx_kernels::threads::set_num_threads;
 
 fn main() {
@@ -278,9 +279,13 @@ fn copies(cases: &mut Vec<Case>) {
         concatenate(out, &[1], 0, &[(&x, &[1], &[x.len()]), (&y, &[1], &[y.len()])]);
     });
     let table = numbers(30_522 * 768);
-    let indices: Vec<i64> = (0..128).map(|i| i * 7919 % 30_522).collect();
-    case(cases, "embedding 128 of 30522x768", 128 * 768, 128 * 768, move |out| {
-        gather(out, &table, 768, &indices).expect("all indices are rows");
+    let rows: Vec<usize> = (0..128).map(|i| i * 7919 % 30_522).collect();
+    case(cases, "embedding 128 of 30522x768", 128 * 768, 128 * 768, move |out| gather(out, &table, 768, &rows));
+    let table = numbers(1_000_000 * 64);
+    let rows: Vec<usize> = (0..4096).map(|i| i * 7_919_999 % 1_000_000).collect();
+    let bags: Vec<_> = (0..512).map(|bag| 8 * bag..8 * bag + 8).collect();
+    case(cases, "512 bags of 8 of 1000000x64", 512 * 64, 4096 * 64, move |out| {
+        Bags { table: &table, width: 64, rows: &rows, bags: &bags, factors: None, is_mean: false }.sum(out);
     });
 }
 

@@ -1,4 +1,4 @@
-//! Copies between strided places: permutations, broadcasts, slices, the parts of a concatenation, and rows of a table.
+//! Copies between strided places: permutations, broadcasts, slices, and the parts of a concatenation.
 //!
 //! Dimensions that continue each other on both sides are one. What is left is copied row by row where both sides have
 //! a dimension of neighbours in common, and otherwise in squares of as many rows as a vector has lanes, which are
@@ -220,30 +220,6 @@ impl Job {
             unsafe { piece.copy(level) };
         }
     }
-}
-
-/// Copies rows of a table: an embedding. `out` is as many rows of `width` elements as there are indices.
-///
-/// # Errors
-/// The place of the first index that is not a row of the table.
-///
-/// # Panics
-/// If `out` has another length.
-pub fn gather(out: &mut [f32], table: &[f32], width: usize, indices: &[i64]) -> Result<(), usize> {
-    assert_eq!(out.len(), indices.len() * width, "there is a row of {width} elements for each index");
-    let count = table.len().checked_div(width).unwrap_or(usize::MAX);
-    let outside = |&index: &i64| usize::try_from(index).map_or(true, |index| index >= count);
-    if let Some(place) = indices.iter().position(outside) {
-        return Err(place);
-    }
-    let each = (TASK / width.max(1)).max(1);
-    let work = out.len();
-    for_each_piece(out, each * width, work, |task, out| {
-        for (row, &index) in out.chunks_exact_mut(width).zip(&indices[task * each..]) {
-            row.copy_from_slice(&table[index as usize * width..][..width]);
-        }
-    });
-    Ok(())
 }
 
 /// Copies rows of `len` elements that begin `stride` apart to where they lie one after the other.

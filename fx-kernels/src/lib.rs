@@ -20,6 +20,7 @@ mod rounded;
 pub mod rows;
 mod simd;
 mod sort;
+pub mod table;
 pub mod threads;
 mod tiles;
 

@@ -179,6 +179,25 @@ class T5(nn.Module):
         return self.model(ids).last_hidden_state
 
 
+class Dlrm(nn.Module):
+    """DLRM (Naumov et al., 2019) with 26 tables, a row of each for an impression: dense features [N, 13] and rows [N, 26] to clicks
+    [N, 1]."""
+
+    def __init__(self, rows=20000, dim=64, tables=26):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Embedding(rows, dim) for _ in range(tables))
+        layers = lambda *widths: [layer for i, o in zip(widths, widths[1:]) for layer in (nn.Linear(i, o), nn.ReLU())]
+        self.bottom = nn.Sequential(*layers(13, 512, 256, dim))
+        self.top = nn.Sequential(*layers(dim + (tables + 1) * tables // 2, 512, 256), nn.Linear(256, 1))
+        self.pairs = torch.tril_indices(tables + 1, tables + 1, -1)
+
+    def forward(self, dense, rows):
+        x = self.bottom(dense)
+        all = torch.stack([x, *(table(rows[:, i]) for i, table in enumerate(self.tables))], 1)
+        products = all @ all.transpose(1, 2)
+        return torch.sigmoid(self.top(torch.cat([x, products[:, self.pairs[0], self.pairs[1]]], 1)))
+
+
 class Whisper(nn.Module):
     """The encoder of Whisper tiny: log-mel spectrogram [N, 80, 3000] to [N, 1500, 384]."""
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools/torch_ref"))
 
 import digits as digits_model
-from architectures import T5, Decoder, Generator, Heatmaps, Llama, LlamaStep, UNet, Whisper, Yolo
+from architectures import T5, Decoder, Dlrm, Generator, Heatmaps, Llama, LlamaStep, UNet, Whisper, Yolo
 from paper_models import MLP, AutoEncoder
 from sight import Crnn, Edsr, Mixer, PointNet, Segformer, UNet3d
 from sound import Conformer, HifiGan, Wav2Vec2
@@ -127,6 +127,7 @@ MODELS = {
     "llama_step": (LlamaStep, a_token_after),
     "decoder": (Decoder, lambda batch: torch.randn(batch, 4, 16, 16)),
     "t5": (T5, tokens(32128)),
+    "dlrm": (Dlrm, lambda batch: (torch.rand(batch, 13), torch.randint(20000, (batch, 26)))),
     "resnext50": (torchvision.models.resnext50_32x4d, image),
     "mobilenet_v3": (torchvision.models.mobilenet_v3_large, image),
     "shufflenet_v2": (torchvision.models.shufflenet_v2_x1_0, image),

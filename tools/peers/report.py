@@ -39,6 +39,7 @@ NAMES = {
     "llama_step": "Llama 135M, a token after others",
     "decoder": "latent diffusion decoder, 128 x 128",
     "t5": "T5 small encoder, 128 tokens",
+    "dlrm": "DLRM, 26 tables of 20000 x 64",
     "resnext50": "ResNeXt-50 32x4d",
     "mobilenet_v3": "MobileNetV3 large",
     "shufflenet_v2": "ShuffleNetV2",

@@ -206,7 +206,7 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         resize::pixel_shuffle(site)
     } else if function == ops::pad {
         pad::pad(site)
-    } else if function == ops::cat {
+    } else if is(&[ops::cat, ops::stack]) {
         concat::cat(site)
     } else if function == ops::glu {
         pointwise::glu(site)

@@ -43,6 +43,13 @@ impl Layout {
         if channels_last { Self::channels_last(dtype, shape) } else { Self::row_major(dtype, shape) }
     }
 
+    /// The same with one more dimension, of size 1.
+    pub(super) fn with_dim(mut self, dim: usize) -> Self {
+        self.shape.insert(dim, 1);
+        self.strides.insert(dim, 1);
+        self
+    }
+
     /// Whether channels are neighbours in memory, be there gaps between pixels or not.
     pub(super) fn has_channels_last(&self) -> bool {
         self.shape.len() > 2 && self.strides[1] == 1 && !self.is_row_major()

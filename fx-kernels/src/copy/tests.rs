@@ -61,17 +61,6 @@ fn broadcasts_slices_and_steps() {
 }
 
 #[test]
-fn rows_of_a_table() {
-    let table: Vec<f32> = (0..12).map(|i| i as f32).collect();
-    let mut out = [0.0; 9];
-    assert_eq!(gather(&mut out, &table, 3, &[3, 0, 3]), Ok(()));
-    assert_eq!(out, [9.0, 10.0, 11.0, 0.0, 1.0, 2.0, 9.0, 10.0, 11.0]);
-    assert_eq!(gather(&mut out, &table, 3, &[3, 4, -1]), Err(1));
-    assert_eq!(gather(&mut out, &table, 3, &[0, 1, -1]), Err(2));
-    assert_eq!(gather(&mut [], &table, 3, &[]), Ok(()));
-}
-
-#[test]
 #[should_panic(expected = "elements have the same place")]
 fn places_must_be_apart() {
     copy(&mut [0.0; 4], &[1, 1], &[0.0; 4], &[2, 1], &[2, 2]);

@@ -10,7 +10,7 @@ use super::{Kernel, Lowered, Operands, Site, Wanted, read, words_of, written};
 use crate::arg::Arg;
 use crate::compile::known::Known;
 use crate::compile::layout::Layout;
-use crate::ops::kind;
+use crate::ops::{functions as ops, kind};
 use crate::tensor::{DType, Dims, Tensor};
 
 /// Copies each operand to its place.
@@ -34,15 +34,17 @@ struct Part {
     words: bool,
 }
 
+/// Tensors along a dimension, or a new one.
 pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
     let items = site.arg(0).as_items()?;
+    let is_new = site.function == ops::stack;
     let ndim = Some(site.shape().len()).filter(|ndim| *ndim <= MOST_DIMS)?;
     let dim = site.attribute::<kind::int>("dim", 0)?;
     let dim = usize::try_from(if dim < 0 { dim + ndim as i64 } else { dim }).ok().filter(|dim| *dim < ndim)?;
     // Images stay as convolutions want them.
     let has_channels_last =
         |item: &Arg<Known>| matches!(item, Arg::Value(Known::Value(layout, _)) if layout.has_channels_last());
-    let output = Layout::images(DType::F32, site.shape(), items.iter().any(has_channels_last));
+    let output = Layout::images(DType::F32, site.shape(), !is_new && items.iter().any(has_channels_last));
     let (mut parts, mut operands) = (SmallVec::new(), SmallVec::new());
     for item in items {
         let (layout, known) = match item.as_value()? {
@@ -52,6 +54,7 @@ pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
             }
             known => known.single().map(|tensor| (Layout::of(&tensor), Some(tensor)))?,
         };
+        let layout = if is_new { layout.with_dim(dim) } else { layout };
         // An empty tensor of one dimension goes with any others.
         if layout.dtype != DType::F32 || layout.shape.len() != ndim {
             return None;

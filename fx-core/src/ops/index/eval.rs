@@ -1,5 +1,7 @@
 //! Choosing elements.
 
+use fx_kernels::table;
+
 use crate::error::{Error, Result};
 use crate::ops::shape;
 use crate::tensor::{DType, Dims, Tensor, dispatch_words, numel, view};
@@ -99,19 +101,6 @@ fn targets(index: &Tensor, shape: &[usize], dim: usize) -> Result<Vec<usize>> {
     Ok(result)
 }
 
-/// Writes runs of `inner` elements: for each of the parts of `size` runs, those at the places that belong to the part.
-fn runs<T: Copy>(out: &mut [T], elements: &[T], size: usize, inner: usize, places: &[usize], per_part: usize) {
-    if per_part == 0 || inner == 0 {
-        return;
-    }
-    for (part, (out, places)) in out.chunks_exact_mut(per_part * inner).zip(places.chunks_exact(per_part)).enumerate() {
-        let part = &elements[part * size * inner..(part + 1) * size * inner];
-        for (out, &place) in out.chunks_exact_mut(inner).zip(places) {
-            out.copy_from_slice(&part[place * inner..(place + 1) * inner]);
-        }
-    }
-}
-
 pub(super) fn embedding(input: &Tensor, weight: &Tensor, _: Option<i64>) -> Result<Tensor> {
     let (rows, width) = (weight.shape()[0], weight.shape()[1]);
     let places = places(input, rows)?;
@@ -120,7 +109,7 @@ pub(super) fn embedding(input: &Tensor, weight: &Tensor, _: Option<i64>) -> Resu
     shape.push(width);
     Ok(dispatch_words!(weight.dtype(), W => {
         let elements = weight.words::<W>().unwrap_or(&[]);
-        Tensor::written_words(&shape, weight.dtype(), |out| runs(out, elements, rows, width, &places, places.len()))
+        Tensor::written_words(&shape, weight.dtype(), |out| table::gather(out, elements, width, &places))
     }))
 }
 
@@ -138,7 +127,7 @@ pub(super) fn index_select(x: &Tensor, index: &Tensor, dim: i64) -> Result<Tenso
         Tensor::written_words(&shape, x.dtype(), |out| {
             for (part, out) in out.chunks_exact_mut((places.len() * inner).max(1)).enumerate().take(outer) {
                 let part = &elements[part * size * inner..(part + 1) * size * inner];
-                runs(out, part, size, inner, &places, places.len());
+                table::gather(out, part, inner, &places);
             }
         })
     }))

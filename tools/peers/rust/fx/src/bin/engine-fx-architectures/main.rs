@@ -5,6 +5,7 @@ mod convnext;
 mod crnn;
 mod decoder;
 mod densenet;
+mod dlrm;
 mod edsr;
 mod efficientnet;
 mod hifigan;
@@ -42,6 +43,7 @@ impl Models for Architectures {
             "convnext_tiny" => ready!(convnext::convnext_tiny(), work, input),
             "swin_t" => ready!(swin::swin_t(), work, input),
             "whisper" => ready!(whisper::Whisper::new(), work, input),
+            "dlrm" => dlrm::impressions(work, input)?,
             "llama_step" => llama::step(work, input)?,
             "llama" => ready!(llama::Llama::new(), work, input),
             "decoder" => ready!(decoder::Decoder::new(64), work, input),

@@ -12,6 +12,7 @@ use super::images::Images;
 use super::weight::Weight;
 use crate::memory::scratch;
 use crate::simd::Level;
+use crate::threads::for_each_piece;
 
 pub use transposed::{TransposedVolumeConv, TransposedVolumeShape};
 
@@ -99,7 +100,7 @@ impl VolumeConv {
         let (channels, taps) = shape.frame.row();
         let (row, all) = (channels * taps, channels * taps * shape.depth);
         weight.check(shape.frame.outputs, all);
-        let conv = |depth: usize| {
+        let pack = |depth: usize, weight: Weight<'_>| {
             let read = |rows: Range<usize>, numbers: &mut [f32]| {
                 weight.with_rows(rows, all, |weight| {
                     for (weight, to) in weight.chunks_exact(all).zip(numbers.chunks_exact_mut(row)) {
@@ -110,7 +111,13 @@ impl VolumeConv {
             };
             PackedConv::at(level, Weight::Rows(&read), shape.frame, algorithm, format)
         };
-        Self { shape, convs: (0..shape.depth).map(conv).collect() }
+        // Rows that are made as they are read are made once.
+        let made = match weight {
+            Weight::Rows(read) if shape.depth > 1 => made(read, shape.frame.outputs, all),
+            _ => Vec::new(),
+        };
+        let weight = if made.is_empty() { weight } else { Weight::Numbers(&made) };
+        Self { shape, convs: (0..shape.depth).map(|depth| pack(depth, weight)).collect() }
     }
 
     /// The sizes.
@@ -196,6 +203,19 @@ impl VolumeConv {
             }),
         }
     }
+}
+
+/// So many rows of so many numbers.
+fn made(read: &(dyn Fn(Range<usize>, &mut [f32]) + Sync), rows: usize, len: usize) -> Vec<f32> {
+    /// The parts that make a fair share for each of a few threads likely.
+    const PARTS: usize = 16;
+    let mut numbers = vec![0.0; rows * len];
+    let some = rows.div_ceil(PARTS).max(1);
+    let work = 16 * numbers.len();
+    for_each_piece(&mut numbers, some * len.max(1), work, |index, numbers| {
+        read(index * some..rows.min((index + 1) * some), numbers);
+    });
+    numbers
 }
 
 /// Frames of the result to which what they see with a tap is added.

@@ -27,17 +27,12 @@ pub(super) fn interpolate(site: &Site<'_>) -> Option<Lowered> {
     let align_corners = site.attribute::<kind::opt_flag>("align_corners", None)?;
     let lines = Lines::of(&input.shape, site.shape(), given.as_deref(), align_corners);
     let mode = site.attribute::<kind::string>("mode", "nearest".into())?;
-    let kept = |line: &Lines| line.is_kept(mode == "bicubic");
-    let resampled = Resampled { input, register, lines: &lines, kept: &kept, mode: mode.to_string() };
+    let resampled = Resampled { input, register, lines: &lines, mode: mode.to_string() };
+    let single =
+        |line: &Lines| line.nearest(mode == "nearest-exact", false).into_iter().map(|place| [(place, 1.0)]).collect();
     match &*mode {
-        "nearest" => nearest(site, input, register, &lines).or_else(|| {
-            let nearest = |line: &Lines| line.nearest(false, false).into_iter().map(|place| [(place, 1.0)]).collect();
-            Some(resampled.lowered(site, nearest))
-        }),
-        "nearest-exact" => {
-            let nearest = |line: &Lines| line.nearest(true, false).into_iter().map(|place| [(place, 1.0)]).collect();
-            Some(resampled.lowered(site, nearest))
-        }
+        "nearest" => nearest(site, input, register, &lines).or_else(|| Some(resampled.lowered(site, single))),
+        "nearest-exact" => Some(resampled.lowered(site, single)),
         "bicubic" => Some(resampled.lowered(site, Lines::cubic)),
         "linear" | "bilinear" | "trilinear" => Some(resampled.lowered(site, Lines::linear)),
         _ => None,
@@ -120,7 +115,6 @@ struct Resampled<'a> {
     input: &'a Layout,
     register: usize,
     lines: &'a [Lines],
-    kept: &'a dyn Fn(&Lines) -> bool,
     mode: String,
 }
 
@@ -143,7 +137,8 @@ impl Resampled<'_> {
         for ((line, len), at) in lines.iter().zip(&input.shape[2..]).zip(3 - lines.len()..) {
             size[at] = *len;
             let in_singles = |taps: ops::Taps<N>| taps.map(|(place, weight)| (place, weight as f32));
-            places[at] = (!(self.kept)(line)).then(|| taps(line).into_iter().map(in_singles).collect());
+            places[at] =
+                (!line.is_kept(self.mode == "bicubic")).then(|| taps(line).into_iter().map(in_singles).collect());
         }
         let sizes = |shape: &[usize]| shape[2..].iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
         let text = format!("{}, {} to {}", self.mode, sizes(&input.shape), sizes(site.shape()));

@@ -4,6 +4,8 @@ mod transposed;
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::algorithm::Algorithm;
 use super::conv::{ConvShape, PackedConv};
 use super::epilogue::Epilogue;
@@ -170,8 +172,8 @@ impl VolumeConv {
     }
 
     /// The frames, of some, that see one with a tap, in runs of neighbours of which the same is to be done, and that see neighbours.
-    fn runs(&self, frames: Range<usize>, tap: usize, depth: usize) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
+    fn runs(&self, frames: Range<usize>, tap: usize, depth: usize) -> SmallVec<[Run; 4]> {
+        let mut runs = SmallVec::<[Run; 4]>::new();
         for frame in frames {
             let (taps, seen) = (self.shape.taps(frame, depth), self.shape.seen(frame, tap, depth));
             let (is_first, is_last) = (taps.start == tap, taps.end == tap + 1);

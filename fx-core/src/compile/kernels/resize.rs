@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use fx_kernels::copy::copy;
 use fx_kernels::resize::{Taps, resample};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
 use crate::ops::{self, Lines, functions, kind};
 use crate::tensor::{DType, Dims, numel};
 
-/// Copies every element to a block of the result.
+/// Copies elements, of blocks or to blocks, to where others stand beside them.
 #[derive(Clone)]
-struct Nearest {
-    /// For each spatial dimension one of blocks and one within a block.
+struct Blocks {
+    /// That of the images first.
     shape: Dims,
     from: Dims,
     to: Dims,
-    factors: Dims,
+    /// What it is.
+    text: String,
 }
 
 pub(super) fn interpolate(site: &Site<'_>) -> Option<Lowered> {
@@ -42,33 +43,22 @@ pub(super) fn interpolate(site: &Site<'_>) -> Option<Lowered> {
 /// Resampling to the nearest element, by whole factors.
 fn nearest(site: &Site<'_>, input: &Layout, register: usize, lines: &[Lines]) -> Option<Lowered> {
     let output = Layout::images(DType::F32, site.shape(), input.has_channels_last());
-    let mut kernel = Nearest {
-        shape: Dims::from_slice(&input.shape[..2]),
-        from: Dims::from_slice(&input.strides[..2]),
-        to: Dims::from_slice(&output.strides[..2]),
-        factors: Dims::new(),
-    };
+    let mut factors: SmallVec<[String; 3]> = SmallVec::new();
+    // For each spatial dimension one of blocks and one within a block.
+    let [mut shape, mut from, mut to] =
+        [&input.shape, &input.strides, &output.strides].map(|all| Dims::from_slice(&all[..2]));
     for (dim, line) in (2..).zip(lines) {
         let factor = output.shape[dim] / input.shape[dim];
         if line.nearest(false, false).iter().enumerate().any(|(i, place)| i.checked_div(factor) != Some(*place)) {
             return None;
         }
-        kernel.factors.push(factor);
-        kernel.shape.extend([input.shape[dim], factor]);
-        kernel.from.extend([input.strides[dim], 0]);
-        kernel.to.extend([factor * output.strides[dim], output.strides[dim]]);
+        factors.push(factor.to_string());
+        shape.extend([input.shape[dim], factor]);
+        from.extend([input.strides[dim], 0]);
+        to.extend([factor * output.strides[dim], output.strides[dim]]);
     }
+    let kernel = Blocks { shape, from, to, text: format!("nearest, {} times as large", factors.join("x")) };
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, input.clone())], output))
-}
-
-/// Blocks of pixels made of channels, or channels of such blocks.
-#[derive(Clone)]
-struct Pixels {
-    /// Of the images, their channels, lines and columns of a block, and lines and columns of blocks.
-    shape: [usize; 6],
-    from: [usize; 6],
-    to: [usize; 6],
-    name: &'static str,
 }
 
 /// Pixels made of channels, or the other way round.
@@ -84,8 +74,11 @@ pub(super) fn pixel_shuffle(site: &Site<'_>) -> Option<Lowered> {
     let of_few = [n, c * side * side, c * side, c, h, w];
     let of_many = [images, channel, line, pixel, line * side, pixel * side];
     let (from, to) = if is_shuffle { (of_few, of_many) } else { (of_many, of_few) };
+    // The images, their channels, lines and columns of a block, and lines and columns of blocks.
+    let shape = [batch, many.shape[1], side, side, height, width];
+    let [shape, from, to] = [shape, from, to].map(|all| Dims::from_slice(&all));
     let name = if is_shuffle { "pixel_shuffle" } else { "pixel_unshuffle" };
-    let kernel = Pixels { shape: [batch, many.shape[1], side, side, height, width], from, to, name };
+    let kernel = Blocks { shape, from, to, text: format!("{name}, {side} x {side}") };
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, input.clone())], output))
 }
 
@@ -94,7 +87,7 @@ fn of_image(layout: &Layout) -> Option<[usize; 4]> {
     layout.strides.as_slice().try_into().ok()
 }
 
-impl Kernel for Pixels {
+impl Kernel for Blocks {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         copy(out, &self.to, operands[0].unwrap_or(&[]), &self.from, &self.shape);
     }
@@ -106,7 +99,7 @@ impl Kernel for Pixels {
     }
 
     fn describe(&self) -> String {
-        format!("{}, {side} x {side}", self.name, side = self.shape[2])
+        self.text.clone()
     }
 }
 
@@ -161,22 +154,5 @@ impl<const N: usize> Kernel for Sums<N> {
 
     fn describe(&self) -> String {
         self.text.clone()
-    }
-}
-
-impl Kernel for Nearest {
-    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        copy(out, &self.to, operands[0].unwrap_or(&[]), &self.from, &self.shape);
-    }
-
-    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
-        let mut part = self.clone();
-        part.shape[0] /= count;
-        self.shape[0].is_multiple_of(count).then(|| Arc::new(part) as Arc<dyn Kernel>)
-    }
-
-    fn describe(&self) -> String {
-        let factors: Vec<String> = self.factors.iter().map(ToString::to_string).collect();
-        format!("nearest, {} times as large", factors.join("x"))
     }
 }

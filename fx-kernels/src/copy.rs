@@ -232,6 +232,23 @@ pub(crate) unsafe fn join_rows(level: Level, to: *mut f32, from: *const f32, row
     unsafe { Piece { to, from, rows, columns }.copy(level) };
 }
 
+/// Copies columns of `size[1]` elements, each of which are neighbours, that begin `step` apart, to rows that begin `width` apart.
+///
+/// # Panics
+/// If an element lies outside.
+pub(crate) fn transpose(to: &mut [f32], width: usize, from: &[f32], step: usize, [columns, count]: [usize; 2]) {
+    if columns == 0 || count == 0 {
+        return;
+    }
+    assert!(
+        (columns - 1) * step + count <= from.len() && (count - 1) * width + columns <= to.len(),
+        "a column lies outside"
+    );
+    let (rows, columns) = (Dim { size: count, to: width, from: 1 }, Dim { size: columns, to: 1, from: step });
+    // SAFETY: all columns lie within both (just seen), which do not overlap.
+    unsafe { Piece { to: to.as_mut_ptr(), from: from.as_ptr(), rows, columns }.copy(Level::detect()) };
+}
+
 /// Two dimensions of a copy.
 struct Piece {
     to: *mut f32,
@@ -292,7 +309,8 @@ impl Kernel for ShortRows {
     }
 }
 
-/// A transposed copy: neighbours in a column on one side are neighbours in a row on the other.
+/// A transposed copy: neighbours in a column on one side are neighbours in a row on the other. The last squares begin where they end
+/// with the rows or the columns.
 struct Squares(Piece);
 
 impl Kernel for Squares {
@@ -303,22 +321,20 @@ impl Kernel for Squares {
     fn run<V: Vector<Elem = f32>>(self) {
         let Piece { to, from, rows, columns } = self.0;
         let n = V::LANES;
-        let (whole_rows, whole_columns) = (rows.size / n * n, columns.size / n * n);
         // SAFETY: whoever makes one promises what `Piece::copy` asks for; squares lie within.
         unsafe {
-            for i in (0..whole_rows).step_by(n) {
-                for j in (0..whole_columns).step_by(n) {
-                    V::transpose(from.add(i + j * columns.from), columns.from, to.add(i * rows.to + j), rows.to);
-                }
-                for j in whole_columns..columns.size {
-                    for i in i..i + n {
+            if rows.size < n || columns.size < n {
+                for i in 0..rows.size {
+                    for j in 0..columns.size {
                         *to.add(i * rows.to + j) = *from.add(i + j * columns.from);
                     }
                 }
+                return;
             }
-            for i in whole_rows..rows.size {
-                for j in 0..columns.size {
-                    *to.add(i * rows.to + j) = *from.add(i + j * columns.from);
+            let firsts = |size: usize| (0..size - n).step_by(n).chain([size - n]);
+            for i in firsts(rows.size) {
+                for j in firsts(columns.size) {
+                    V::transpose(from.add(i + j * columns.from), columns.from, to.add(i * rows.to + j), rows.to);
                 }
             }
         }

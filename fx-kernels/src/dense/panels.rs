@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::format::Packing;
 use super::weight::Weight;
+use crate::copy::transpose;
 use crate::memory::{Lines, scratch};
 use crate::simd::{Kernel, Level, SIDE, Vector, dispatch, rows_of_quads};
 use crate::threads::{Shared, for_each, for_each_piece};
@@ -262,20 +263,11 @@ impl Source<'_> {
         }
     }
 
-    /// Where the rows are neighbours: in squares, the last of which begins where it ends with the rows or the columns.
+    /// Where the rows are neighbours.
     fn transpose(&self, rows: Range<usize>, panel: &mut [f32], width: usize) {
         for (packed, first) in panel.chunks_mut(BLOCK * width).zip(rows.clone().step_by(BLOCK)) {
-            let (count, packed) = (BLOCK.min(rows.end - first), &mut packed[self.place.start..]);
-            let columns = self.place.len();
-            let is_within = |len: usize, rows: usize, step: usize, columns: usize| (rows - 1) * step + columns <= len;
-            assert!(
-                is_within(self.data.len() - first, columns, self.step, count)
-                    && is_within(packed.len(), count, width, columns),
-                "the columns lie within the matrix and the panel"
-            );
-            let squares =
-                Squares { from: (&self.data[first..], self.step), to: (packed, width), size: [columns, count] };
-            dispatch(Level::detect(), squares);
+            let size = [self.place.len(), BLOCK.min(rows.end - first)];
+            transpose(&mut packed[self.place.start..], width, &self.data[first..], self.step, size);
         }
     }
 
@@ -286,43 +278,6 @@ impl Source<'_> {
                 let column = &self.data[(j * self.step).min(self.data.len())..];
                 for (packed, row) in packed.chunks_exact_mut(width).zip(rows) {
                     packed[place] = column[*row];
-                }
-            }
-        }
-    }
-}
-
-/// Columns of a matrix, whose numbers are neighbours, that become rows of a panel.
-struct Squares<'a> {
-    /// The matrix, and from one column to the next.
-    from: (&'a [f32], usize),
-    /// The panel, and from one row to the next.
-    to: (&'a mut [f32], usize),
-    /// How many columns there are, and how many numbers in each; all lie within both.
-    size: [usize; 2],
-}
-
-impl Kernel for Squares<'_> {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        let Self { from: (data, step), to: (packed, width), size: [columns, count] } = self;
-        if columns < V::LANES || count < V::LANES {
-            for j in 0..columns {
-                let column = &data[j * step..][..count];
-                packed.chunks_mut(width).zip(column).for_each(|(row, x)| row[j] = *x);
-            }
-            return;
-        }
-        let firsts = |count: usize| (0..count - V::LANES).step_by(V::LANES).chain([count - V::LANES]);
-        for j in firsts(columns) {
-            for k in firsts(count) {
-                // SAFETY: the square lies within the columns and numbers (just seen), and these within both (the maker's promise).
-                unsafe {
-                    let from = data.as_ptr().add(j * step + k);
-                    V::transpose(from, step, packed.as_mut_ptr().add(k * width + j), width);
                 }
             }
         }

@@ -14,7 +14,6 @@ use super::images::Images;
 use super::weight::Weight;
 use crate::memory::scratch;
 use crate::simd::Level;
-use crate::threads::for_each_piece;
 
 pub use transposed::{TransposedVolumeConv, TransposedVolumeShape};
 
@@ -113,12 +112,9 @@ impl VolumeConv {
             };
             PackedConv::at(level, Weight::Rows(&read), shape.frame, algorithm, format)
         };
-        // Rows that are made as they are read are made once.
-        let made = match weight {
-            Weight::Rows(read) if shape.depth > 1 => made(read, shape.frame.outputs, all),
-            _ => Vec::new(),
-        };
-        let weight = if made.is_empty() { weight } else { Weight::Numbers(&made) };
+        // What is made as it is read is made once, not for each frame that a window sees.
+        let made = if shape.depth > 1 { weight.made(shape.frame.outputs, all) } else { None };
+        let weight = made.as_deref().map_or(weight, Weight::Numbers);
         Self { shape, convs: (0..shape.depth).map(|depth| pack(depth, weight)).collect() }
     }
 
@@ -205,19 +201,6 @@ impl VolumeConv {
             }),
         }
     }
-}
-
-/// So many rows of so many numbers.
-fn made(read: &(dyn Fn(Range<usize>, &mut [f32]) + Sync), rows: usize, len: usize) -> Vec<f32> {
-    /// The parts that make a fair share for each of a few threads likely.
-    const PARTS: usize = 16;
-    let mut numbers = vec![0.0; rows * len];
-    let some = rows.div_ceil(PARTS).max(1);
-    let work = 16 * numbers.len();
-    for_each_piece(&mut numbers, some * len.max(1), work, |index, numbers| {
-        read(index * some..rows.min((index + 1) * some), numbers);
-    });
-    numbers
 }
 
 /// Frames of the result to which what they see with a tap is added.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::memory::scratch;
+use crate::threads::for_each_piece;
 
 /// The numbers of a weight in PyTorch's layout: a row for each output.
 #[derive(Clone, Copy)]
@@ -28,6 +29,19 @@ impl Weight<'_> {
                 f(numbers)
             }),
         }
+    }
+
+    /// So many rows of so many numbers, if they are not in memory.
+    pub(crate) fn made(&self, rows: usize, len: usize) -> Option<Vec<f32>> {
+        /// The parts that make a fair share for each of a few threads likely.
+        const PARTS: usize = 16;
+        let Self::Rows(read) = self else { return None };
+        let mut numbers = vec![0.0; rows * len];
+        let (some, work) = (rows.div_ceil(PARTS).max(1), 16 * numbers.len());
+        for_each_piece(&mut numbers, some * len.max(1), work, |index, numbers| {
+            read(index * some..rows.min((index + 1) * some), numbers);
+        });
+        Some(numbers)
     }
 
     /// Checks that there are so many rows of so many numbers, as far as that is known.

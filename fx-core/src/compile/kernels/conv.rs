@@ -106,14 +106,21 @@ pub(super) fn window<const N: usize>(site: &Site<'_>, kernel: [usize; N]) -> Opt
 
 /// What a convolution's windows are, for a description.
 pub(super) fn window_of(shape: &ConvShape) -> String {
-    let ConvShape { kernel: [h, w], stride, groups, .. } = *shape;
+    windows(&shape.kernel, &shape.stride, shape.groups)
+}
+
+/// The same for windows of any dimensions.
+pub(super) fn windows(kernel: &[usize], stride: &[usize], groups: usize) -> String {
+    let by = |sizes: &[usize]| sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
     let stride = match stride {
-        [1, 1] => String::new(),
-        [down, across] if down == across => format!("/{down}"),
-        [down, across] => format!("/{down}x{across}"),
+        [first, rest @ ..] if rest.iter().all(|step| step == first) => match first {
+            1 => String::new(),
+            step => format!("/{step}"),
+        },
+        steps => format!("/{}", by(steps)),
     };
     let groups = if groups == 1 { String::new() } else { format!(" of {groups} groups") };
-    format!("conv {h}x{w}{stride}{groups}")
+    format!("conv {}{stride}{groups}", by(kernel))
 }
 
 impl Conv {

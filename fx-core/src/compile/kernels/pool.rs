@@ -66,7 +66,7 @@ struct Windows<const N: usize> {
 /// Pooling of images, or of lines as such, or of volumes.
 pub(super) fn pool(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
-    let dims = [MEANS, LARGEST].concat().iter().position(|known| *known == site.function)? % 3 + 1;
+    let dims = MEANS.iter().chain(&LARGEST).position(|known| *known == site.function)? % 3 + 1;
     // Without a batch the op itself is run.
     if input.shape.len() != 2 + dims {
         return None;

@@ -8,7 +8,7 @@ use fx_kernels::dense::{
 use fx_kernels::elementwise::Unary;
 use smallvec::smallvec;
 
-use super::conv::window;
+use super::conv::{window, windows};
 use super::product::Follow;
 use super::{Kernel, Lowered, Operands, Site, Wanted, by, kept, saved};
 use crate::compile::layout::Layout;
@@ -109,22 +109,18 @@ impl Packed {
 
     /// What its windows are.
     fn window(&self) -> String {
-        let VolumeShape { frame, depth, stride, .. } = match self {
-            Self::Plain(conv) => *conv.shape(),
-            Self::Transposed(conv) => {
-                let TransposedVolumeShape { frame, depth, .. } = *conv.shape();
-                let [height, width] = frame.kernel;
-                return format!("conv transpose {depth}x{height}x{width}");
+        match self {
+            Self::Plain(conv) => {
+                let VolumeShape { frame, depth, stride, .. } = *conv.shape();
+                let ([height, width], [down, across]) = (frame.kernel, frame.stride);
+                windows(&[depth, height, width], &[stride, down, across], frame.groups)
             }
-        };
-        let ([height, width], [down, across]) = (frame.kernel, frame.stride);
-        let steps = match (stride, down, across) {
-            (1, 1, 1) => String::new(),
-            _ if stride == down && down == across => format!("/{stride}"),
-            _ => format!("/{stride}x{down}x{across}"),
-        };
-        let groups = if frame.groups == 1 { String::new() } else { format!(" of {} groups", frame.groups) };
-        format!("conv {depth}x{height}x{width}{steps}{groups}")
+            Self::Transposed(conv) => {
+                let TransposedVolumeShape { frame: TransposedShape { kernel: [height, width], .. }, depth, .. } =
+                    *conv.shape();
+                format!("conv transpose {depth}x{height}x{width}")
+            }
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Sums, means and maxima of bags of rows.
 
 use std::borrow::Cow;
-
 use std::ops::Range;
 
 use fx_kernels::table::Bags;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::ops::pool::eval_adaptive_avg as adaptive_avg;
+use crate::ops::pool::eval_adaptive_avg;
 use crate::ops::shape;
 use crate::ops::wide::in_floats;
 use crate::tensor::num::Real;
@@ -89,9 +89,9 @@ pub(super) fn interpolate(
     let shape = meta.concrete_shape().unwrap_or_default();
     if mode == "area" {
         return match shape[2..] {
-            [length] => adaptive_avg(x, [length]),
-            [height, width] => adaptive_avg(x, [height, width]),
-            [depth, height, width] => adaptive_avg(x, [depth, height, width]),
+            [length] => eval_adaptive_avg(x, [length]),
+            [height, width] => eval_adaptive_avg(x, [height, width]),
+            [depth, height, width] => eval_adaptive_avg(x, [depth, height, width]),
             _ => Ok(x.clone()),
         };
     }

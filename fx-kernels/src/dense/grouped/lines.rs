@@ -13,7 +13,8 @@ use super::super::left::Windows;
 /// registers with weights and numbers, those for two in 32. Lines are often a multiple of as many.
 const MANY: usize = 7;
 const FEW: usize = 4;
-/// The most lanes of a vector.
+/// The fewest and the most lanes of a vector.
+const FEWEST_LANES: usize = 8;
 const MOST_LANES: usize = 16;
 /// The rows of a tile where there are 32 registers.
 const ROWS: usize = 12;
@@ -59,6 +60,10 @@ impl Kernel for Lanes<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
+        // Nothing is compiled for vectors that have no instruction for orders of lanes.
+        if V::LANES < FEWEST_LANES {
+            unreachable!("the level was chosen when weights were packed");
+        }
         let Windows { input: [height, _], stride, before, .. } = self.job.windows;
         for vector in self.part.vectors.clone() {
             let channel = vector * V::LANES;

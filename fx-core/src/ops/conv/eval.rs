@@ -1,9 +1,8 @@
-//! Convolutions as matrix products: the weight times the matrix of the image's columns. In f32, over one or two dimensions,
-//! they are [`packed`].
+//! Convolutions as matrix products: the weight times the matrix of the image's columns. In f32 they are [`packed`].
 //!
 //! A group with one input channel has nothing to multiply out and is computed as sums of shifted rows.
 
-use fx_kernels::dense::ConvShape;
+use fx_kernels::dense::{ConvShape, VolumeShape};
 use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, gemm};
 
@@ -46,20 +45,30 @@ pub(crate) fn conv<const N: usize>(
     let outputs = weight.shape()[0];
     let shape = result_shape(x.shape()[0], outputs, &output, unbatched);
     let empty = x.numel() == 0 || weight.numel() == 0 || shape.contains(&0);
-    if N < 3 && dtype != DType::F64 && !empty {
+    if dtype != DType::F64 && !empty {
         let flat = |[_, height, width]: [usize; 3]| [height, width];
-        let sizes = ConvShape {
+        let after: [usize; 3] = lift(around.map(|amount| amount - amount / 2), 0);
+        let frame = ConvShape {
             inputs: x.shape()[1],
             outputs,
             kernel: flat(plane.kernel),
             stride: flat(plane.stride),
             dilation: flat(plane.dilation),
             before: flat(plane.before),
-            after: flat(lift(around.map(|amount| amount - amount / 2), 0)),
+            after: flat(after),
             groups: groups as usize,
         };
-        let image = if N == 1 { view::unsqueeze(&x, 2) } else { x };
-        return Ok(view::reshape(&packed::conv(&image, weight, bias, sizes), &shape).to_dtype(dtype));
+        let y = match N {
+            1 => packed::conv(&view::unsqueeze(&x, 2), weight, bias, frame),
+            2 => packed::conv(&x, weight, bias, frame),
+            _ => {
+                let [depth, stride, dilation, before] =
+                    [plane.kernel, plane.stride, plane.dilation, plane.before].map(|sizes| sizes[0]);
+                let shape = VolumeShape { frame, depth, stride, dilation, before, after: after[0] };
+                packed::volumes(&x, weight, bias, shape)
+            }
+        };
+        return Ok(view::reshape(&y, &shape).to_dtype(dtype));
     }
     let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
     let (x, weight, bias) = (convert(&x), convert(weight), bias.map(convert));

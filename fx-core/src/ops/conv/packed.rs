@@ -1,14 +1,15 @@
-//! Convolutions of images in f32 by the kernels that plans use, and transposed ones: weights are packed, and channels lie last inside.
+//! Convolutions of images and volumes in f32 by the kernels that plans use, and transposed ones: weights are packed, and channels lie last inside.
 
 use std::sync::Arc;
 
 use fx_kernels::copy::copy;
 use fx_kernels::dense::{
-    Algorithm, ConvShape, Epilogue, Format, Images, PackedConv, TransposedConv, TransposedShape, Weight,
+    Algorithm, ConvShape, Epilogue, Format, Images, PackedConv, TransposedConv, TransposedShape, VolumeConv,
+    VolumeShape, Weight,
 };
 use fx_kernels::memory::scratch;
 
-use crate::tensor::{DType, Dims, Tensor};
+use crate::tensor::{DType, Dims, Tensor, numel};
 
 /// The numbers of images that are worked on at a time.
 const AT_A_TIME: usize = 512 * 1024;
@@ -48,6 +49,34 @@ pub(super) fn conv(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: Co
     );
     images(&x, bias, (shape.inputs, shape.outputs), output, |out, images, epilogue| {
         known.packed.0.run(out, shape.outputs, images, epilogue);
+    })
+}
+
+/// The convolution of volumes `[N, C, D, H, W]`, in f32 and row-major order.
+pub(super) fn volumes(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: VolumeShape) -> Tensor {
+    let (x, weight) = (single(x).contiguous(), single(weight));
+    let bias = bias.map(|bias| single(bias).contiguous());
+    let epilogue = Epilogue { bias: bias.as_ref().map(elements), ..Epilogue::default() };
+    let size: [usize; 3] = std::array::from_fn(|i| x.shape()[2 + i]);
+    let output @ [depth, height, width] = shape.output(size);
+    let algorithm = shape.frame.algorithm(x.shape()[0] * depth, [height, width], Format::F32);
+    let known = packed(
+        &weight,
+        |(conv, by): &(VolumeConv, Algorithm)| (*conv.shape(), *by) == (shape, algorithm),
+        |weight| (VolumeConv::new(Weight::Numbers(weight), shape, algorithm, Format::F32), algorithm),
+    );
+    let ConvShape { inputs, outputs, .. } = shape.frame;
+    let (read, written) = (numel(&size), numel(&output));
+    Tensor::written(&[x.shape()[0], outputs, depth, height, width], |result| {
+        scratch(read * inputs + written * outputs, |both| {
+            let (input, output) = both.split_at_mut(read * inputs);
+            let volumes = elements(&x).chunks_exact(read * inputs);
+            for (x, result) in volumes.zip(result.chunks_exact_mut(written * outputs)) {
+                copy(input, &[inputs, 1], x, &[1, read], &[read, inputs]);
+                known.packed.0.run(output, input, 1, size, &epilogue);
+                copy(result, &[1, written], output, &[outputs, 1], &[written, outputs]);
+            }
+        });
     })
 }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use fx_kernels::dense::{
     Algorithm, Bytes, CompactLinear, ConvShape, Epilogue, Format, Images, Link, PackedConv, PackedLinear,
-    QuantizedConv, QuantizedLinear, Weight, run_chain,
+    QuantizedConv, QuantizedLinear, Weight, Words, run_chain,
 };
 use fx_kernels::elementwise::Unary;
 use fx_kernels::memory;
@@ -296,7 +296,8 @@ fn chains() -> Vec<Layer> {
                     let images = Images::pixels(&x, 1, [size; 2], inputs);
                     if chained {
                         let links = [(0, bounded), (1, bounded), (2, plain)];
-                        run_chain(&links.map(|(i, epilogue)| Link { conv: &convs[i], epilogue }), &mut out, &images);
+                        let links = links.map(|(i, epilogue)| Link { conv: &convs[i], epilogue });
+                        run_chain(&links, &mut out, &images, Words::default());
                     } else {
                         convs[0].run(&mut first, middle, &images, &bounded);
                         convs[1].run(&mut second, middle, &Images::pixels(&first, 1, [size; 2], middle), &bounded);

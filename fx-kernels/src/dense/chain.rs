@@ -7,11 +7,12 @@ use smallvec::{SmallVec, smallvec};
 use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::images::Images;
-use super::product::Written;
+use super::words::Words;
 use crate::memory::scratch;
+use crate::rounded::Rounded;
 use crate::threads::{Shared, for_each, num_threads};
 
-/// The numbers between the convolutions that stay in the second-level cache beside weights and results.
+/// The numbers, or words, between the convolutions that stay in the second-level cache beside weights and results.
 const CACHE: usize = 144 * 1024;
 
 /// A convolution of a chain, and what follows it.
@@ -31,7 +32,9 @@ type Few<T> = SmallVec<[T; 6]>;
 struct Between {
     /// The image's height.
     height: usize,
-    /// The numbers in a line.
+    /// What its numbers are rounded to, if they are words.
+    rounded: Option<Rounded>,
+    /// The numbers, or words, in a line.
     line: usize,
     /// Where its lines are in the thread's memory.
     start: usize,
@@ -44,17 +47,18 @@ struct Between {
 /// The last convolution's output is computed a few lines at a time, and of all that comes before only the lines that these
 /// need: nothing is computed twice by a thread, and what lies between two convolutions stays in the cache. The result of
 /// direct convolutions is the same as that of one after the other; with Winograd's algorithm roundings depend on how the
-/// lines are split.
+/// lines are split. The first one's images and the result may be [words](Words), and what lies between is if it would be rounded so.
 ///
 /// # Panics
-/// If an operand is too short, the channels of two links differ, or there are no links.
-pub fn run_chain(links: &[Link<'_>], out: &mut [f32], images: &Images<'_>) {
-    run_within(links, out, images, CACHE);
+/// If an operand is too short or cannot be words, the channels of two links differ, or there are no links.
+pub fn run_chain(links: &[Link<'_>], out: &mut [f32], images: &Images<'_>, words: Words) {
+    run_within(links, out, images, words, CACHE);
 }
 
-/// As [`run_chain`], with so many numbers between the convolutions.
-pub(crate) fn run_within(links: &[Link<'_>], out: &mut [f32], images: &Images<'_>, cache: usize) {
-    let Some(last) = links.last() else { panic!("a chain has at least one convolution") };
+/// As [`run_chain`], with so many numbers or words between the convolutions.
+pub(crate) fn run_within(links: &[Link<'_>], out: &mut [f32], images: &Images<'_>, words: Words, cache: usize) {
+    let (Some(first), Some(last)) = (links.first(), links.last()) else { panic!("a chain has at least one convolution") };
+    words.check(first.conv.reads_words(), |rounded| last.conv.writes_words(rounded));
     let mut sizes: Few<_> = smallvec![images.size];
     for (link, next) in links.iter().zip(links.iter().skip(1).map(Some).chain([None])) {
         let [height, width] = link.conv.shape().output(sizes[sizes.len() - 1]);
@@ -64,7 +68,7 @@ pub(crate) fn run_within(links: &[Link<'_>], out: &mut [f32], images: &Images<'_
         sizes.push([height, width]);
     }
     let [height, width] = sizes[links.len()];
-    let line = width * last.conv.shape().outputs;
+    let line = width * words.output_len(last.conv.shape().outputs);
     assert!(images.batch * height * line <= out.len(), "the result does not fit");
     if images.batch * height * line == 0 {
         return;
@@ -82,7 +86,7 @@ pub(crate) fn run_within(links: &[Link<'_>], out: &mut [f32], images: &Images<'_
         // SAFETY: tasks have lines of their own, all of which are in the output (seen above).
         let out = unsafe { std::slice::from_raw_parts_mut(out.at(first * line), lines.len() * line) };
         let epilogue = last.epilogue.at_row(first * width);
-        Task { links, sizes: &sizes, images: images.one(image), epilogue, cache }.run(lines, out);
+        Task { links, sizes: &sizes, images: images.one(image), words, epilogue, cache }.run(lines, out);
     });
 }
 
@@ -92,9 +96,10 @@ struct Task<'a> {
     /// The sizes of the input and of what each link gives.
     sizes: &'a [[usize; 2]],
     images: Images<'a>,
+    words: Words,
     /// The last link's, from the first of the lines on.
     epilogue: Epilogue<'a>,
-    /// How many numbers may lie between the links, if possible.
+    /// How many numbers or words may lie between the links, if possible.
     cache: usize,
 }
 
@@ -116,7 +121,7 @@ impl Task<'_> {
         });
     }
 
-    /// What lies between the links for so many lines of the output at a time, and how many numbers that takes.
+    /// What lies between the links for so many lines of the output at a time, and how many numbers or words that takes.
     fn memory(&self, lines: usize) -> (Few<Between>, usize) {
         let mut between = Few::new();
         let (mut lines, mut start) = (lines, 0);
@@ -125,12 +130,19 @@ impl Task<'_> {
             let [height, width] = self.sizes[index];
             let window = shape.dilation[0] * (shape.kernel[0].max(1) - 1) + 1;
             lines = height.min((lines.max(1) - 1) * shape.stride[0] + window);
-            let line = width * shape.inputs;
-            between.push(Between { height, line, start, held: 0..0 });
+            let rounded = self.rounded(index);
+            let line = width * Rounded::len(rounded, shape.inputs);
+            between.push(Between { height, rounded, line, start, held: 0..0 });
             start += lines * line;
         }
         between.reverse();
         (between, start)
+    }
+
+    /// What a link rounds what the one before gives to, if that can write such words.
+    fn rounded(&self, index: usize) -> Option<Rounded> {
+        let [before, link] = [&self.links[index - 1].conv, &self.links[index].conv];
+        (link.reads_words() && before.writes_words(Rounded::Pairs)).then_some(Rounded::Pairs)
     }
 
     /// A band of lines, of which so many of the task's come before.
@@ -168,17 +180,21 @@ impl Task<'_> {
                 Some(target) => &mut to[target.start + target.held.len() * target.line..],
                 None => &mut *out,
             };
+            let words = Words {
+                input: source.map_or(self.words.input, |source| source.rounded),
+                output: target.map_or(self.words.output, |target| target.rounded),
+            };
             let (images, first) = match source {
                 Some(Between { held, line, .. }) => {
                     let data = &from[..held.len() * line];
-                    (Images::pixels(data, 1, [held.len(), width], inputs), held.start)
+                    (Images::pixels(data, 1, [held.len(), width], words.input_len(inputs)), held.start)
                 }
                 None => (self.images, 0),
             };
             let row = before * self.sizes[index + 1][1];
             let epilogue = if target.is_some() { link.epilogue } else { self.epilogue.at_row(row) };
             let held = (Held { first, height }, lines.clone());
-            link.conv.run_lines(to, outputs, &images, held, &epilogue, Written::default());
+            link.conv.run_lines(to, words.output_len(outputs), &images, held, &epilogue, words.written(None));
             if let Some(target) = between.get_mut(index) {
                 target.held.end = lines.end;
             }

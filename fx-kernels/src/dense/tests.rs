@@ -14,7 +14,7 @@ mod words;
 use std::ops::Range;
 
 use super::*;
-use crate::Level;
+use crate::{Level, Rounded};
 use crate::elementwise::Unary;
 use crate::gemm::Matrix;
 use crate::simd::MatrixUnit;
@@ -316,28 +316,40 @@ fn chains_are_as_their_convolutions() {
         let x = numbers(batch * size[0] * size[1] * inputs, 1);
         let [height, width] = shapes.iter().fold(size, |size, shape| shape.output(size));
         let (bias, residual) = (numbers(64, 3), numbers(batch * height * width * last, 4));
-        let epilogue = |index: usize| {
+        let epilogue = |index: usize, accumulate: bool| {
             let activation = Some([Unary::Relu6, Unary::Sigmoid, Unary::Relu][index]);
             let plain = Epilogue { bias: Some(&bias), activation, ..Epilogue::default() };
             let residual = Some(Residual { data: &residual, stride: last });
-            if index + 1 == shapes.len() { Epilogue { residual, accumulate: true, ..plain } } else { plain }
+            if index + 1 == shapes.len() { Epilogue { residual, accumulate, ..plain } } else { plain }
         };
-        for planes in [false, true] {
+        for (planes, accumulate) in [(false, false), (false, true), (true, false)] {
             let images = if planes { Images::planes(&x, batch, size) } else { Images::pixels(&x, batch, size, inputs) };
             let mut want = (x.clone(), size);
             for (index, conv) in convs.iter().enumerate() {
                 let output = conv.shape().output(want.1);
                 let mut out = vec![0.25; batch * output[0] * output[1] * conv.shape().outputs];
                 let between = Images::pixels(&want.0, batch, want.1, conv.shape().inputs);
-                conv.run(&mut out, conv.shape().outputs, if index == 0 { &images } else { &between }, &epilogue(index));
+                let images = if index == 0 { &images } else { &between };
+                conv.run(&mut out, conv.shape().outputs, images, &epilogue(index, accumulate));
                 want = (out, output);
             }
-            let links: Vec<_> =
-                convs.iter().enumerate().map(|(i, conv)| Link { conv, epilogue: epilogue(i) }).collect();
-            for cache in [0, 500, 3000, usize::MAX] {
-                let mut got = vec![0.25; want.0.len()];
-                chain::run_within(&links, &mut got, &images, cache);
-                assert!(got == want.0, "{level:?} {format:?} case {case}, planes {planes}, {cache} numbers at a time");
+            let link = |(index, conv)| Link { conv, epilogue: epilogue(index, accumulate) };
+            let links: Vec<_> = convs.iter().enumerate().map(link).collect();
+            let reads = !planes && convs[0].reads_words();
+            let writes = !accumulate && convs[convs.len() - 1].writes_words(Rounded::Pairs);
+            let ways = [(false, false), (true, false), (false, true), (true, true)];
+            let ways = ways.into_iter().filter(|(input, output)| (reads || !input) && (writes || !output));
+            for ((input, output), cache) in ways.flat_map(|way| [0, 500, 3000, usize::MAX].map(|cache| (way, cache))) {
+                let pairs = |words: bool| words.then_some(Rounded::Pairs);
+                let words = Words { input: pairs(input), output: pairs(output) };
+                let x = if input { words::words(&x, Rounded::Pairs) } else { x.clone() };
+                let layout = if planes { Layout::Planes } else { Layout::Pixels { distance: words.input_len(inputs) } };
+                let images = Images { data: &x, layout, ..images };
+                let want = if output { words::words(&want.0, Rounded::Pairs) } else { want.0.clone() };
+                let mut got = vec![0.25; want.len()];
+                chain::run_within(&links, &mut got, &images, words, cache);
+                let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
+                assert!(is_same, "{level:?} {format:?} case {case}, planes {planes}, {words:?}, {cache} at a time");
             }
         }
     }

@@ -29,7 +29,6 @@ pub(in crate::compile) struct Convs {
     planes: bool,
     batch: usize,
     input: [usize; 2],
-    /// Of a single one only.
     words: Words,
 }
 
@@ -138,11 +137,6 @@ impl Conv {
 }
 
 impl Convs {
-    /// The convolution, if there is a single one.
-    fn single(&self) -> Option<&PackedConv> {
-        if let [conv] = &self.convs[..] { Some(&conv.packed) } else { None }
-    }
-
     /// The height and width of the result.
     fn output(&self) -> [usize; 2] {
         self.convs.iter().fold(self.input, |size, conv| conv.packed.shape().output(size))
@@ -168,7 +162,7 @@ impl Kernel for Convs {
                 let stride = self.words.output_len(first.shape().outputs);
                 first.run_words(out, stride, &images, self.words, &link(0).epilogue);
             }
-            _ => run_chain(&(0..=last).map(link).collect::<SmallVec<[_; 4]>>(), out, &images),
+            _ => run_chain(&(0..=last).map(link).collect::<SmallVec<[_; 4]>>(), out, &images, self.words),
         }
     }
 
@@ -219,7 +213,7 @@ impl Kernel for Convs {
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {
-        let reads = operand == 0 && !self.planes && self.single()?.reads_words();
+        let reads = operand == 0 && !self.planes && self.convs.first()?.packed.reads_words();
         reads.then_some(Rounded::Pairs)
     }
 
@@ -228,7 +222,7 @@ impl Kernel for Convs {
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
-        let writes = self.single()?.writes_words(rounded);
+        let writes = self.convs.last()?.packed.writes_words(rounded);
         let words = self.words.writing(rounded);
         let kernel = || Arc::new(Self { words, convs: self.convs.clone(), ..*self }) as Arc<dyn Kernel>;
         writes.then(|| (kernel(), images_of_words(layout, rounded)))

@@ -10,7 +10,7 @@ const SIZE: [usize; 2] = [11, 9];
 const BATCH: usize = 2;
 
 /// Numbers as words, in their order.
-fn words(x: &[f32], to: Rounded) -> Vec<f32> {
+pub(super) fn words(x: &[f32], to: Rounded) -> Vec<f32> {
     let word = |x: &[f32]| match to {
         Rounded::Pairs => {
             let half = |x: f32| u32::from(half::bf16::from_f32(x).to_bits());

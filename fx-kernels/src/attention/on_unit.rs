@@ -165,6 +165,7 @@ impl OnUnit {
             whole: false,
             left: [upper, lower],
             distance,
+            again: false,
             runs: &[0],
             len: words,
             panel,

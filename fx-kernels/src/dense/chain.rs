@@ -57,7 +57,9 @@ pub fn run_chain(links: &[Link<'_>], out: &mut [f32], images: &Images<'_>, words
 
 /// As [`run_chain`], with so many numbers or words between the convolutions.
 pub(crate) fn run_within(links: &[Link<'_>], out: &mut [f32], images: &Images<'_>, words: Words, cache: usize) {
-    let (Some(first), Some(last)) = (links.first(), links.last()) else { panic!("a chain has at least one convolution") };
+    let (Some(first), Some(last)) = (links.first(), links.last()) else {
+        panic!("a chain has at least one convolution")
+    };
     words.check(first.conv.reads_words(), |rounded| last.conv.writes_words(rounded));
     let mut sizes: Few<_> = smallvec![images.size];
     for (link, next) in links.iter().zip(links.iter().skip(1).map(Some).chain([None])) {

@@ -16,7 +16,11 @@ use super::product::Product;
 use crate::elementwise::run_rows;
 use crate::math;
 use crate::memory::{LINE, kept, new_key, scratch};
-use crate::simd::{ByteKernel, Bytes, Kernel, MatrixUnit, Registers, SIDE, Squares, Vector, dispatch, dispatch_bytes};
+use crate::rounded::Rounded;
+use crate::simd::{
+    ByteKernel, Bytes, Kernel, MatrixUnit, PairKernel, Pairs, Registers, SIDE, Squares, Vector, dispatch,
+    dispatch_bytes, dispatch_pairs,
+};
 use crate::threads::{Shared, for_each, shared_out};
 
 /// The fewest rows of a tile, and the shortest runs in words, that take less time than with vectors.
@@ -110,25 +114,51 @@ impl<'a> OnUnit<'a> {
     fn task(&self, task: &Task<'_>, set: Range<usize>) {
         let panels = self.product.panels;
         let pairs = self.lines.count(task.block).div_ceil(2);
-        scratch(SUMS, |sums| {
-            if panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS {
+        scratch(2 * SUMS, |sums| {
+            // What follows the sums of a pair is done while the next one's are computed: vectors need not wait for the unit.
+            let (mut sums, mut others) = sums.split_at_mut(SUMS);
+            let mut before: Option<(usize, Panel<'_>)> = None;
+            // Small panels stay in the cache while all of them are used for a pair, whose rows do too; others for a panel at a time.
+            let by_pairs = panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS;
+            let mut next = |pair, panel| {
+                self.multiply(task, (pair, pairs), by_pairs, &panel, sums);
+                std::mem::swap(&mut sums, &mut others);
+                if let Some((pair, panel)) = before.replace((pair, panel)) {
+                    self.finish(task, pair, &panel, sums);
+                }
+            };
+            if by_pairs {
                 for pair in 0..pairs {
-                    set.clone().for_each(|index| self.pair(task, pair, pairs, &panels.panel(0, index), sums));
+                    set.clone().for_each(|index| next(pair, panels.panel(0, index)));
                 }
             } else {
-                for panel in set.map(|index| panels.panel(0, index)) {
-                    (0..pairs).for_each(|pair| self.pair(task, pair, pairs, &panel, sums));
+                for index in set {
+                    (0..pairs).for_each(|pair| next(pair, panels.panel(0, index)));
                 }
+            }
+            if let Some((pair, panel)) = before {
+                self.finish(task, pair, &panel, others);
             }
         });
     }
 
-    /// Two tiles, or the last one, times a panel.
-    fn pair(&self, task: &Task<'_>, pair: usize, pairs: usize, panel: &Panel<'_>, sums: &mut [f32]) {
+    /// The tiles of a pair; the last one may be alone.
+    fn tiles(&self, task: &Task<'_>, pair: usize) -> [Option<Tile>; 2] {
+        let tile = |index: usize| (index < self.lines.count(task.block)).then(|| self.lines.tile(task.block, index));
+        [2 * pair, 2 * pair + 1].map(tile)
+    }
+
+    /// The sums of one of so many pairs of tiles with a panel; whether its rows are read again for the next one.
+    fn multiply(
+        &self,
+        task: &Task<'_>,
+        (pair, pairs): (usize, usize),
+        again: bool,
+        panel: &Panel<'_>,
+        sums: &mut [f32],
+    ) {
         assert!(sums.len() >= SUMS);
-        let (lines, rows) = (&self.lines, self.lines.rows());
-        let tile = |index: usize| (index < lines.count(task.block)).then(|| lines.tile(task.block, index));
-        let tiles = [2 * pair, 2 * pair + 1].map(tile);
+        let (lines, tiles) = (&self.lines, self.tiles(task, pair));
         // What comes after the panel is brought in by all pairs together, or by the first ones if there are many.
         let (len, steps) = (panel.data.len().div_ceil(LINE), task.runs.len() * lines.words().div_ceil(SIDE));
         let each = len.div_ceil(pairs * steps);
@@ -137,6 +167,7 @@ impl<'a> OnUnit<'a> {
             whole: self.product.panels.packing().is_whole(),
             left: tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start..].as_ptr())),
             distance: lines.distance(),
+            again,
             runs: task.runs,
             len: lines.words(),
             panel: panel.data.as_ptr(),
@@ -147,25 +178,32 @@ impl<'a> OnUnit<'a> {
         };
         // SAFETY: the copy has the rows of all tiles, panels are followed by others or by zeros, and there is room for the sums (seen above).
         unsafe { task.registers.multiply(&squares) };
-        for (tile, sums) in tiles.into_iter().flatten().zip(sums.chunks_exact(rows * panel.width)) {
-            self.finish(task, tile, panel, sums);
+    }
+
+    /// Writes what follows the sums of a pair of tiles.
+    fn finish(&self, task: &Task<'_>, pair: usize, panel: &Panel<'_>, sums: &mut [f32]) {
+        let rows = self.lines.rows();
+        for (tile, sums) in self.tiles(task, pair).into_iter().flatten().zip(sums.chunks_exact_mut(rows * panel.width))
+        {
+            self.finish_tile(task, tile, panel, &mut sums[tile.again * panel.width..]);
         }
     }
 
-    /// Writes what follows the sums of a tile.
-    fn finish(&self, task: &Task<'_>, tile: Tile, panel: &Panel<'_>, sums: &[f32]) {
+    /// Writes what follows the sums of the rows of a tile that are new.
+    fn finish_tile(&self, task: &Task<'_>, tile: Tile, panel: &Panel<'_>, sums: &mut [f32]) {
         let Product { panels, epilogue, written, .. } = *self.product;
-        let level = panels.level();
+        let (level, width) = (panels.level(), panel.width);
         let (row, rows) = (tile.row + tile.again, self.lines.rows() - tile.again);
-        // Numbers that are rounded are so before they leave the first-level cache.
-        let mut numbers = [0.0; SIDE * 2 * SIDE];
-        let (out, stride) = match written.output {
-            None => (task.out.at(row * task.stride), task.stride),
-            Some(_) => (numbers.as_mut_ptr().wrapping_sub(panel.first), 2 * SIDE),
-        };
+        let numbers = written.output.map_or(1, Rounded::numbers);
+        let result = (task.out.at(row * task.stride + panel.first / numbers), task.stride);
+        let function = epilogue.function();
+        let in_pairs = written.output == Some(Rounded::Pairs) && function.is_none() && !panels.packing().is_whole();
+        // Other numbers that are rounded are so before they leave the first-level cache.
+        let is_last = written.output.is_none() || in_pairs;
+        let (out, stride) = if is_last { result } else { (sums.as_mut_ptr(), width) };
         let finish = Finish {
-            sums: &sums[tile.again * panel.width..],
-            width: panel.width,
+            sums: sums.as_ptr(),
+            width,
             rows,
             columns: panel.columns,
             scales: written.whole.map_or(&[], |quantized| &quantized.scales[panel.first..]),
@@ -175,18 +213,19 @@ impl<'a> OnUnit<'a> {
             out,
             stride,
         };
+        assert!(sums.len() >= rows * width && panel.columns <= width, "there is a sum for each number");
         match panels.packing().is_whole() {
             true => dispatch_bytes(level, false, finish),
+            false if in_pairs => dispatch_pairs(finish),
             false => dispatch(level, finish),
         }
-        if let Some(function) = epilogue.function() {
+        if let Some(function) = function {
             // SAFETY: the result, or what is to be rounded, holds the rows and columns, which no other task has.
-            unsafe { run_rows(level, function, out.wrapping_add(panel.first), rows, stride, panel.columns) };
+            unsafe { run_rows(level, function, out, rows, stride, panel.columns) };
         }
-        if let Some(rounded) = written.output {
-            let to = task.out.at(row * task.stride + panel.first / rounded.numbers());
+        if let Some(rounded) = written.output.filter(|_| !is_last) {
             // SAFETY: the result holds the rows and columns as words, which no other task has.
-            unsafe { rounded.write(level, (to, task.stride), (numbers.as_ptr(), stride), [rows, panel.columns]) };
+            unsafe { rounded.write(level, result, (out, stride), [rows, panel.columns]) };
         }
     }
 }
@@ -194,7 +233,7 @@ impl<'a> OnUnit<'a> {
 /// Sums of some rows and columns, and what is done with them.
 struct Finish<'a> {
     /// Rows of the panel's width.
-    sums: &'a [f32],
+    sums: *const f32,
     width: usize,
     rows: usize,
     columns: usize,
@@ -205,20 +244,70 @@ struct Finish<'a> {
     epilogue: &'a Epilogue<'a>,
     /// The first column.
     first: usize,
-    /// The first row of the result, and the distance of rows.
+    /// Where the first number is written, and the distance of rows: the result, as numbers or as words, or the sums.
     out: *mut f32,
     stride: usize,
+}
+
+/// How vectors of a row are written.
+trait Writer<V: Vector<Elem = f32>> {
+    /// Writes the first numbers of each vector to a row, from a column on.
+    ///
+    /// # Safety
+    /// There must be room for them.
+    unsafe fn write<const VECTORS: usize>(
+        row: *mut f32,
+        column: usize,
+        vectors: [V; VECTORS],
+        counts: [usize; VECTORS],
+    );
+}
+
+/// As they are.
+struct Numbers;
+
+/// As words of pairs.
+struct InPairs;
+
+impl<V: Vector<Elem = f32>> Writer<V> for Numbers {
+    #[inline(always)]
+    unsafe fn write<const VECTORS: usize>(
+        row: *mut f32,
+        column: usize,
+        vectors: [V; VECTORS],
+        counts: [usize; VECTORS],
+    ) {
+        for v in 0..VECTORS {
+            // SAFETY: the caller's promise.
+            unsafe { vectors[v].store_first(row.wrapping_add(column + v * V::LANES), counts[v]) };
+        }
+    }
+}
+
+impl<V: Pairs> Writer<V> for InPairs {
+    #[inline(always)]
+    unsafe fn write<const VECTORS: usize>(
+        row: *mut f32,
+        column: usize,
+        vectors: [V; VECTORS],
+        counts: [usize; VECTORS],
+    ) {
+        let (high, more) = if VECTORS > 1 { (vectors[1], counts[1]) } else { (V::zero(), 0) };
+        let words = V::pairs(vectors[0], high);
+        // SAFETY: the caller's promise.
+        unsafe { words.store_first(row.wrapping_add(column / 2), (counts[0] + more).div_ceil(2)) };
+    }
 }
 
 impl Finish<'_> {
     /// Writes what sums become, which are `numbers`.
     #[inline(always)]
-    fn write<V: Vector<Elem = f32>>(&self, numbers: impl Fn(V) -> V) {
+    fn write<V: Vector<Elem = f32>, W: Writer<V>>(&self, numbers: impl Fn(V) -> V) {
         for column in (0..self.columns).step_by(2 * V::LANES) {
             match self.columns - column {
-                count if count >= 2 * V::LANES => self.columns::<V, 2>(column, [V::LANES; 2], &numbers),
-                count if count > V::LANES => self.columns::<V, 2>(column, [V::LANES, count - V::LANES], &numbers),
-                count => self.columns::<V, 1>(column, [count], &numbers),
+                count if count >= 2 * V::LANES => self.columns::<V, W, 2>(column, [V::LANES; 2], &numbers),
+                count if count > V::LANES => self.columns::<V, W, 2>(column, [V::LANES, count - V::LANES], &numbers),
+                count => self.columns::<V, W, 1>(column, [count], &numbers),
             }
         }
     }
@@ -226,7 +315,7 @@ impl Finish<'_> {
     /// Some vectors of columns, of which so many are there.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn columns<V: Vector<Elem = f32>, const VECTORS: usize>(
+    fn columns<V: Vector<Elem = f32>, W: Writer<V>, const VECTORS: usize>(
         &self,
         column: usize,
         counts: [usize; VECTORS],
@@ -244,16 +333,20 @@ impl Finish<'_> {
             }
         }
         for row in 0..self.rows {
-            for v in 0..VECTORS {
-                let (column, count) = (column + v * V::LANES, counts[v]);
-                let sums = numbers(V::load(&self.sums[row * self.width + column..])).mul_add(scales[v], biases[v]);
-                let place = |stride: usize| row * stride + self.first + column;
-                // SAFETY: the result and the residual have the row and so many columns.
-                unsafe {
-                    let load = |from: *const f32, stride| V::load_first(from.wrapping_add(place(stride)), count);
-                    let sums = self.epilogue.add(sums, (self.out.cast_const(), self.stride), load);
-                    math::clamp(sums, low, high).store_first(self.out.wrapping_add(place(self.stride)), count);
+            let mut vectors = [V::zero(); VECTORS];
+            // SAFETY: the sums, the residual and the result have the row and so many columns.
+            unsafe {
+                for v in 0..VECTORS {
+                    let (column, count) = (column + v * V::LANES, counts[v]);
+                    let sums = V::load_first(self.sums.wrapping_add(row * self.width + column), count);
+                    let sums = numbers(sums).mul_add(scales[v], biases[v]);
+                    let load = |from: *const f32, stride: usize| {
+                        V::load_first(from.wrapping_add(row * stride + self.first + column), count)
+                    };
+                    let out = (self.out.wrapping_sub(self.first).cast_const(), self.stride);
+                    vectors[v] = math::clamp(self.epilogue.add(sums, out, load), low, high);
                 }
+                W::write(self.out.wrapping_add(row * self.stride), column, vectors, counts);
             }
         }
     }
@@ -265,13 +358,20 @@ impl Kernel for Finish<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        self.write::<V>(|sums| sums);
+        self.write::<V, Numbers>(|sums| sums);
+    }
+}
+
+impl PairKernel for Finish<'_> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        self.write::<V, InPairs>(|sums| sums);
     }
 }
 
 impl ByteKernel for Finish<'_> {
     #[inline(always)]
     fn run<B: Bytes>(self) {
-        self.write::<B::Vector>(B::numbers);
+        self.write::<B::Vector, Numbers>(B::numbers);
     }
 }

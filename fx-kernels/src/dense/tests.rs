@@ -14,10 +14,10 @@ mod words;
 use std::ops::Range;
 
 use super::*;
-use crate::{Level, Rounded};
 use crate::elementwise::Unary;
 use crate::gemm::Matrix;
 use crate::simd::MatrixUnit;
+use crate::{Level, Rounded};
 
 pub(super) fn numbers(len: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);

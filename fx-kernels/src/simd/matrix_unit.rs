@@ -33,7 +33,7 @@ pub(crate) fn row_distance(words: usize) -> usize {
 /// Whether rows that are so far apart displace each other in the first-level cache, where a line's place is one of 64: two or more rows of a
 /// register would have the same.
 pub(crate) fn rows_collide(distance: usize) -> bool {
-    distance.is_multiple_of(8 * SIDE)
+    distance.is_multiple_of(16 * SIDE)
 }
 
 /// What multiplies matrices in registers.
@@ -66,6 +66,8 @@ pub(crate) struct Squares<'a> {
     pub(crate) left: [*const f32; 2],
     /// The distance of the rows.
     pub(crate) distance: usize,
+    /// Whether they are read again soon, so that the first-level cache should keep them.
+    pub(crate) again: bool,
     /// Where the runs of a row are, from its beginning on.
     pub(crate) runs: &'a [usize],
     /// The words of a run. After them come zeros, up to a multiple of [`SIDE`].

@@ -70,15 +70,27 @@ pub(in crate::simd) unsafe fn release() {
 pub(in crate::simd) unsafe fn multiply(rows: usize, squares: &Squares<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
-        match (squares.whole, !squares.left[1].is_null(), squares.wide) {
-            (true, true, true) => run::<true, true, true>(rows, squares),
-            (true, true, false) => run::<true, true, false>(rows, squares),
-            (true, false, true) => run::<true, false, true>(rows, squares),
-            (true, false, false) => run::<true, false, false>(rows, squares),
-            (false, true, true) => run::<false, true, true>(rows, squares),
-            (false, true, false) => run::<false, true, false>(rows, squares),
-            (false, false, true) => run::<false, false, true>(rows, squares),
-            (false, false, false) => run::<false, false, false>(rows, squares),
+        match (squares.whole, squares.again) {
+            (true, true) => shaped::<true, true>(rows, squares),
+            (true, false) => shaped::<true, false>(rows, squares),
+            (false, true) => shaped::<false, true>(rows, squares),
+            (false, false) => shaped::<false, false>(rows, squares),
+        }
+    }
+}
+
+/// As [`multiply`].
+///
+/// # Safety
+/// As there.
+unsafe fn shaped<const WHOLE: bool, const AGAIN: bool>(rows: usize, squares: &Squares<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (!squares.left[1].is_null(), squares.wide) {
+            (true, true) => run::<WHOLE, AGAIN, true, true>(rows, squares),
+            (true, false) => run::<WHOLE, AGAIN, true, false>(rows, squares),
+            (false, true) => run::<WHOLE, AGAIN, false, true>(rows, squares),
+            (false, false) => run::<WHOLE, AGAIN, false, false>(rows, squares),
         }
     }
 }
@@ -89,11 +101,16 @@ macro_rules! zero {
     };
 }
 
-/// Reads a register's rows, so many bytes apart, by an instruction for what is used again soon or one for what is not.
+/// Reads a register's rows, so many bytes apart, by the instruction for what is used again soon or the one for what is not.
 macro_rules! load {
-    ($instruction:literal, $to:literal, $from:expr, $apart:expr) => {
-        asm!(concat!($instruction, " tmm", $to, ", [{from} + {apart}]"), from = in(reg) $from, apart = in(reg) $apart,
-            options(nostack, readonly))
+    ($again:expr, $to:literal, $from:expr, $apart:expr) => {
+        if $again {
+            asm!(concat!("tileloadd tmm", $to, ", [{from} + {apart}]"), from = in(reg) $from, apart = in(reg) $apart,
+                options(nostack, readonly))
+        } else {
+            asm!(concat!("tileloaddt1 tmm", $to, ", [{from} + {apart}]"), from = in(reg) $from, apart = in(reg) $apart,
+                options(nostack, readonly))
+        }
     };
 }
 
@@ -118,7 +135,10 @@ macro_rules! dot {
 ///
 /// # Safety
 /// As for [`multiply`].
-unsafe fn run<const WHOLE: bool, const TALL: bool, const WIDE: bool>(rows: usize, squares: &Squares<'_>) {
+unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE: bool>(
+    rows: usize,
+    squares: &Squares<'_>,
+) {
     let Squares { left, distance, runs, len, panel, mut next, lines, sums, .. } = *squares;
     let width = if WIDE { 2 * SIDE } else { SIDE };
     let (apart, across) = (distance * WORD, width * WORD);
@@ -132,14 +152,14 @@ unsafe fn run<const WHOLE: bool, const TALL: bool, const WIDE: bool>(rows: usize
             let mut right = panel.wrapping_add(run * len * width);
             for step in (0..len).step_by(SIDE) {
                 let [upper, lower] = left.map(|left| left.wrapping_add(start + step));
-                load!("tileloaddt1", 4, upper, apart);
-                load!("tileloadd", 6, right, across);
+                load!(AGAIN, 4, upper, apart);
+                load!(true, 6, right, across);
                 if WIDE {
-                    load!("tileloadd", 7, right.wrapping_add(SIDE), across);
+                    load!(true, 7, right.wrapping_add(SIDE), across);
                 }
                 dot!(WHOLE, 0, 4, 6);
                 if TALL {
-                    load!("tileloaddt1", 5, lower, apart);
+                    load!(AGAIN, 5, lower, apart);
                 }
                 if WIDE {
                     dot!(WHOLE, 1, 4, 7);

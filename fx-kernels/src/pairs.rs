@@ -1,6 +1,6 @@
 //! Rows of numbers as words of two bf16 each.
 
-use crate::simd::{PairKernel, Pairs, dispatch_pairs};
+use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
 
 /// Rounds the first `width` numbers of rows, each with its neighbour; after an odd one comes 0. There are as many rows as
 /// there are places for, each `distance` words long.
@@ -33,6 +33,41 @@ pub(crate) unsafe fn round_pairs(to: (*mut f32, usize), from: (*const f32, usize
 /// As [`round_to_pairs`], or if there is too little room.
 pub(crate) fn round_below(words: &mut [f32], numbers: &[f32], stride: usize, [count, width]: [usize; 2]) {
     dispatch_pairs(Below { words, numbers, stride, count, width });
+}
+
+/// Writes the numbers of so many rows of words, twice as many as there are words in each.
+///
+/// # Safety
+/// As for [`round_pairs`], which does the opposite.
+pub(crate) unsafe fn widen_pairs(level: Level, to: (*mut f32, usize), from: (*const f32, usize), size: [usize; 2]) {
+    dispatch(level, Widen { to, from, size });
+}
+
+struct Widen {
+    to: (*mut f32, usize),
+    from: (*const f32, usize),
+    size: [usize; 2],
+}
+
+impl Kernel for Widen {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Self { to, from, size: [rows, width] } = self;
+        for row in 0..rows {
+            let (from, to) = (from.0.wrapping_add(row * from.1), to.0.wrapping_add(row * to.1));
+            for first in (0..width).step_by(V::LANES) {
+                let count = (width - first).min(V::LANES);
+                // SAFETY: who makes one gives places for so many words and numbers.
+                unsafe {
+                    V::load_bf16_first(from.cast::<u16>().wrapping_add(first), count)
+                        .store_first(to.wrapping_add(first), count);
+                }
+            }
+        }
+    }
 }
 
 struct Round {

@@ -91,6 +91,9 @@ impl Level {
     }
 }
 
+/// The lanes of the longest vector.
+const MOST_LANES: usize = 16;
+
 /// A register full of numbers.
 pub(crate) trait Vector: Lanes {
     /// How many numbers there are.
@@ -127,6 +130,23 @@ pub(crate) trait Vector: Lanes {
     /// # Safety
     /// They must be readable.
     unsafe fn load_bf16(from: *const u16) -> Self;
+
+    /// As [`load_bf16`](Self::load_bf16), of the first `count` numbers; the lanes beyond are 0.
+    ///
+    /// # Safety
+    /// They must be readable, and `count` at most `LANES`.
+    #[inline(always)]
+    unsafe fn load_bf16_first(from: *const u16, count: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if count == Self::LANES {
+                return Self::load_bf16(from);
+            }
+            let mut numbers = [0; MOST_LANES];
+            std::ptr::copy_nonoverlapping(from, numbers.as_mut_ptr(), count);
+            Self::load_bf16(numbers.as_ptr())
+        }
+    }
 
     /// As [`load_bf16`](Self::load_bf16), for f16.
     ///
@@ -192,9 +212,7 @@ pub(crate) trait Vector: Lanes {
     /// All lanes combined by `f`, in a tree of fixed shape.
     #[inline(always)]
     fn reduce(self, f: impl Fn(Self::Elem, Self::Elem) -> Self::Elem) -> Self::Elem {
-        /// The lanes of the longest vector.
-        const MOST: usize = 16;
-        let mut lanes = [Self::Elem::ZERO; MOST];
+        let mut lanes = [Self::Elem::ZERO; MOST_LANES];
         self.store(&mut lanes);
         let mut half = Self::LANES / 2;
         while half > 0 {

@@ -98,7 +98,8 @@ pub(super) trait Kernel: Send + Sync {
         None
     }
 
-    /// What an operand is rounded to, if that is known and the kernel could [read](Self::reading_words) it as words of such numbers.
+    /// What an operand is rounded to, or may be as well as the sums that it is added to are of such numbers, if that is known and the
+    /// kernel could [read](Self::reading_words) it as words of these.
     fn rounds(&self, _operand: usize) -> Option<Rounded> {
         None
     }

@@ -31,7 +31,7 @@ pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
     }
 }
 
-/// Those who read a step's result, up to the last one, as they would read words, and what they round it to.
+/// Those who read a step's result, up to the last one, as they would read words, and what it may be rounded to.
 fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<dyn Kernel>)>, Rounded)> {
     let (mut readers, mut rounded) = (Vec::new(), None);
     for (reader, step) in steps.iter().enumerate().take(end + 1).skip(index + 1) {
@@ -41,10 +41,14 @@ fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<
             continue;
         }
         let Action::Kernel { kernel, operands, .. } = &step.action else { return None };
-        let operand = operands.iter().position(|operand| *operand == index)?;
-        let own = kernel.rounds(operand).filter(|own| reads == 1 && rounded.is_none_or(|rounded| rounded == *own))?;
-        rounded = Some(own);
-        readers.push((reader, kernel.reading_words(operand, own)?));
+        let mut kernel = kernel.clone();
+        for (operand, _) in operands.iter().enumerate().filter(|(_, operand)| **operand == index) {
+            let own = kernel.rounds(operand).filter(|own| rounded.is_none_or(|rounded| rounded == *own))?;
+            (rounded, reads) = (Some(own), reads - 1);
+            kernel = kernel.reading_words(operand, own)?;
+        }
+        // It is no other kind of operand besides.
+        (reads == 0).then(|| readers.push((reader, kernel)))?;
     }
     Some((readers, rounded?))
 }

@@ -47,7 +47,7 @@ struct Between {
 /// The last convolution's output is computed a few lines at a time, and of all that comes before only the lines that these
 /// need: nothing is computed twice by a thread, and what lies between two convolutions stays in the cache. The result of
 /// direct convolutions is the same as that of one after the other; with Winograd's algorithm roundings depend on how the
-/// lines are split. The first one's images and the result may be [words](Words), and what lies between is if it would be rounded so.
+/// lines are split. The first one's images, the residual and the result may be [words](Words), and what lies between is if it would be rounded so.
 ///
 /// # Panics
 /// If an operand is too short or cannot be words, the channels of two links differ, or there are no links.
@@ -60,7 +60,7 @@ pub(crate) fn run_within(links: &[Link<'_>], out: &mut [f32], images: &Images<'_
     let (Some(first), Some(last)) = (links.first(), links.last()) else {
         panic!("a chain has at least one convolution")
     };
-    words.check(first.conv.reads_words(), |rounded| last.conv.writes_words(rounded));
+    words.check(first.conv.reads_words(), last.conv.adds_words(), |rounded| last.conv.writes_words(rounded));
     let mut sizes: Few<_> = smallvec![images.size];
     for (link, next) in links.iter().zip(links.iter().skip(1).map(Some).chain([None])) {
         let [height, width] = link.conv.shape().output(sizes[sizes.len() - 1]);
@@ -184,6 +184,7 @@ impl Task<'_> {
             };
             let words = Words {
                 input: source.map_or(self.words.input, |source| source.rounded),
+                added: self.words.added.filter(|_| target.is_none()),
                 output: target.map_or(self.words.output, |target| target.rounded),
             };
             let (images, first) = match source {

@@ -351,7 +351,7 @@ impl PackedConv {
     /// As [`run`](Self::run), with operands that may be words; their distances are in words too.
     ///
     /// # Panics
-    /// As there, or if an operand [cannot be](Self::reads_words) [words](Self::writes_words).
+    /// As there, or if an operand [cannot](Self::reads_words) [be](Self::adds_words) [words](Self::writes_words).
     pub fn run_words(
         &self,
         out: &mut [f32],
@@ -360,13 +360,18 @@ impl PackedConv {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(self.reads_words(), |rounded| self.writes_words(rounded));
+        words.check(self.reads_words(), self.adds_words(), |rounded| self.writes_words(rounded));
         self.compute(out, stride, images, epilogue, words.written(None));
     }
 
     /// Whether the images may be [words](Words), with the channels last: of pairs of bf16.
     pub fn reads_words(&self) -> bool {
         self.packing() == Some(Packing::Pairs)
+    }
+
+    /// Whether the residual may be words, of pairs of bf16.
+    pub fn adds_words(&self) -> bool {
+        self.packing() == Some(Packing::Pairs) && (self.shape.outputs / self.shape.groups).is_multiple_of(2)
     }
 
     /// Whether the result may be words of what is rounded so.

@@ -201,6 +201,10 @@ impl<'a> OnUnit<'a> {
         // Other numbers that are rounded are so before they leave the first-level cache.
         let is_last = written.output.is_none() || in_pairs;
         let (out, stride) = if is_last { result } else { (sums.as_mut_ptr(), width) };
+        let words = self.product.words_added(task.out, task.stride).map(|(words, distance)| {
+            let words = words.wrapping_add(row * distance).cast::<u16>();
+            (words.wrapping_add(panel.first), 2 * distance)
+        });
         let finish = Finish {
             sums: sums.as_ptr(),
             width,
@@ -208,7 +212,11 @@ impl<'a> OnUnit<'a> {
             columns: panel.columns,
             scales: written.whole.map_or(&[], |quantized| &quantized.scales[panel.first..]),
             bias: epilogue.bias.map(|bias| &bias[panel.first..]),
-            epilogue: &epilogue.at_row(row),
+            epilogue: &match words {
+                None => epilogue.at_row(row),
+                Some(_) => Epilogue { residual: None, accumulate: false, ..*epilogue },
+            },
+            words,
             first: panel.first,
             out,
             stride,
@@ -242,6 +250,8 @@ struct Finish<'a> {
     bias: Option<&'a [f32]>,
     /// From the first row on.
     epilogue: &'a Epilogue<'a>,
+    /// Numbers of bf16 that are added, from the first row and column on, and the distance of rows.
+    words: Option<(*const u16, usize)>,
     /// The first column.
     first: usize,
     /// Where the first number is written, and the distance of rows: the result, as numbers or as words, or the sums.
@@ -339,7 +349,10 @@ impl Finish<'_> {
                 for v in 0..VECTORS {
                     let (column, count) = (column + v * V::LANES, counts[v]);
                     let sums = V::load_first(self.sums.wrapping_add(row * self.width + column), count);
-                    let sums = numbers(sums).mul_add(scales[v], biases[v]);
+                    let mut sums = numbers(sums).mul_add(scales[v], biases[v]);
+                    if let Some((words, distance)) = self.words {
+                        sums = sums + V::load_bf16_first(words.wrapping_add(row * distance + column), count);
+                    }
                     let load = |from: *const f32, stride: usize| {
                         V::load_first(from.wrapping_add(row * stride + self.first + column), count)
                     };

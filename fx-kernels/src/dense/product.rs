@@ -6,6 +6,7 @@
 //! output. How a product is split depends on its sizes only, so a result does not depend on the number of threads.
 
 mod one_tile;
+mod rounded;
 
 use std::ops::Range;
 use std::ptr::null;
@@ -75,6 +76,8 @@ pub(crate) struct Written<'a> {
     pub(crate) whole: Option<Quantized<'a>>,
     /// Whether the left one is words already, as the matrix's packing has them.
     pub(crate) left: bool,
+    /// Whether what is added is pairs: the residual, or the result's place, whose distances are in words then.
+    pub(crate) added: bool,
     /// What the result is rounded to, if it is to be words.
     pub(crate) output: Option<Rounded>,
 }
@@ -152,14 +155,15 @@ impl Product<'_> {
         assert!(self.left.covers(self.rows, self.width(run)), "the left operand is too short");
         let row = Rounded::len(self.written.output, width);
         assert!(stride >= row && (self.rows - 1) * stride + row <= out.len(), "the result does not fit");
-        self.epilogue.check(self.rows, width);
+        self.epilogue.check(self.rows, if self.written.added { width / 2 } else { width });
         if let Some(rounded) = self.written.output {
             assert!(
                 panels.columns().is_multiple_of(rounded.numbers()),
                 "{} columns are no whole words",
                 panels.columns()
             );
-            assert!(!self.epilogue.accumulate, "numbers are not added to words");
+            let is_added = self.written.added && rounded == Rounded::Pairs;
+            assert!(is_added || !self.epilogue.accumulate, "numbers are not added to words");
         }
         let scales = self.written.whole.map_or(0, |quantized| quantized.scales.len());
         assert!(!panels.packing().is_whole() || scales >= width, "{scales} scales for {width} columns");
@@ -177,6 +181,8 @@ impl Product<'_> {
             _ => match OnUnit::of(self) {
                 // SAFETY: the operands hold all rows and columns (just seen).
                 Some(product) => unsafe { product.run(&out, stride) },
+                // SAFETY: as above.
+                None if self.written.added && self.written.output.is_none() => unsafe { self.add(&out, stride) },
                 // SAFETY: as above.
                 None => unsafe { self.compute(0..panels.count(), &out, stride) },
             },
@@ -199,37 +205,6 @@ impl Product<'_> {
                 None => self.task(&split, group, block, split.set(set), out, stride),
                 Some(rounded) => self.rounded_task(&split, group, block, set, out, stride, rounded),
             }
-        });
-    }
-
-    /// A block of rows times a set of panels, whose result is rounded while it is in the cache.
-    #[allow(clippy::too_many_arguments, reason = "as many say where the task is")]
-    fn rounded_task(
-        &self,
-        split: &Split,
-        group: usize,
-        block: usize,
-        set: usize,
-        out: &Shared<f32>,
-        stride: usize,
-        rounded: Rounded,
-    ) {
-        let panels = self.panels;
-        let width = 2 * panels.lanes();
-        let (set, all) = (split.set(set), panels.columns());
-        let columns = (set.start * width).min(all)..(set.end * width).min(all);
-        let rows = split.rows(split.tiles_of(block));
-        // As many for each task, so that what is copied for a block is where the next one looks for it.
-        let pitch = split.range.len().div_ceil(split.sets) * width;
-        scratch(split.tiles.div_ceil(split.blocks) * MOST_ROWS * pitch, |numbers| {
-            let first = group * all + columns.start;
-            let own = Shared(numbers.as_mut_ptr().wrapping_sub(rows.start * pitch + first));
-            self.task(split, group, block, set, &own, pitch);
-            let to = (out.at(rows.start * stride + first / rounded.numbers()), stride);
-            let size = [rows.len(), columns.len()];
-            // SAFETY: the result has the rows and columns as words (`run_by` saw it), which no other task has, and as many numbers were
-            // written.
-            unsafe { rounded.write(panels.level(), to, (numbers.as_ptr(), pitch), size) };
         });
     }
 

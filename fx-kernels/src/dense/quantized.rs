@@ -136,7 +136,7 @@ impl QuantizedLinear {
         epilogue: &Epilogue<'_>,
     ) {
         let activations = activations.into();
-        activations.words.check(self.reads_words(), |rounded| self.writes_words(rounded));
+        activations.words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
         self.columns.with(activations, epilogue, |written, epilogue| {
             self.packed.compute(out, stride, (input, input_stride), rows, epilogue, written);
         });
@@ -269,7 +269,7 @@ impl QuantizedConv {
         epilogue: &Epilogue<'_>,
     ) {
         let activations = activations.into();
-        activations.words.check(self.reads_words(), |rounded| self.writes_words(rounded));
+        activations.words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
         self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, written),
             Weights::Patches(patches) => {
@@ -294,7 +294,7 @@ impl QuantizedConv {
         activations: Activations,
         epilogue: &Epilogue<'_>,
     ) {
-        activations.words.check(self.reads_words(), |rounded| self.writes_lines_of_words(rounded));
+        activations.words.check(self.reads_words(), false, |rounded| self.writes_lines_of_words(rounded));
         self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, written),
             Weights::Patches(patches) => patches.run_lines(out, stride, images, (held, lines), epilogue, written),

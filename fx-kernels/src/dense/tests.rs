@@ -341,7 +341,7 @@ fn chains_are_as_their_convolutions() {
             let ways = ways.into_iter().filter(|(input, output)| (reads || !input) && (writes || !output));
             for ((input, output), cache) in ways.flat_map(|way| [0, 500, 3000, usize::MAX].map(|cache| (way, cache))) {
                 let pairs = |words: bool| words.then_some(Rounded::Pairs);
-                let words = Words { input: pairs(input), output: pairs(output) };
+                let words = Words { input: pairs(input), output: pairs(output), ..Words::default() };
                 let x = if input { words::words(&x, Rounded::Pairs) } else { x.clone() };
                 let layout = if planes { Layout::Planes } else { Layout::Pixels { distance: words.input_len(inputs) } };
                 let images = Images { data: &x, layout, ..images };

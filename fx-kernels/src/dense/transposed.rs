@@ -301,7 +301,7 @@ impl TransposedConv {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(self.reads_words(), |rounded| self.writes_words(rounded));
+        words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
         let TransposedShape { inputs, outputs, stride, .. } = self.shape;
         let (output, pixel) = (self.shape.output(images.size), words.output_len(outputs));
         let len = images.batch * output[0] * output[1] * pixel;

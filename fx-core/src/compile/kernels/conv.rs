@@ -123,10 +123,10 @@ pub(super) fn windows(kernel: &[usize], stride: &[usize], groups: usize) -> Stri
 }
 
 impl Conv {
-    /// What it is, for so many pixels of the output.
-    fn describe(&self, pixels: usize) -> String {
+    /// What it is, for so many pixels of the output, and what is added is rounded to.
+    fn describe(&self, pixels: usize, added: Option<Rounded>) -> String {
         let (by, kept) = (by(self.packed.algorithm(pixels)), kept(self.packed.format()));
-        format!("{}{by}{kept}{}", window_of(self.packed.shape()), self.follow.describe(self.residual))
+        format!("{}{by}{kept}{}", window_of(self.packed.shape()), self.follow.describe(self.residual, added))
     }
 
     /// Whether it may be part of a chain: the tiles of Winograd's algorithm depend on where a band begins. Single pixels are
@@ -155,7 +155,10 @@ impl Kernel for Convs {
         let link = |index: usize| {
             let conv = &self.convs[index];
             let residual = operands.get(1).copied().filter(|_| index == last);
-            Link { conv: &conv.packed, epilogue: conv.follow.epilogue(residual, conv.packed.shape().outputs) }
+            Link {
+                conv: &conv.packed,
+                epilogue: conv.follow.epilogue(residual, self.words.added_len(conv.packed.shape().outputs)),
+            }
         };
         match last {
             0 => {
@@ -169,7 +172,8 @@ impl Kernel for Convs {
     fn describe(&self) -> String {
         // In a chain a few lines are computed at a time.
         let pixels = if self.convs.len() == 1 { self.batch * numel(&self.output()) } else { 1 };
-        let convs = self.convs.iter().map(|conv| conv.describe(pixels)).collect::<Vec<_>>().join(", ");
+        let convs =
+            self.convs.iter().map(|conv| conv.describe(pixels, self.words.added)).collect::<Vec<_>>().join(", ");
         format!("{convs}{}{}", read(self.words.input), written(self.words.output))
     }
 
@@ -213,12 +217,16 @@ impl Kernel for Convs {
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {
-        let reads = operand == 0 && !self.planes && self.convs.first()?.packed.reads_words();
+        let reads = match operand {
+            0 => !self.planes && self.convs.first()?.packed.reads_words(),
+            _ => self.convs.last()?.packed.adds_words(),
+        };
         reads.then_some(Rounded::Pairs)
     }
 
-    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: self.words.reading(rounded), convs: self.convs.clone(), ..*self }))
+    fn reading_words(&self, operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        let words = if operand == 0 { self.words.reading(rounded) } else { self.words.adding(rounded) };
+        Some(Arc::new(Self { words, convs: self.convs.clone(), ..*self }))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
@@ -229,6 +237,6 @@ impl Kernel for Convs {
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        operand == 1 && self.words.output.is_none()
+        operand == 1 && self.words.output == self.words.added
     }
 }

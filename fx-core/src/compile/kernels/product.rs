@@ -47,9 +47,11 @@ impl Follow {
         }
     }
 
-    pub(super) fn describe(&self, residual: bool) -> String {
+    /// What follows: whether something is added, and what that is rounded to if it is words.
+    pub(super) fn describe(&self, residual: bool, added: Option<Rounded>) -> String {
         let activation = self.activation.map(|activation| format!(" + {activation}")).unwrap_or_default();
-        format!("{}{activation}", if residual { " + add" } else { "" })
+        let added = if residual { format!(" + add{}", read(added)) } else { String::new() };
+        format!("{added}{activation}")
     }
 }
 
@@ -173,7 +175,7 @@ impl Kernel for Linear {
             Product::Rows(rows, packed) => format!("{}{}", by(packed.algorithm(*rows)), kept(packed.format())),
             Product::Row(_) => " in 28 bits".into(),
         };
-        let follow = self.follow.describe(self.residual);
+        let follow = self.follow.describe(self.residual, None);
         format!("linear {inputs} to {outputs}{how}{}{follow}{}", read(self.words.input), written(self.words.output))
     }
 

@@ -219,7 +219,7 @@ impl Kernel for Quantized {
             Product::Conv(packed, _) => format!("{}{}", window_of(packed.shape()), kept(packed.format())),
         };
         let from = if self.words.input.is_some() { read(self.words.input) } else { " of rounded" };
-        format!("{what}{from}{}{}", self.follow.describe(self.residual), written(self.words.output))
+        format!("{what}{from}{}{}", self.follow.describe(self.residual, None), written(self.words.output))
     }
 
     fn weights(&self) -> usize {

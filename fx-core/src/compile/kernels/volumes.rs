@@ -144,7 +144,7 @@ impl Kernel for Conv {
             Packed::Transposed(_) => Algorithm::Direct,
         };
         let (by, kept) = (by(algorithm), kept(self.packed.format()));
-        format!("{}{by}{kept}{}", self.packed.window(), self.follow.describe(false))
+        format!("{}{by}{kept}{}", self.packed.window(), self.follow.describe(false, None))
     }
 
     fn bytes_saved(&self) -> usize {

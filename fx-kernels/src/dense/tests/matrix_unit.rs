@@ -133,6 +133,7 @@ fn words_on_units() {
     MatrixUnit::with(Some(MatrixUnit::Model), || {
         words::layers_of_bytes();
         words::layers_of_pairs();
+        words::pairs_are_added();
     });
 }
 

@@ -77,7 +77,14 @@ impl Layer<'_> {
                     Some(rounded) => (words(&plain, rounded), shape.outputs / rounded.numbers()),
                 };
                 let mut got = vec![0.0; want.len()];
-                (self.run)(&mut got, stride, x, pixel, Words { input: of_words.then_some(input), output }, &epilogue);
+                (self.run)(
+                    &mut got,
+                    stride,
+                    x,
+                    pixel,
+                    Words { input: of_words.then_some(input), output, ..Words::default() },
+                    &epilogue,
+                );
                 let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
                 assert!(is_same, "{what} {shape:?} case {case}, {of_words} {output:?}");
             }
@@ -116,6 +123,58 @@ pub(super) fn layers_of_bytes() {
             layer.check(&shape, rows, Rounded::Bytes(range), &format!("linear, {level:?} {range:?}"));
         }
     }
+}
+
+/// What is added as pairs is as good as their numbers: a residual, or what is at the result's place.
+#[test]
+pub(super) fn pairs_are_added() {
+    let adding = |level: Level| {
+        shapes().into_iter().filter_map(move |shape| {
+            let row = shape.inputs / shape.groups * shape.kernel[0] * shape.kernel[1];
+            let weight = Weight::Numbers(&numbers(shape.outputs * row, 2));
+            let conv = PackedConv::at(level, weight, shape, Algorithm::Direct, Format::Bf16);
+            conv.adds_words().then_some((level, conv))
+        })
+    };
+    for (level, conv) in Level::available().flat_map(adding) {
+        let shape = *conv.shape();
+        let [height, width] = shape.output(SIZE);
+        let (x, bias) = (numbers(BATCH * SIZE[0] * SIZE[1] * shape.inputs, 1), numbers(shape.outputs, 3));
+        let images = Images::pixels(&x, BATCH, SIZE, shape.inputs);
+        let added = words(&numbers(BATCH * height * width * shape.outputs, 4), Rounded::Pairs);
+        let residual: Vec<f32> = added.iter().flat_map(|word| halves(*word)).collect();
+        let epilogue = |data| Epilogue {
+            bias: Some(&bias),
+            activation: Some(Unary::Relu),
+            residual: Some(data),
+            ..Epilogue::default()
+        };
+        let mut want = vec![0.0; residual.len()];
+        conv.run(&mut want, shape.outputs, &images, &epilogue(Residual { data: &residual, stride: shape.outputs }));
+        let from_words = epilogue(Residual { data: &added, stride: shape.outputs / 2 });
+        let in_place = Epilogue { residual: None, accumulate: true, ..from_words };
+        let words = Words::default().adding(Rounded::Pairs);
+        let ways = [(None, from_words), (Some(Rounded::Pairs), from_words), (Some(Rounded::Pairs), in_place)];
+        for (output, epilogue) in ways {
+            let words = Words { output, ..words };
+            let mut got = vec![0.0; BATCH * height * width * words.output_len(shape.outputs)];
+            if epilogue.accumulate {
+                got.copy_from_slice(&added);
+            }
+            conv.run_words(&mut got, words.output_len(shape.outputs), &images, words, &epilogue);
+            let got = if output.is_some() { got.iter().flat_map(|word| halves(*word)).collect() } else { got };
+            let most = if output.is_some() { 1.0 / 256.0 } else { 1e-5 };
+            for (index, (got, want)) in got.iter().zip(&want).enumerate() {
+                let near = (got - want).abs() <= most * want.abs().max(1.0);
+                assert!(near, "{level:?} {shape:?} {words:?} at {index}: {got}, not {want}");
+            }
+        }
+    }
+}
+
+/// The numbers of a word of two.
+fn halves(word: f32) -> [f32; 2] {
+    [word.to_bits() << 16, word.to_bits() & 0xffff_0000].map(f32::from_bits)
 }
 
 #[test]
@@ -172,7 +231,8 @@ fn pooling_of_words() {
                 let (want, of_words) = (words(&plain, rounded), words(&x, rounded));
                 let width = channels / rounded.numbers();
                 for (input, x, pixel) in [(None, &x, channels), (Some(rounded), &of_words, width)] {
-                    let (mut got, words) = (vec![0.0; want.len()], Words { input, output: Some(rounded) });
+                    let (mut got, words) =
+                        (vec![0.0; want.len()], Words { input, output: Some(rounded), ..Words::default() });
                     pool.run_at(level, &mut got, width, &Images::pixels(x, BATCH, SIZE, pixel), words);
                     let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
                     assert!(is_same, "{level:?} {shape:?} {words:?}");
@@ -191,7 +251,8 @@ fn what_is_not_a_number_is_the_largest_of_pairs() {
     for level in Level::available().filter(|level| Rounded::Pairs.is_fast(*level)) {
         let x = words(&[1.0, f32::INFINITY, f32::NAN, 2.0, 3.0, f32::NEG_INFINITY], Rounded::Pairs);
         let (mut out, pairs) = ([0.0], Some(Rounded::Pairs));
-        let (images, words) = (Images::pixels(&x, 1, [1, 3], 1), Words { input: pairs, output: pairs });
+        let (images, words) =
+            (Images::pixels(&x, 1, [1, 3], 1), Words { input: pairs, output: pairs, ..Words::default() });
         pool([1, 3]).run_at(level, &mut out, 1, &images, words);
         let [low, high] = [out[0].to_bits() << 16, out[0].to_bits() & 0xffff_0000].map(f32::from_bits);
         assert!(low.is_nan() && high == f32::INFINITY, "{level:?}: {low} {high}");
@@ -228,7 +289,7 @@ fn transposed_convolutions_of_words() {
                     }
                     let x = read.map_or_else(|| x.clone(), |read| words(&x, read));
                     let want = output.map_or_else(|| plain.clone(), |output| words(&plain, output));
-                    let (mut got, words) = (vec![0.0; want.len()], Words { input: read, output });
+                    let (mut got, words) = (vec![0.0; want.len()], Words { input: read, output, ..Words::default() });
                     let images = Images::pixels(&x, BATCH, size, words.input_len(inputs));
                     conv.run_words(&mut got, &images, range, words, &epilogue);
                     let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());

@@ -11,7 +11,7 @@ use std::ptr::null;
 
 use self::lines::{Block, Lines, Tile};
 use super::epilogue::Epilogue;
-use super::panels::Panel;
+use super::panels::{Panel, Panels};
 use super::product::Product;
 use crate::elementwise::run_rows;
 use crate::math;
@@ -44,6 +44,11 @@ pub(super) struct OnUnit<'a> {
     lines: Lines<'a>,
 }
 
+/// Whether so many panels stay in the cache while all of them are used for a pair of tiles after the other.
+fn are_small(panels: &Panels, count: usize) -> bool {
+    panels.steps() * 2 * panels.lanes() * count <= SMALL_PANELS
+}
+
 /// What a task works on.
 struct Task<'a> {
     block: &'a Block,
@@ -66,7 +71,7 @@ impl<'a> OnUnit<'a> {
         }
         let unit = MatrixUnit::detect()?;
         let words = panels.steps() / product.left.runs();
-        let lines = Lines::of(product, words)?;
+        let lines = Lines::of(product, words, are_small(panels, panels.count()))?;
         (words >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })
     }
 
@@ -117,55 +122,57 @@ impl<'a> OnUnit<'a> {
         scratch(2 * SUMS, |sums| {
             // What follows the sums of a pair is done while the next one's are computed: vectors need not wait for the unit.
             let (mut sums, mut others) = sums.split_at_mut(SUMS);
-            let mut before: Option<(usize, Panel<'_>)> = None;
-            // Small panels stay in the cache while all of them are used for a pair, whose rows do too; others for a panel at a time.
-            let by_pairs = panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS;
-            let mut next = |pair, panel| {
-                self.multiply(task, (pair, pairs), by_pairs, &panel, sums);
+            let mut before: Option<(Pair, Panel<'_>)> = None;
+            // All panels are used for a pair, whose rows stay in the cache too, or all pairs for a panel. Of windows of several pixels what
+            // one run reads the next ones do.
+            let by_pairs = are_small(panels, set.len());
+            let again = by_pairs || task.runs.len() > 1;
+            let mut next = |pair: Pair, panel| {
+                self.multiply(task, (&pair, pairs), again, &panel, sums);
                 std::mem::swap(&mut sums, &mut others);
                 if let Some((pair, panel)) = before.replace((pair, panel)) {
-                    self.finish(task, pair, &panel, sums);
+                    self.finish(task, &pair, &panel, sums);
                 }
             };
             if by_pairs {
-                for pair in 0..pairs {
+                for pair in (0..pairs).map(|pair| self.pair(task, pair)) {
                     set.clone().for_each(|index| next(pair, panels.panel(0, index)));
                 }
             } else {
                 for index in set {
-                    (0..pairs).for_each(|pair| next(pair, panels.panel(0, index)));
+                    (0..pairs).for_each(|pair| next(self.pair(task, pair), panels.panel(0, index)));
                 }
             }
             if let Some((pair, panel)) = before {
-                self.finish(task, pair, &panel, others);
+                self.finish(task, &pair, &panel, others);
             }
         });
     }
 
-    /// The tiles of a pair; the last one may be alone.
-    fn tiles(&self, task: &Task<'_>, pair: usize) -> [Option<Tile>; 2] {
+    /// A pair of tiles; the last one may be alone.
+    fn pair(&self, task: &Task<'_>, index: usize) -> Pair {
         let tile = |index: usize| (index < self.lines.count(task.block)).then(|| self.lines.tile(task.block, index));
-        [2 * pair, 2 * pair + 1].map(tile)
+        Pair { index, tiles: [2 * index, 2 * index + 1].map(tile) }
     }
 
-    /// The sums of one of so many pairs of tiles with a panel; whether its rows are read again for the next one.
+    /// The sums of one of so many pairs of tiles with a panel; whether its rows are read again soon.
     fn multiply(
         &self,
         task: &Task<'_>,
-        (pair, pairs): (usize, usize),
+        (pair, pairs): (&Pair, usize),
         again: bool,
         panel: &Panel<'_>,
         sums: &mut [f32],
     ) {
         assert!(sums.len() >= SUMS);
-        let (lines, tiles) = (&self.lines, self.tiles(task, pair));
+        let lines = &self.lines;
         // What comes after the panel is brought in by all pairs together, or by the first ones if there are many.
         let (len, steps) = (panel.data.len().div_ceil(LINE), task.runs.len() * lines.words().div_ceil(SIDE));
         let each = len.div_ceil(pairs * steps);
-        let before = pair * steps * each;
+        let before = pair.index * steps * each;
         let squares = Squares {
             whole: self.product.panels.packing().is_whole(),
-            left: tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start..].as_ptr())),
+            left: pair.tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start..].as_ptr())),
             distance: lines.distance(),
             again,
             runs: task.runs,
@@ -181,19 +188,28 @@ impl<'a> OnUnit<'a> {
     }
 
     /// Writes what follows the sums of a pair of tiles.
-    fn finish(&self, task: &Task<'_>, pair: usize, panel: &Panel<'_>, sums: &mut [f32]) {
+    fn finish(&self, task: &Task<'_>, pair: &Pair, panel: &Panel<'_>, sums: &mut [f32]) {
         let rows = self.lines.rows();
-        for (tile, sums) in self.tiles(task, pair).into_iter().flatten().zip(sums.chunks_exact_mut(rows * panel.width))
-        {
-            self.finish_tile(task, tile, panel, &mut sums[tile.again * panel.width..]);
+        match pair.tiles {
+            // The rows of both are neighbours, mostly.
+            [Some(first), Some(second)] if second.again == 0 && second.row == first.row + rows => {
+                let new = first.row + first.again..second.row + rows;
+                self.finish_rows(task, new, panel, &mut sums[first.again * panel.width..]);
+            }
+            tiles => {
+                for (tile, sums) in tiles.into_iter().flatten().zip(sums.chunks_exact_mut(rows * panel.width)) {
+                    let new = tile.row + tile.again..tile.row + rows;
+                    self.finish_rows(task, new, panel, &mut sums[tile.again * panel.width..]);
+                }
+            }
         }
     }
 
-    /// Writes what follows the sums of the rows of a tile that are new.
-    fn finish_tile(&self, task: &Task<'_>, tile: Tile, panel: &Panel<'_>, sums: &mut [f32]) {
+    /// Writes what follows the sums of some rows of the product.
+    fn finish_rows(&self, task: &Task<'_>, rows: Range<usize>, panel: &Panel<'_>, sums: &mut [f32]) {
         let Product { panels, epilogue, written, .. } = *self.product;
         let (level, width) = (panels.level(), panel.width);
-        let (row, rows) = (tile.row + tile.again, self.lines.rows() - tile.again);
+        let (row, rows) = (rows.start, rows.len());
         let numbers = written.output.map_or(1, Rounded::numbers);
         let result = (task.out.at(row * task.stride + panel.first / numbers), task.stride);
         let function = epilogue.function();
@@ -236,6 +252,13 @@ impl<'a> OnUnit<'a> {
             unsafe { rounded.write(level, result, (out, stride), [rows, panel.columns]) };
         }
     }
+}
+
+/// Two tiles that are multiplied together, or the last one.
+#[derive(Clone, Copy)]
+struct Pair {
+    index: usize,
+    tiles: [Option<Tile>; 2],
 }
 
 /// Sums of some rows and columns, and what is done with them.

@@ -48,8 +48,8 @@ pub(super) struct Tile {
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of a product's rows, whose runs are so many words; None where their numbers are apart.
-    pub(super) fn of(product: &Product<'a>, words: usize) -> Option<Self> {
+    /// The lines of a product's rows, whose runs are so many words, and may be read again soon; None where their numbers are apart.
+    pub(super) fn of(product: &Product<'a>, words: usize, again: bool) -> Option<Self> {
         let windows = match product.left {
             Left::Windows(windows) => windows,
             Left::Rows { data, stride: pixel } => {
@@ -63,7 +63,7 @@ impl<'a> Lines<'a> {
         let rows = width.div_ceil(width.div_ceil(SIDE));
         let pixel = windows.pixel;
         let is_rows = !matches!(product.left, Left::Windows(_));
-        let is_there = is_rows && product.written.left && words.is_multiple_of(SIDE) && !rows_collide(pixel);
+        let is_there = is_rows && product.written.left && words.is_multiple_of(SIDE) && !rows_collide(pixel, again);
         Some(Self {
             windows,
             count: product.rows / width,

@@ -34,7 +34,7 @@ mod winograd;
 mod words;
 
 pub use algorithm::Algorithm;
-pub use chain::{Link, run_chain};
+pub use chain::{Link, leaves_cache, run_chain};
 pub use compact::CompactLinear;
 pub use conv::{ConvShape, PackedConv};
 pub use epilogue::{Epilogue, Residual};

@@ -38,6 +38,8 @@ pub enum Operand<'a> {
     /// Rows of so many elements, one after the other in the result, which begin so far apart in `x`: a part of something
     /// along a dimension.
     Rows(&'a [f32], usize, usize),
+    /// The numbers of words of two bf16 each, as many as the result has elements.
+    Pairs(&'a [f32]),
     /// The same number everywhere.
     Number(f32),
 }

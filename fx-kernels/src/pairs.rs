@@ -58,12 +58,17 @@ impl Kernel for Widen {
         let Self { to, from, size: [rows, width] } = self;
         for row in 0..rows {
             let (from, to) = (from.0.wrapping_add(row * from.1), to.0.wrapping_add(row * to.1));
-            for first in (0..width).step_by(V::LANES) {
-                let count = (width - first).min(V::LANES);
-                // SAFETY: who makes one gives places for so many words and numbers.
-                unsafe {
-                    V::load_bf16_first(from.cast::<u16>().wrapping_add(first), count)
-                        .store_first(to.wrapping_add(first), count);
+            let (from, whole) = (from.cast::<u16>(), width - width % V::LANES);
+            // SAFETY: who makes one gives places for so many words and numbers.
+            unsafe {
+                let mut first = 0;
+                while first < whole {
+                    V::load_bf16(from.add(first)).store_at(to.add(first));
+                    first += V::LANES;
+                }
+                if whole < width {
+                    let rest = width - whole;
+                    V::load_bf16_first(from.add(whole), rest).store_first(to.add(whole), rest);
                 }
             }
         }

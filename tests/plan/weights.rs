@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fx::nn::models::resnet18;
-use fx::ops::FlattenOptions;
+use fx::ops::{CatOptions, FlattenOptions};
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, nn};
 
@@ -68,6 +68,62 @@ fn plans_keep_only_packed_weights() {
     // What was read since is packed already.
     let packed = module.plan(&inputs[0]).unwrap().packed_bytes();
     assert_eq!(module.plan(Tensor::randn([7, 4])).unwrap().packed_bytes(), packed);
+}
+
+/// Normalised before it is convolved, beside what it was, and added to what comes of it.
+#[traceable]
+struct Dense {
+    first: nn::Conv2d,
+    norms: [nn::BatchNorm2d; 2],
+    grow: nn::Conv2d,
+    join: nn::Conv2d,
+    last: nn::Conv2d,
+    scale: Parameter,
+}
+
+#[traceable]
+impl Dense {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.first.forward(x);
+        let grown = self.grow.forward(self.norms[0].forward(&x).relu());
+        let both = self.norms[1].forward(Tensor::cat_with([x.clone(), grown], CatOptions::new().dim(1))).relu();
+        let joined = self.join.forward(both);
+        // Numbers that are more precise stay so.
+        (self.last.forward(&joined) + &joined).relu() * &self.scale
+    }
+}
+
+/// What is computed of results of products in bf16 alone is as precise as these, and written so; nothing else is.
+#[test]
+fn results_between_products_in_bf16_are_too() {
+    let dense = Dense {
+        first: nn::Conv2d::new(3, 32, 3).padding(1),
+        norms: [nn::BatchNorm2d::new(32), nn::BatchNorm2d::new(64)],
+        grow: nn::Conv2d::new(32, 32, 3).padding(1),
+        join: nn::Conv2d::new(64, 32, 1),
+        last: nn::Conv2d::new(32, 32, 3).padding(1),
+        scale: Parameter::new(Tensor::zeros([32, 1, 1])),
+    };
+    let mut module = filled(dense);
+    for shape in [[1, 3, 9, 7], [3, 3, 6, 6]] {
+        let x = floats("x", &shape);
+        module.set_inference_precision(DType::F32).unwrap();
+        check(&module, &x);
+        let exact = module.forward(&x).unwrap();
+        assert!(!module.plan(&x).unwrap().to_string().contains("pairs"), "f32 is not rounded");
+        module.set_inference_precision(DType::BF16).unwrap();
+        let rounded = module.forward(&x).unwrap();
+        let share = rounded.max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+        assert!(share > 0.0 && share < 3e-2, "off by {share}");
+        let text = module.plan(&x).unwrap().to_string();
+        assert!(!text.contains("mul to pairs"), "{text}");
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512bf16") {
+            for part in ["cat of 2 of pairs to pairs", "mul_add + relu of pairs to pairs", " + add of pairs"] {
+                assert!(text.contains(part), "no {part} in\n{text}");
+            }
+        }
+    }
 }
 
 /// Products, convolutions and recurrent layers keep weights as they are told, and say so; what has an odd number of channels

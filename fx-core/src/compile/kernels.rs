@@ -98,13 +98,23 @@ pub(super) trait Kernel: Send + Sync {
         None
     }
 
-    /// What an operand is rounded to, or may be as well as the sums that it is added to are of such numbers, if that is known and the
-    /// kernel could [read](Self::reading_words) it as words of these.
+    /// What an operand is rounded to, if that is known and the kernel could [read](Self::reading_words) it as words of such numbers.
     fn rounds(&self, _operand: usize) -> Option<Rounded> {
         None
     }
 
-    /// The same, where an operand that it [rounds](Self::rounds) so is words.
+    /// What an operand may be words of, if it is computed with as precisely as they are anyway: what it is [rounded](Self::rounds) to, or
+    /// what products of such numbers are added to.
+    fn takes(&self, operand: usize) -> Option<Rounded> {
+        self.rounds(operand)
+    }
+
+    /// Whether the result is as precise as bf16, for it is that of products of such numbers; also whether it is if all operands are.
+    fn is_half(&self, _operands: bool) -> bool {
+        false
+    }
+
+    /// The same, where an operand that it [takes](Self::takes) so is words.
     fn reading_words(&self, _operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
         None
     }

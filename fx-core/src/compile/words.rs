@@ -1,5 +1,6 @@
 //! Values that products of rounded numbers leave for each other: written as words of what they are rounded to anyway, bytes or bf16, in a
-//! quarter of the memory or in half of it. What only moves numbers, or chooses among them, moves words as well.
+//! quarter of the memory or in half of it. What only moves numbers, or chooses among them, moves words as well. What is computed of results
+//! of bf16 products alone is words too, as with PyTorch's autocast.
 
 use std::sync::Arc;
 
@@ -13,10 +14,14 @@ use crate::arg::Arg;
 /// Has values written as words where the kernel before can write such and all readers round them alike.
 pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
     let last = last_reads(steps, &[], output);
+    let half = half(steps);
     // From the last step on: one that hands numbers on rounds what it reads once its result is words.
     for index in (0..steps.len()).rev() {
         let Some(end) = last[index] else { continue };
-        let Some((readers, rounded)) = readers(steps, index, end) else { continue };
+        let Some((readers, rounded, is_rounded)) = readers(steps, index, end) else { continue };
+        if !is_rounded && !half[index] {
+            continue;
+        }
         let (Action::Kernel { kernel, .. }, Some(layout)) = (&steps[index].action, &steps[index].layout) else {
             continue;
         };
@@ -31,9 +36,25 @@ pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
     }
 }
 
-/// Those who read a step's result, up to the last one, as they would read words, and what it may be rounded to.
-fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<dyn Kernel>)>, Rounded)> {
-    let (mut readers, mut rounded) = (Vec::new(), None);
+/// Which results are as precise as bf16: they are of products of such numbers, or of elementwise ops of these results.
+fn half(steps: &[Step]) -> Vec<bool> {
+    let mut half = Vec::with_capacity(steps.len());
+    for step in steps {
+        half.push(match &step.action {
+            Action::Kernel { kernel, operands, .. } => {
+                kernel.is_half(!operands.is_empty() && operands.iter().all(|operand| half[*operand]))
+            }
+            Action::View { from, .. } => half[*from],
+            _ => false,
+        });
+    }
+    half
+}
+
+/// Those who read a step's result, up to the last one, as they would read words, what it may be rounded to, and whether any of them rounds
+/// it.
+fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<dyn Kernel>)>, Rounded, bool)> {
+    let (mut readers, mut rounded, mut is_rounded) = (Vec::new(), None, false);
     for (reader, step) in steps.iter().enumerate().take(end + 1).skip(index + 1) {
         let mut reads = 0;
         step.for_each_read(&mut |register| reads += usize::from(register == index));
@@ -43,14 +64,15 @@ fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<
         let Action::Kernel { kernel, operands, .. } = &step.action else { return None };
         let mut kernel = kernel.clone();
         for (operand, _) in operands.iter().enumerate().filter(|(_, operand)| **operand == index) {
-            let own = kernel.rounds(operand).filter(|own| rounded.is_none_or(|rounded| rounded == *own))?;
+            is_rounded |= kernel.rounds(operand).is_some();
+            let own = kernel.takes(operand).filter(|own| rounded.is_none_or(|rounded| rounded == *own))?;
             (rounded, reads) = (Some(own), reads - 1);
             kernel = kernel.reading_words(operand, own)?;
         }
         // It is no other kind of operand besides.
         (reads == 0).then(|| readers.push((reader, kernel)))?;
     }
-    Some((readers, rounded?))
+    Some((readers, rounded?, is_rounded))
 }
 
 impl Step {

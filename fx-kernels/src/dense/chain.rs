@@ -8,8 +8,9 @@ use super::conv::{ConvShape, Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::images::Images;
 use super::words::Words;
-use crate::memory::scratch;
+use crate::memory::{scratch, second_level};
 use crate::rounded::Rounded;
+use crate::simd::MatrixUnit;
 use crate::threads::{Shared, for_each, num_threads};
 
 /// The numbers, or words, between the convolutions that stay in the second-level cache beside weights and results.
@@ -40,6 +41,24 @@ struct Between {
     start: usize,
     /// The lines that are there.
     held: Range<usize>,
+}
+
+/// Whether an image of so many pixels that a convolution gives another one leaves the cache in between, unless they are a
+/// [chain](run_chain).
+pub fn leaves_cache(before: &PackedConv, after: &PackedConv, pixels: usize) -> bool {
+    /// An image of so many bytes stays in every second-level cache.
+    const SMALL: usize = 256 * 1024;
+    let numbers = pixels * before.shape().outputs;
+    // Measured: beside products of a matrix unit a band's lines take longer to begin with than words that stay in a quarter of the cache.
+    match MatrixUnit::detect() {
+        Some(_) if hands_words(before, after) => numbers * 2 > SMALL.max(second_level() / 4),
+        _ => numbers * size_of::<f32>() > SMALL,
+    }
+}
+
+/// Whether a convolution writes words that another one reads.
+fn hands_words(before: &PackedConv, after: &PackedConv) -> bool {
+    after.reads_words() && before.writes_words(Rounded::Pairs)
 }
 
 /// Applies convolutions to images, each to what the one before gives; the output's channels are last, without gaps.
@@ -143,8 +162,7 @@ impl Task<'_> {
 
     /// What a link rounds what the one before gives to, if that can write such words.
     fn rounded(&self, index: usize) -> Option<Rounded> {
-        let [before, link] = [&self.links[index - 1].conv, &self.links[index].conv];
-        (link.reads_words() && before.writes_words(Rounded::Pairs)).then_some(Rounded::Pairs)
+        hands_words(self.links[index - 1].conv, self.links[index].conv).then_some(Rounded::Pairs)
     }
 
     /// A band of lines, of which so many of the task's come before.

@@ -8,6 +8,7 @@ use super::tile::{Area, Operands};
 use super::*;
 use crate::copy::join_rows;
 use crate::memory::{LINE, Line};
+use crate::pairs::{round_pairs, widen_pairs};
 use crate::simd::dispatch;
 
 /// An op of any number of operands.
@@ -219,7 +220,16 @@ impl Chain {
     /// As [`Chain::run`], and if the processor does not have the level.
     pub fn run_at(&self, level: Level, out: &mut [f32], inputs: &[Operand<'_>]) {
         assert_eq!(inputs.len(), self.inputs, "the chain {self} has {} operands", self.inputs);
-        run(level, &self.steps, out, inputs);
+        run(level, &self.steps, out, false, inputs);
+    }
+
+    /// As [`Chain::run`], with a result that is written as words of two bf16 each.
+    ///
+    /// # Panics
+    /// As [`Chain::run`], and if the processor does not [write](crate::Rounded::is_written) such words.
+    pub fn run_pairs(&self, out: &mut [f32], inputs: &[Operand<'_>]) {
+        assert_eq!(inputs.len(), self.inputs, "the chain {self} has {} operands", self.inputs);
+        run(Level::detect(), &self.steps, out, true, inputs);
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
@@ -247,7 +257,7 @@ impl fmt::Display for Chain {
 pub(crate) fn run_one(level: Level, op: Op, out: &mut [f32], inputs: &[Operand<'_>]) {
     let place = |i: usize| Place::Input(i.min(inputs.len() - 1));
     let step = Step { op, args: [place(0), place(1), place(2)] };
-    run(level, &[Coded { step, register: 0, from: [0; 3] }], out, inputs);
+    run(level, &[Coded { step, register: 0, from: [0; 3] }], out, false, inputs);
 }
 
 /// Applies a function to rows of `len` elements that are `stride` apart.
@@ -264,28 +274,33 @@ pub(crate) unsafe fn run_rows(level: Level, function: Unary, out: *mut f32, rows
     unsafe { function.run(level, out, area, &[(out.cast_const(), true); 3]) };
 }
 
-fn run(level: Level, steps: &[Coded], out: &mut [f32], inputs: &[Operand<'_>]) {
-    let len = out.len();
+fn run(level: Level, steps: &[Coded], out: &mut [f32], in_pairs: bool, inputs: &[Operand<'_>]) {
+    let len = if in_pairs { 2 * out.len() } else { out.len() };
     if len == 0 {
         return;
     }
     for input in inputs {
         let parts = parts(input).unwrap_or(1);
         assert!(parts > 0 && len.is_multiple_of(parts), "an operand of {parts} elements does not divide {len}");
+        assert!(!matches!(input, Operand::Pairs(x) if 2 * x.len() != len), "there are pairs for each element");
         if let &Operand::Rows(x, row, stride) = input {
             let reach = (len / row - 1).checked_mul(stride).and_then(|start| start.checked_add(row));
             assert!(reach.is_some_and(|reach| reach <= x.len()), "rows reach over more than {} elements", x.len());
         }
     }
     let least = if len > 64 * TILE { 16 * TILE } else { 4 * TILE };
-    let tile = tile(len, least, steps, inputs);
+    let tile = match in_pairs || inputs.iter().any(|input| matches!(input, Operand::Pairs(_))) {
+        false => tile(len, least, steps, inputs),
+        // Whole words.
+        true => Some(few_elements(inputs)).filter(|tile| tile.is_multiple_of(2)).unwrap_or(TILE),
+    };
     let per_element: usize = steps.iter().map(|step| if matches!(step.step.op, Op::Unary(_)) { 12 } else { 4 }).sum();
     let task = tile * least.div_ceil(tile);
     let place = Shared(out.as_mut_ptr());
     for_each(len.div_ceil(task), per_element * len, |index| {
         let start = index * task;
         let stop = len.min(start + task);
-        Task { level, steps, inputs, out: place.at(0), start, stop, tile }.run();
+        Task { level, steps, inputs, out: place.at(0), in_pairs, start, stop, tile }.run();
     });
 }
 
@@ -294,6 +309,7 @@ fn parts(input: &Operand<'_>) -> Option<usize> {
     match *input {
         Operand::Cycle(x) => Some(x.len()),
         Operand::Repeat(x, run) => Some(x.len() * run),
+        Operand::Pairs(x) => Some(2 * x.len()),
         Operand::Rows(_, row, _) => Some(row),
         Operand::Output | Operand::Number(_) => None,
     }
@@ -307,6 +323,7 @@ fn tile(len: usize, task: usize, steps: &[Coded], inputs: &[Operand<'_>]) -> usi
             Operand::Cycle([_]) | Operand::Output | Operand::Number(_) => len,
             Operand::Cycle(x) => x.len(),
             Operand::Repeat(_, run) | Operand::Rows(_, run, _) => run,
+            Operand::Pairs(_) => 1,
         };
         let least = inputs.iter().map(as_they_are).min().unwrap_or(len);
         let all = inputs.iter().all(|input| as_they_are(input).is_multiple_of(least));
@@ -316,7 +333,11 @@ fn tile(len: usize, task: usize, steps: &[Coded], inputs: &[Operand<'_>]) -> usi
             return least;
         }
     }
-    // A multiple of the longest operand that is shorter, so that every tile begins at its beginning.
+    few_elements(inputs)
+}
+
+/// The elements of a tile that is kept: a multiple of the longest operand that is shorter, so that every tile begins at its beginning.
+fn few_elements(inputs: &[Operand<'_>]) -> usize {
     let shorter = inputs.iter().filter_map(|input| match input {
         Operand::Cycle(x) if x.len() <= TILE => Some(x.len()),
         Operand::Rows(_, row, _) if *row <= TILE => Some(*row),
@@ -331,8 +352,9 @@ struct Task<'a> {
     level: Level,
     steps: &'a [Coded],
     inputs: &'a [Operand<'a>],
-    /// All of the output.
+    /// All of the output, and whether it is words of two elements each.
     out: *mut f32,
+    in_pairs: bool,
     start: usize,
     stop: usize,
     tile: usize,
@@ -346,6 +368,7 @@ impl Task<'_> {
         let mut spread = [const { Scratch::uninit() }; INPUTS];
         let mut registers = [const { Scratch::uninit() }; REGISTERS];
         let registers = registers.each_mut().map(|register| register.as_mut_ptr().cast::<f32>());
+        let mut result = Scratch::uninit();
         let mut start = self.start;
         while start < self.stop {
             let len = self.tile.min(self.stop - start);
@@ -362,10 +385,19 @@ impl Task<'_> {
                     };
                 }
                 let last = index + 1 == self.steps.len();
-                let to = if last { self.out.wrapping_add(start) } else { registers[coded.register] };
+                let to = match last {
+                    false => registers[coded.register],
+                    true if self.in_pairs => result.as_mut_ptr().cast(),
+                    true => self.out.wrapping_add(start),
+                };
                 // SAFETY: the output and the registers hold `len` elements; operands do too, or are a constant
                 // (see `place`), and registers that are read were written by the steps before.
                 unsafe { coded.step.op.run(self.level, to, Area { rows: 1, stride: 0, len }, &args) };
+            }
+            if self.in_pairs {
+                let to = self.out.wrapping_add(start / 2);
+                // SAFETY: the output has the words of so many elements, an even number, which were written just now.
+                unsafe { round_pairs((to, 0), (result.as_ptr().cast(), 0), [1, len]) };
             }
             start += len;
         }
@@ -381,7 +413,14 @@ impl Task<'_> {
             unsafe { std::slice::from_raw_parts_mut(scratch.cast::<MaybeUninit<f32>>(), CONSTANT) }
                 .fill(MaybeUninit::new(x));
         };
+        let widened = |words: *const f32| {
+            // SAFETY: so many elements, an even number, are left in the words and fit a tile.
+            unsafe { widen_pairs(self.level, (scratch, 0), (words, 0), [1, len]) };
+            (scratch.cast_const(), true)
+        };
         match input {
+            Operand::Pairs(x) => widened(x[start / 2..].as_ptr()),
+            Operand::Output if self.in_pairs => widened(self.out.wrapping_add(start / 2)),
             Operand::Output => (self.out.wrapping_add(start).cast_const(), true),
             Operand::Number(x) | Operand::Cycle(&[x]) => {
                 constant(x);

@@ -13,6 +13,7 @@ fn element(operand: Operand<'_>, before: &[f32], index: usize) -> f32 {
         Operand::Repeat(x, run) => x[index / run % x.len()],
         Operand::Rows(x, row, stride) => x[index / row * stride + index % row],
         Operand::Number(x) => x,
+        Operand::Pairs(x) => f32::from_bits(x[index / 2].to_bits() >> (16 * (index % 2)) << 16),
     }
 }
 
@@ -60,6 +61,51 @@ fn operands_broadcast() {
                         assert!(got == want, "{level:?} {len} {x:?} {y:?} at {i}: {got}, not {want}");
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Words of pairs, as operands, as what is there before and as results, give what their numbers give.
+#[test]
+fn pairs_are_operands_and_results() {
+    if !crate::Rounded::Pairs.is_written() {
+        return;
+    }
+    let words = |x: &[f32]| {
+        let mut words = vec![0.0; x.len() / 2];
+        crate::pairs::round_to_pairs(&mut words, x.len() / 2, x, x.len(), x.len());
+        words
+    };
+    let steps = [
+        Step::ternary(Ternary::MulAdd, Place::Input(0), Place::Input(1), Place::Input(2)),
+        Step::binary(Binary::Add, Place::Step(0), Place::Input(3)),
+    ];
+    for chain in [Chain::new(4, &steps).unwrap(), Chain::new(3, &steps[..1]).unwrap()] {
+        for (len, few) in [(2, 1), (96, 6), (3 * 1024, 3), (70_000, 35), (70_000, 7000)] {
+            // Of so many bits that pairs hold them.
+            let [x, y] = [3, 4].map(|seed| numbers(len, seed).iter().map(|x| x.round()).collect::<Vec<_>>());
+            let (scale, shift) = (numbers(few, 1), numbers(few, 2));
+            let [x_words, y_words] = [&x, &y].map(|x| words(x));
+            let sides = [Operand::Cycle(&scale), Operand::Cycle(&shift)];
+            let run = |out: &mut [f32], in_pairs: bool, first, last| {
+                let inputs = [first, sides[0], sides[1], last];
+                match in_pairs {
+                    true => chain.run_pairs(out, &inputs[..chain.inputs()]),
+                    false => chain.run(out, &inputs[..chain.inputs()]),
+                }
+            };
+            let mut want = vec![0.0; len];
+            run(&mut want, false, Operand::Cycle(&x), Operand::Cycle(&y));
+            let mut got = vec![0.0; len];
+            run(&mut got, false, Operand::Pairs(&x_words), Operand::Cycle(&y));
+            assert_eq!(got, want, "{chain}, {len}");
+            let want = words(&want);
+            for first in [Operand::Output, Operand::Pairs(&x_words), Operand::Cycle(&x)] {
+                let mut got = x_words.clone();
+                run(&mut got, true, first, Operand::Pairs(&y_words));
+                let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
+                assert!(is_same, "{chain}, {len}, {first:?}");
             }
         }
     }

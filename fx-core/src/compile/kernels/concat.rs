@@ -113,6 +113,10 @@ impl Kernel for Concat {
         Some(Arc::new(Self { parts, words, ..self.clone() }))
     }
 
+    fn is_half(&self, operands: bool) -> bool {
+        operands
+    }
+
     fn rounds(&self, _operand: usize) -> Option<Rounded> {
         self.words.map(|(rounded, _)| rounded)
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
-use fx_kernels::dense::{Algorithm, ConvShape, Images, Link, PackedConv, Words, run_chain};
+use fx_kernels::dense::{Algorithm, ConvShape, Format, Images, Link, PackedConv, Words, leaves_cache, run_chain};
 use fx_kernels::elementwise::Unary;
 use smallvec::{SmallVec, smallvec};
 
@@ -202,26 +202,32 @@ impl Kernel for Convs {
     }
 
     fn after(&self, before: &dyn Kernel, operand: usize) -> Option<Arc<dyn Kernel>> {
-        /// An image of so many numbers stays in the cache from one convolution to the next.
-        const SMALL: usize = 64 * 1024;
         /// Bytes of weights that stay in it beside the images: they are read again for each band.
         const LIGHT: usize = 512 * 1024;
         let (before, [conv]) = (before.convs()?, &self.convs[..]) else { return None };
         let previous = before.convs.last()?;
-        let between = numel(&before.output()) * previous.packed.shape().outputs;
+        let pixels = numel(&before.output());
         let convs: SmallVec<[Conv; 1]> = before.convs.iter().chain([conv]).cloned().collect();
         let weights = self.weights() + before.weights();
-        let chained =
-            between > SMALL && weights < LIGHT && convs.iter().all(Conv::may_be_chained) && !previous.residual;
+        let chained = leaves_cache(&previous.packed, &conv.packed, pixels)
+            && weights < LIGHT
+            && convs.iter().all(Conv::may_be_chained)
+            && !previous.residual;
         (chained && operand == 0).then(|| Arc::new(Convs { convs, ..*before }) as Arc<dyn Kernel>)
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {
-        let reads = match operand {
-            0 => !self.planes && self.convs.first()?.packed.reads_words(),
-            _ => self.convs.last()?.packed.adds_words(),
-        };
+        let reads = operand == 0 && !self.planes && self.convs.first()?.packed.reads_words();
         reads.then_some(Rounded::Pairs)
+    }
+
+    fn takes(&self, operand: usize) -> Option<Rounded> {
+        let adds = operand == 1 && self.convs.last()?.packed.adds_words();
+        if adds { Some(Rounded::Pairs) } else { self.rounds(operand) }
+    }
+
+    fn is_half(&self, _operands: bool) -> bool {
+        self.convs.last().is_some_and(|conv| conv.packed.format() == Format::Bf16)
     }
 
     fn reading_words(&self, operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {

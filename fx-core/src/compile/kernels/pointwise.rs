@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use fx_kernels::Rounded;
 use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step, Ternary, Unary};
 use smallvec::{SmallVec, smallvec};
 
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, read, words_of, written};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::{Attr, Function, channel_factors, functions as ops, kind};
@@ -20,6 +21,8 @@ pub(in crate::compile) struct Pointwise {
     len: usize,
     /// The chain's operands.
     sides: SmallVec<[Side; 2]>,
+    /// Whether the result is words of pairs.
+    in_pairs: bool,
 }
 
 /// An operand.
@@ -28,6 +31,8 @@ enum Side {
     Number(f32),
     /// The next value.
     Value(Spread),
+    /// The next value, whose elements each meet one of the result, as words of pairs.
+    Pairs,
     /// Rows of the next value, each met once.
     Rows(Rows),
     /// A known tensor, in the order in which the result meets its elements.
@@ -190,7 +195,7 @@ pub(super) fn batch_norm(site: &Site<'_>) -> Option<Lowered> {
     };
     let (scale, shift) = (side(|(scale, _)| *scale)?, side(|(_, shift)| *shift)?);
     let sides = smallvec![Side::Value(Spread::full(main.numel())), scale, shift];
-    let kernel = Pointwise { chain: scaled_and_shifted()?, len: main.numel(), sides }.checked()?;
+    let kernel = Pointwise { chain: scaled_and_shifted()?, len: main.numel(), sides, in_pairs: false }.checked()?;
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
 }
 
@@ -200,7 +205,7 @@ pub(super) fn prelu(site: &Site<'_>) -> Option<Lowered> {
     let (main, weight) = (main.dense(), site.constant(1)?);
     let chain = Chain::new(2, &[Step::binary(Binary::Prelu, Place::Input(0), Place::Input(1))])?;
     let sides = smallvec![Side::Value(Spread::full(main.numel())), of_channels(weight.to_vec(), &main)?];
-    let kernel = Pointwise { chain, len: main.numel(), sides }.checked()?;
+    let kernel = Pointwise { chain, len: main.numel(), sides, in_pairs: false }.checked()?;
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
 }
 
@@ -221,7 +226,12 @@ pub(super) fn glu(site: &Site<'_>) -> Option<Lowered> {
     let half = |first: usize| Side::Rows(Rows { first, len, stride: 2 * len });
     let steps =
         [Step::unary(Unary::Sigmoid, Place::Input(1)), Step::binary(Binary::Mul, Place::Input(0), Place::Step(0))];
-    let kernel = Pointwise { chain: Chain::new(2, &steps)?, len: output.numel(), sides: smallvec![half(0), half(len)] };
+    let kernel = Pointwise {
+        chain: Chain::new(2, &steps)?,
+        len: output.numel(),
+        sides: smallvec![half(0), half(len)],
+        in_pairs: false,
+    };
     let wanted = Wanted::new(register, x);
     Some(Lowered::new(kernel, smallvec![wanted.clone(), wanted], output))
 }
@@ -260,7 +270,7 @@ fn lowered(site: &Site<'_>, count: usize, chain: Chain, output: Layout) -> Optio
             _ => return None,
         });
     }
-    let kernel = Pointwise { chain, len: output.numel(), sides }.checked()?;
+    let kernel = Pointwise { chain, len: output.numel(), sides, in_pairs: false }.checked()?;
     Some(Lowered::new(kernel, operands, output))
 }
 
@@ -305,7 +315,7 @@ impl Pointwise {
     fn checked(self) -> Option<Self> {
         let (parts, len) = (self.parts(), self.len);
         let fits = |side: &Side| match side {
-            Side::Number(_) => true,
+            Side::Number(_) | Side::Pairs => true,
             Side::Rows(rows) => (len / parts).is_multiple_of(rows.len),
             Side::Value(spread) | Side::Known(_, spread) => spread.fits(parts, len),
         };
@@ -416,8 +426,13 @@ impl Pointwise {
 
     /// Where each value is among the sides.
     fn values(&self) -> impl Iterator<Item = usize> {
-        let is_value = |side: &Side| matches!(side, Side::Value(_) | Side::Rows(_));
+        let is_value = |side: &Side| matches!(side, Side::Value(_) | Side::Rows(_) | Side::Pairs);
         self.sides.iter().enumerate().filter(move |(_, side)| is_value(side)).map(|(index, _)| index)
+    }
+
+    /// Whether all parts of the result are whole words of pairs.
+    fn has_words(&self) -> bool {
+        (self.len / self.parts()).is_multiple_of(2)
     }
 
     /// Where one of the values is among the sides, if it lies as the result does.
@@ -430,7 +445,7 @@ impl Pointwise {
 impl Side {
     fn spread(&self) -> Option<Spread> {
         match self {
-            Side::Number(_) | Side::Rows(_) => None,
+            Side::Number(_) | Side::Pairs | Side::Rows(_) => None,
             Side::Value(spread) | Side::Known(_, spread) => Some(*spread),
         }
     }
@@ -439,8 +454,8 @@ impl Side {
 impl Kernel for Pointwise {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let parts = self.parts();
-        let len = out.len() / parts;
-        for (part, out) in out.chunks_exact_mut(len).enumerate() {
+        let len = self.len / parts;
+        for (part, out) in out.chunks_exact_mut(out.len() / parts).enumerate() {
             let elements = |spread: Spread| spread.elements(part, parts, self.len);
             let operand = |x, run| if run == 1 { Operand::Cycle(x) } else { Operand::Repeat(x, run) };
             let mut values = operands.iter();
@@ -454,13 +469,20 @@ impl Kernel for Pointwise {
                     Some(Some(x)) => operand(&x[elements(*spread)], spread.run),
                     _ => Operand::Output,
                 },
+                Side::Pairs => match values.next() {
+                    Some(Some(x)) => Operand::Pairs(&x[part * len / 2..][..len / 2]),
+                    _ => Operand::Output,
+                },
                 &Side::Rows(Rows { first, len: row, stride }) => {
                     let x = values.next().copied().flatten().unwrap_or(&[]);
                     Operand::Rows(&x[first + part * len / row * stride..], row, stride)
                 }
             };
             let inputs: SmallVec<[Operand<'_>; 4]> = self.sides.iter().map(&mut side).collect();
-            self.chain.run(out, &inputs);
+            match self.in_pairs {
+                true => self.chain.run_pairs(out, &inputs),
+                false => self.chain.run(out, &inputs),
+            }
         }
     }
 
@@ -477,13 +499,14 @@ impl Kernel for Pointwise {
             Side::Known(ref tensor, spread) if spread.times > 1 && spread.times.is_multiple_of(count) => {
                 Some(Side::Known(tensor.clone(), Spread { times: spread.times / count, ..spread }))
             }
-            Side::Number(_) | Side::Rows(_) => Some(side.clone()),
+            Side::Number(_) | Side::Pairs | Side::Rows(_) => Some(side.clone()),
             Side::Value(_) | Side::Known(..) => None,
         };
         let sides = self.sides.iter().map(part).collect::<Option<_>>()?;
-        let part = Self { len: self.len / count, sides, chain: self.chain.clone() };
+        let part = Self { len: self.len / count, sides, chain: self.chain.clone(), in_pairs: self.in_pairs };
         let even = self.len.is_multiple_of(count);
-        Some(Arc::new(part.checked().filter(|_| even)?))
+        let words = self.in_pairs || self.sides.iter().any(|side| matches!(side, Side::Pairs));
+        Some(Arc::new(part.checked().filter(|part| even && (!words || part.has_words()))?))
     }
 
     fn pointwise(&self) -> Option<&Pointwise> {
@@ -503,14 +526,39 @@ impl Kernel for Pointwise {
         let mut sides = self.sides.clone();
         sides.remove(index);
         sides.insert_many(index, before.sides.iter().cloned());
-        Some(Arc::new(Self { chain, sides, len: self.len }.checked()?))
+        Some(Arc::new(Self { chain, sides, len: self.len, in_pairs: false }.checked()?))
+    }
+
+    fn takes(&self, operand: usize) -> Option<Rounded> {
+        let is_written = Rounded::Pairs.is_written() && self.has_words();
+        self.full(operand).filter(|_| is_written).map(|_| Rounded::Pairs)
+    }
+
+    fn is_half(&self, operands: bool) -> bool {
+        operands
+    }
+
+    fn reading_words(&self, operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = self.clone();
+        kernel.sides[self.full(operand)?] = Side::Pairs;
+        Some(Arc::new(kernel))
+    }
+
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let words = words_of(layout, rounded).filter(|_| rounded == Rounded::Pairs && self.has_words())?;
+        let kernel = Arc::new(Self { in_pairs: true, ..self.clone() });
+        Rounded::Pairs.is_written().then_some((kernel, words))
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        self.full(operand).is_some()
+        let side = self.values().nth(operand).map(|index| &self.sides[index]);
+        if self.in_pairs { matches!(side, Some(Side::Pairs)) } else { self.full(operand).is_some() }
     }
 
     fn describe(&self) -> String {
-        self.chain.steps().map(|step| step.op().to_string()).collect::<Vec<_>>().join(" + ")
+        let ops = self.chain.steps().map(|step| step.op().to_string()).collect::<Vec<_>>().join(" + ");
+        let pairs = |are: bool| are.then_some(Rounded::Pairs);
+        let reads = self.sides.iter().any(|side| matches!(side, Side::Pairs));
+        format!("{ops}{}{}", read(pairs(reads)), written(pairs(self.in_pairs)))
     }
 }

@@ -177,6 +177,10 @@ impl Kernel for Pooling {
         self.pool.run_words(out, words.output_len(self.shape.channels), &images, words);
     }
 
+    fn is_half(&self, operands: bool) -> bool {
+        operands
+    }
+
     fn rounds(&self, _operand: usize) -> Option<Rounded> {
         self.words.output
     }

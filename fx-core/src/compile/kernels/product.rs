@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{CompactLinear, Epilogue, PackedLinear, Residual, Words};
+use fx_kernels::dense::{CompactLinear, Epilogue, Format, PackedLinear, Residual, Words};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, Rounded, gemm};
@@ -148,6 +148,10 @@ impl Kernel for Linear {
 
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
         Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
+    }
+
+    fn is_half(&self, _operands: bool) -> bool {
+        matches!(&self.product, Product::Rows(_, packed) if packed.format() == Format::Bf16)
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {

@@ -153,6 +153,8 @@ impl ConvShape {
         let Self { inputs, outputs, .. } = *self;
         let tiles = |side: usize| images * output.map(|size| size.div_ceil(side)).iter().product::<usize>();
         let (taps, matrix) = (9 * inputs * outputs, inputs * outputs);
+        let is_copied = in_pairs && self.is_copied();
+        let is_on_unit = in_pairs && (is_copied || inputs >= SIDE) && MatrixUnit::detect().is_some();
         let tiled = |side: usize| {
             let (tiles, places) = (tiles(side), (side + 2).pow(2));
             let products = places * matrix * tiles.max(FEW);
@@ -163,10 +165,9 @@ impl ConvShape {
             all + tiles * places * (inputs + outputs) * TRANSFORM
         };
         let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
-        let is_copied = in_pairs && self.has_short_pixels();
-        let is_on_unit = || (inputs >= 2 * SIDE || is_copied) && MatrixUnit::detect().is_some();
         let direct = match in_pairs {
-            true if is_on_unit() => direct / ON_UNIT,
+            // Its registers are filled.
+            true if is_on_unit => direct.max(9 * 2 * SIDE * outputs * tiles(1)) / ON_UNIT,
             // They take half of the memory: what comes in their place must be faster by a tenth.
             true => direct / 2 - direct / 20,
             false => direct,
@@ -208,10 +209,16 @@ impl ConvShape {
         let products = || self.inputs * self.kernel[0] * self.kernel[1] * self.outputs.next_multiple_of(16);
         match allowed {
             Format::Bf16 if Grouped::are_faster_than_pairs(level, self) => Format::F32,
+            Format::Bf16 if has_pairs(level) && !self.is_copied() => allowed,
             _ if !self.has_short_pixels() => allowed,
             Format::Bf16 if has_pairs(level) && products() >= COPIED => allowed,
             _ => Format::F32,
         }
+    }
+
+    /// Whether windows are copied to be multiplied in pairs: those of few channels, unless a matrix unit takes their lines where they lie.
+    fn is_copied(&self) -> bool {
+        self.has_short_pixels() && !(self.inputs == SIDE && MatrixUnit::detect().is_some())
     }
 
     /// Whether a pixel has so few channels that all numbers of a window are better taken together.
@@ -259,7 +266,7 @@ impl PackedConv {
             let by_tap =
                 |numbers: &[f32]| (0..inputs * taps).map(|i| numbers[i % inputs * taps + i / inputs]).collect();
             Weights::Depthwise(weight.with_rows(0..outputs, step, by_tap))
-        } else if shape.has_short_pixels() && shape.format(level, format) == Format::Bf16 {
+        } else if shape.is_copied() && shape.format(level, format) == Format::Bf16 {
             Weights::Patches(Patches::new((level, Packing::Pairs), weight, shape))
         } else {
             let format = shape.format(level, format);
@@ -416,7 +423,9 @@ impl PackedConv {
     /// The weights, if all numbers of a window are taken together.
     fn by_taps(&self) -> Option<&Panels> {
         match &self.weights {
-            Weights::Groups(panels) if self.shape.has_short_pixels() => Some(panels),
+            Weights::Groups(panels) if self.shape.has_short_pixels() && panels.packing() == Packing::Single => {
+                Some(panels)
+            }
             _ => None,
         }
     }

@@ -268,8 +268,12 @@ fn algorithms() {
         algorithm(None, with_pairs);
         algorithm(Some(MatrixUnit::Model), Algorithm::Direct);
     }
-    // Windows of few channels are multiplied in pairs too, but are copied first.
-    assert_eq!(window(16).algorithm(1, [8; 2], Format::Bf16), Algorithm::Winograd4);
+    // Windows of few channels are multiplied in pairs too, but are copied first, unless they fill half of a unit's registers.
+    for (unit, otherwise) in [(None, Algorithm::Winograd4), (Some(MatrixUnit::Model), Algorithm::Direct)] {
+        let want = if pairs { otherwise } else { Algorithm::Winograd4 };
+        let got = MatrixUnit::with(unit, || window(16).algorithm(1, [8; 2], Format::Bf16));
+        assert_eq!(got, want, "{unit:?}");
+    }
 }
 
 /// One after the other, and a few lines at a time.

@@ -12,8 +12,11 @@ use super::epilogue::Epilogue;
 use super::format::Format;
 use super::images::Images;
 use super::weight::Weight;
+use super::words::Words;
 use crate::memory::scratch;
+use crate::rounded::Rounded;
 use crate::simd::Level;
+use crate::threads::for_each_piece;
 
 pub use transposed::{TransposedVolumeConv, TransposedVolumeShape};
 
@@ -54,6 +57,7 @@ pub struct VolumeShape {
 #[derive(Debug)]
 pub struct VolumeConv {
     shape: VolumeShape,
+    level: Level,
     /// For each frame that a window sees.
     convs: Vec<PackedConv>,
 }
@@ -115,7 +119,7 @@ impl VolumeConv {
         // What is made as it is read is made once, not for each frame that a window sees.
         let made = if shape.depth > 1 { weight.made(shape.frame.outputs, all) } else { None };
         let weight = made.as_deref().map_or(weight, Weight::Numbers);
-        Self { shape, convs: (0..shape.depth).map(|depth| pack(depth, weight)).collect() }
+        Self { shape, level, convs: (0..shape.depth).map(|depth| pack(depth, weight)).collect() }
     }
 
     /// The sizes.
@@ -144,25 +148,81 @@ impl VolumeConv {
     /// # Panics
     /// If an operand is too short.
     pub fn run(&self, out: &mut [f32], data: &[f32], batch: usize, size: [usize; 3], epilogue: &Epilogue<'_>) {
+        self.run_words(out, data, batch, size, Words::default(), epilogue);
+    }
+
+    /// Whether the volumes may be [words](Words) of pairs of bf16.
+    pub fn reads_words(&self) -> bool {
+        self.convs.iter().all(PackedConv::reads_words)
+    }
+
+    /// Whether the result may be words of what is rounded so.
+    pub fn writes_words(&self, rounded: Rounded) -> bool {
+        self.convs.iter().all(|conv| conv.writes_words(rounded))
+    }
+
+    /// As [`run`](Self::run), with volumes and a result that may be words.
+    ///
+    /// # Panics
+    /// As there, or if an operand [cannot be](Self::reads_words) [words](Self::writes_words), or something is added to words.
+    pub fn run_words(
+        &self,
+        out: &mut [f32],
+        data: &[f32],
+        batch: usize,
+        size: [usize; 3],
+        words: Words,
+        epilogue: &Epilogue<'_>,
+    ) {
+        words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
+        assert!(words.output.is_none() || !epilogue.accumulate, "numbers are not added to words");
         let VolumeShape { frame, .. } = self.shape;
         let [depth, height, width] = self.shape.output(size);
-        let (pixels, read) = (height * width, size[1] * size[2] * frame.inputs);
-        let written = pixels * frame.outputs;
+        let (pixels, read) = (height * width, size[1] * size[2] * words.input_len(frame.inputs));
+        let (numbers, written) = (pixels * frame.outputs, pixels * words.output_len(frame.outputs));
         assert!(data.len() >= batch * size[0] * read, "the volumes are too short");
         assert!(out.len() >= batch * depth * written, "the result does not fit");
-        let together = (FRAMES / written.max(1)).max(1);
+        let together = (FRAMES / numbers.max(1)).max(1);
         for volume in 0..batch {
             let data = &data[volume * size[0] * read..][..size[0] * read];
             for first in (0..depth).step_by(together) {
                 let frames = first..depth.min(first + together);
-                for tap in 0..self.shape.depth {
-                    for run in self.runs(frames.clone(), tap, size[0]) {
-                        let at = volume * depth + run.frames.start;
-                        let out = &mut out[at * written..][..run.frames.len() * written];
-                        let epilogue = run.epilogue(&epilogue.at_row(at * pixels));
-                        self.frames(out, data, tap, &run, [size[1], size[2]], &epilogue);
-                    }
+                let at = volume * depth + first;
+                let (out, epilogue) =
+                    (&mut out[at * written..][..frames.len() * written], epilogue.at_row(at * pixels));
+                match words.output {
+                    None => self.frames(out, (data, words), frames, size, &epilogue),
+                    // Sums are rounded once they have all that windows see, while they are in the cache.
+                    Some(rounded) => scratch(frames.len() * numbers, |sums| {
+                        self.frames(sums, (data, words), frames.clone(), size, &epilogue);
+                        for_each_piece(out, written, 4 * sums.len(), |frame, out| {
+                            let (to, from) = (out.as_mut_ptr(), sums[frame * numbers..].as_ptr());
+                            // SAFETY: a frame has so many numbers, and so many words.
+                            unsafe { rounded.write(self.level, (to, 0), (from, 0), [1, numbers]) };
+                        });
+                    }),
                 }
+            }
+        }
+    }
+
+    /// Some frames of the result of a volume.
+    fn frames(
+        &self,
+        out: &mut [f32],
+        (data, words): (&[f32], Words),
+        frames: Range<usize>,
+        [depth, height, width]: [usize; 3],
+        epilogue: &Epilogue<'_>,
+    ) {
+        let pixels: usize = self.shape.frame.output([height, width]).iter().product();
+        let numbers = pixels * self.shape.frame.outputs;
+        for tap in 0..self.shape.depth {
+            for run in self.runs(frames.clone(), tap, depth) {
+                let at = run.frames.start - frames.start;
+                let out = &mut out[at * numbers..][..run.frames.len() * numbers];
+                let epilogue = run.epilogue(&epilogue.at_row(at * pixels));
+                self.add_seen(out, (data, words), tap, &run, [height, width], &epilogue);
             }
         }
     }
@@ -186,12 +246,21 @@ impl VolumeConv {
     }
 
     /// The convolutions of what some frames see with a tap.
-    fn frames(&self, out: &mut [f32], data: &[f32], tap: usize, run: &Run, size: [usize; 2], epilogue: &Epilogue<'_>) {
-        let (inputs, outputs) = (self.shape.frame.inputs, self.shape.frame.outputs);
+    fn add_seen(
+        &self,
+        out: &mut [f32],
+        (data, words): (&[f32], Words),
+        tap: usize,
+        run: &Run,
+        size: [usize; 2],
+        epilogue: &Epilogue<'_>,
+    ) {
+        let (inputs, outputs) = (words.input_len(self.shape.frame.inputs), self.shape.frame.outputs);
+        let words = Words { output: None, ..words };
         let len = size[0] * size[1] * inputs;
         let mut compute = |data: &[f32], batch: usize| {
             let images = Images::pixels(data, batch, size, inputs);
-            self.convs[tap].run(out, outputs, &images, epilogue);
+            self.convs[tap].run_words(out, outputs, &images, words, epilogue);
         };
         match run.seen {
             Some(seen) => compute(&data[seen * len..][..run.frames.len() * len], run.frames.len()),

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use fx_kernels::Rounded;
 use fx_kernels::dense::{
-    Algorithm, ConvShape, Format, TransposedShape, TransposedVolumeConv, TransposedVolumeShape, VolumeConv, VolumeShape,
+    Algorithm, ConvShape, Format, TransposedShape, TransposedVolumeConv, TransposedVolumeShape, VolumeConv,
+    VolumeShape, Words,
 };
 use fx_kernels::elementwise::Unary;
 use smallvec::smallvec;
 
 use super::conv::{window, windows};
 use super::product::Follow;
-use super::{Kernel, Lowered, Operands, Site, Wanted, by, kept, saved};
+use super::{Kernel, Lowered, Operands, Site, Wanted, by, images_of_words, kept, read, saved, written};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::tensor::{DType, numel};
@@ -22,6 +24,7 @@ struct Conv {
     follow: Follow,
     batch: usize,
     input: [usize; 3],
+    words: Words,
 }
 
 #[derive(Clone)]
@@ -87,7 +90,8 @@ pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
 fn lowered(site: &Site<'_>, packed: Packed) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let [batch, _, depth, height, width] = *input.shape else { return None };
-    let kernel = Conv { packed, follow: Follow::of(site, 2)?, batch, input: [depth, height, width] };
+    let kernel =
+        Conv { packed, follow: Follow::of(site, 2)?, batch, input: [depth, height, width], words: Words::default() };
     let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
     Some(Lowered::new(kernel, smallvec![wanted], Layout::channels_last(DType::F32, site.shape())))
 }
@@ -130,10 +134,10 @@ impl Kernel for Conv {
             Packed::Plain(conv) => (conv.shape().frame.inputs, conv.shape().frame.outputs),
             Packed::Transposed(conv) => (conv.shape().frame.inputs, conv.shape().frame.outputs),
         };
-        let data = &operands[0].unwrap_or(&[])[..self.batch * numel(&self.input) * inputs];
+        let data = &operands[0].unwrap_or(&[])[..self.batch * numel(&self.input) * self.words.input_len(inputs)];
         let epilogue = self.follow.epilogue(None, outputs);
         match &self.packed {
-            Packed::Plain(conv) => conv.run(out, data, self.batch, self.input, &epilogue),
+            Packed::Plain(conv) => conv.run_words(out, data, self.batch, self.input, self.words, &epilogue),
             Packed::Transposed(conv) => conv.run(out, data, self.batch, self.input, &epilogue),
         }
     }
@@ -144,7 +148,9 @@ impl Kernel for Conv {
             Packed::Transposed(_) => Algorithm::Direct,
         };
         let (by, kept) = (by(algorithm), kept(self.packed.format()));
-        format!("{}{by}{kept}{}", self.packed.window(), self.follow.describe(false, None))
+        let (follow, from, to) =
+            (self.follow.describe(false, None), read(self.words.input), written(self.words.output));
+        format!("{}{by}{kept}{follow}{from}{to}", self.packed.window())
     }
 
     fn bytes_saved(&self) -> usize {
@@ -162,5 +168,24 @@ impl Kernel for Conv {
 
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
         Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
+    }
+
+    fn is_half(&self, _operands: bool) -> bool {
+        self.packed.format() == Format::Bf16
+    }
+
+    fn rounds(&self, _operand: usize) -> Option<Rounded> {
+        let Packed::Plain(conv) = &self.packed else { return None };
+        conv.reads_words().then_some(Rounded::Pairs)
+    }
+
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: self.words.reading(rounded), ..self.clone() }))
+    }
+
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let Packed::Plain(conv) = &self.packed else { return None };
+        let kernel = || Arc::new(Self { words: self.words.writing(rounded), ..self.clone() });
+        conv.writes_words(rounded).then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
     }
 }

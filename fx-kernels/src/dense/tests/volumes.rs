@@ -95,6 +95,37 @@ fn convolutions_of_volumes() {
     }
 }
 
+/// What is words gives what numbers give, rounded before or after.
+#[test]
+fn volumes_of_words() {
+    let frame = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(32, 20) };
+    let (batch, size) = (2, [5, 6, 5]);
+    for (level, (depth, stride, dilation, [before, after])) in
+        Level::available().flat_map(|level| DEPTHS.map(|depth| (level, depth)))
+    {
+        let shape = VolumeShape { frame, depth, stride, dilation, before, after };
+        let (w, bias) = (numbers(20 * 32 * 9 * depth, 2), numbers(20, 3));
+        let conv = VolumeConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, Format::Bf16);
+        if !conv.reads_words() || !conv.writes_words(Rounded::Pairs) {
+            continue;
+        }
+        let x = numbers(batch * size.iter().product::<usize>() * 32, 1);
+        let x_words = words::words(&x, Rounded::Pairs);
+        let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
+        let mut plain = vec![0.0; batch * shape.output(size).iter().product::<usize>() * 20];
+        conv.run(&mut plain, &x, batch, size, &epilogue);
+        for (input, output) in [(true, false), (false, true), (true, true)] {
+            let pairs = |words: bool| words.then_some(Rounded::Pairs);
+            let words = Words { input: pairs(input), output: pairs(output), ..Words::default() };
+            let want = if output { words::words(&plain, Rounded::Pairs) } else { plain.clone() };
+            let mut got = vec![0.0; want.len()];
+            conv.run_words(&mut got, if input { &x_words } else { &x }, batch, size, words, &epilogue);
+            let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
+            assert!(is_same, "{level:?} {shape:?} {words:?}");
+        }
+    }
+}
+
 /// What a transposed convolution with a weight, `[inputs, outputs, depth, height, width]`, makes of voxels.
 fn transposed(x: &[f32], w: &[f32], shape: &TransposedVolumeShape, batch: usize, size: [usize; 3]) -> Vec<f64> {
     let TransposedShape { inputs, outputs, kernel: [kh, kw], stride, padding, .. } = shape.frame;

@@ -18,7 +18,7 @@ use crate::math;
 use crate::memory::{LINE, kept, new_key, scratch};
 use crate::rounded::Rounded;
 use crate::simd::{
-    ByteKernel, Bytes, Kernel, MatrixUnit, PairKernel, Pairs, Registers, SIDE, Squares, Vector, dispatch,
+    Between, ByteKernel, Bytes, Kernel, MatrixUnit, PairKernel, Pairs, Registers, SIDE, Squares, Vector, dispatch,
     dispatch_bytes, dispatch_pairs,
 };
 use crate::threads::{Shared, for_each, shared_out};
@@ -34,6 +34,9 @@ const SMALL_PANELS: usize = 64 * 1024;
 const COPIED: usize = 8;
 /// The tasks that make a fair share for each of a few threads likely.
 const TASKS: usize = 8;
+/// The most parts in which what follows the sums of two tiles is done while others are computed, and the rows of registers for each.
+const PARTS: usize = 4;
+const STEPS: usize = 6;
 /// The sums of two tiles.
 const SUMS: usize = 2 * SIDE * 2 * SIDE;
 
@@ -127,12 +130,22 @@ impl<'a> OnUnit<'a> {
             // one run reads the next ones do.
             let by_pairs = are_small(panels, set.len());
             let again = by_pairs || task.runs.len() > 1;
+            let steps = task.runs.len() * self.lines.words().div_ceil(SIDE);
+            let parts = (steps / STEPS).clamp(1, PARTS);
             let mut next = |pair: Pair, panel| {
-                self.multiply(task, (&pair, pairs), again, &panel, sums);
+                let mut done = 0;
+                let mut finish = || {
+                    if let Some((pair, panel)) = before.as_ref().filter(|_| done < parts) {
+                        self.finish(task, pair, panel, others, (done, parts));
+                        done += 1;
+                    }
+                };
+                // The last part comes after the sums are stored.
+                let between = Between { steps: steps / parts + 1, call: &mut finish };
+                self.multiply(task, (&pair, pairs), again, &panel, sums, between);
+                (0..parts).for_each(|_| finish());
+                before = Some((pair, panel));
                 std::mem::swap(&mut sums, &mut others);
-                if let Some((pair, panel)) = before.replace((pair, panel)) {
-                    self.finish(task, &pair, &panel, sums);
-                }
             };
             if by_pairs {
                 for pair in (0..pairs).map(|pair| self.pair(task, pair)) {
@@ -144,7 +157,7 @@ impl<'a> OnUnit<'a> {
                 }
             }
             if let Some((pair, panel)) = before {
-                self.finish(task, &pair, &panel, others);
+                self.finish(task, &pair, &panel, others, (0, 1));
             }
         });
     }
@@ -163,6 +176,7 @@ impl<'a> OnUnit<'a> {
         again: bool,
         panel: &Panel<'_>,
         sums: &mut [f32],
+        between: Between<'_>,
     ) {
         assert!(sums.len() >= SUMS);
         let lines = &self.lines;
@@ -184,22 +198,30 @@ impl<'a> OnUnit<'a> {
             sums: sums.as_mut_ptr(),
         };
         // SAFETY: the copy has the rows of all tiles, panels are followed by others or by zeros, and there is room for the sums (seen above).
-        unsafe { task.registers.multiply(&squares) };
+        unsafe { task.registers.multiply(&squares, between) };
     }
 
-    /// Writes what follows the sums of a pair of tiles.
-    fn finish(&self, task: &Task<'_>, pair: &Pair, panel: &Panel<'_>, sums: &mut [f32]) {
+    /// Writes what follows the sums of a pair of tiles, one of so many parts of it.
+    fn finish(&self, task: &Task<'_>, pair: &Pair, panel: &Panel<'_>, sums: &mut [f32], (part, parts): (usize, usize)) {
         let rows = self.lines.rows();
+        let finish = |new: Range<usize>, sums: &mut [f32]| {
+            let at = |part: usize| part * new.len() / parts;
+            let (first, end) = (at(part), at(part + 1));
+            if first < end {
+                let sums = &mut sums[first * panel.width..];
+                self.finish_rows(task, new.start + first..new.start + end, panel, sums);
+            }
+        };
         match pair.tiles {
             // The rows of both are neighbours, mostly.
             [Some(first), Some(second)] if second.again == 0 && second.row == first.row + rows => {
                 let new = first.row + first.again..second.row + rows;
-                self.finish_rows(task, new, panel, &mut sums[first.again * panel.width..]);
+                finish(new, &mut sums[first.again * panel.width..]);
             }
             tiles => {
                 for (tile, sums) in tiles.into_iter().flatten().zip(sums.chunks_exact_mut(rows * panel.width)) {
                     let new = tile.row + tile.again..tile.row + rows;
-                    self.finish_rows(task, new, panel, &mut sums[tile.again * panel.width..]);
+                    finish(new, &mut sums[tile.again * panel.width..]);
                 }
             }
         }

@@ -18,7 +18,7 @@ mod amx {
 
     pub(super) unsafe fn release() {}
 
-    pub(super) unsafe fn multiply(_rows: usize, _squares: &super::Squares<'_>) {}
+    pub(super) unsafe fn multiply(_rows: usize, _squares: &super::Squares<'_>, _between: super::Between<'_>) {}
 }
 
 /// The most rows of a register, and the words in a row.
@@ -83,6 +83,17 @@ pub(crate) struct Squares<'a> {
     pub(crate) sums: *mut f32,
 }
 
+/// What else is done while matrices are multiplied: vectors need not wait for the unit, nor it for them.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
+    allow(dead_code, reason = "there is no unit")
+)]
+pub(crate) struct Between<'a> {
+    /// After how many rows of registers it is called, again and again.
+    pub(crate) steps: usize,
+    pub(crate) call: &'a mut dyn FnMut(),
+}
+
 impl MatrixUnit {
     /// The unit that this process may use, if there is one.
     pub(crate) fn detect() -> Option<Self> {
@@ -118,13 +129,13 @@ impl Registers {
     /// # Safety
     /// There must be as many rows as registers have, with all runs and the zeros after each; as many rows of the panel as the runs have
     /// words, and so many more that they are a multiple of [`SIDE`] counted from the last run's first; and the sums must have a place.
-    pub(crate) unsafe fn multiply(&self, squares: &Squares<'_>) {
+    pub(crate) unsafe fn multiply(&self, squares: &Squares<'_>, between: Between<'_>) {
         match self.unit {
             // SAFETY: the registers are ready, and the rest is the caller's promise.
-            MatrixUnit::Amx => unsafe { amx::multiply(self.rows, squares) },
+            MatrixUnit::Amx => unsafe { amx::multiply(self.rows, squares, between) },
             #[cfg(test)]
             // SAFETY: the caller's promise.
-            MatrixUnit::Model => unsafe { model::multiply(self.rows, squares) },
+            MatrixUnit::Model => unsafe { model::multiply(self.rows, squares, between) },
         }
     }
 }

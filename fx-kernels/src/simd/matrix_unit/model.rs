@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use half::bf16;
 
-use super::{MatrixUnit, SIDE, Squares};
+use super::{Between, MatrixUnit, SIDE, Squares};
 
 thread_local! {
     static CHOSEN: Cell<Option<Option<MatrixUnit>>> = const { Cell::new(None) };
@@ -28,9 +28,10 @@ pub(super) fn with<R>(unit: Option<MatrixUnit>, f: impl FnOnce() -> R) -> R {
 }
 
 /// See [`Registers::multiply`](super::Registers::multiply).
-pub(super) unsafe fn multiply(rows: usize, squares: &Squares<'_>) {
+pub(super) unsafe fn multiply(rows: usize, squares: &Squares<'_>, between: Between<'_>) {
     let Squares { whole, left, distance, runs, len, panel, wide, sums, .. } = *squares;
     let width = if wide { 2 * SIDE } else { SIDE };
+    (0..runs.len() * len.div_ceil(SIDE) / between.steps).for_each(|_| (between.call)());
     for (register, left) in left.into_iter().enumerate().filter(|(_, left)| !left.is_null()) {
         for (row, column) in (0..rows).flat_map(|row| (0..width).map(move |column| (row, column))) {
             let (mut sum, mut total) = (0.0, 0);

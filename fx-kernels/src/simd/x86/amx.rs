@@ -8,7 +8,7 @@ use std::arch::x86_64::{__cpuid, __cpuid_count, _MM_HINT_T2, _mm_prefetch};
 use std::sync::OnceLock;
 
 use crate::memory::LINE;
-use crate::simd::matrix_unit::{SIDE, Squares};
+use crate::simd::matrix_unit::{Between, SIDE, Squares};
 
 /// The bytes of a word.
 const WORD: usize = size_of::<f32>();
@@ -67,14 +67,14 @@ pub(in crate::simd) unsafe fn release() {
 ///
 /// # Safety
 /// As there, with registers that were [made ready](configure).
-pub(in crate::simd) unsafe fn multiply(rows: usize, squares: &Squares<'_>) {
+pub(in crate::simd) unsafe fn multiply(rows: usize, squares: &Squares<'_>, between: Between<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
         match (squares.whole, squares.again) {
-            (true, true) => shaped::<true, true>(rows, squares),
-            (true, false) => shaped::<true, false>(rows, squares),
-            (false, true) => shaped::<false, true>(rows, squares),
-            (false, false) => shaped::<false, false>(rows, squares),
+            (true, true) => shaped::<true, true>(rows, squares, between),
+            (true, false) => shaped::<true, false>(rows, squares, between),
+            (false, true) => shaped::<false, true>(rows, squares, between),
+            (false, false) => shaped::<false, false>(rows, squares, between),
         }
     }
 }
@@ -83,14 +83,14 @@ pub(in crate::simd) unsafe fn multiply(rows: usize, squares: &Squares<'_>) {
 ///
 /// # Safety
 /// As there.
-unsafe fn shaped<const WHOLE: bool, const AGAIN: bool>(rows: usize, squares: &Squares<'_>) {
+unsafe fn shaped<const WHOLE: bool, const AGAIN: bool>(rows: usize, squares: &Squares<'_>, between: Between<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
         match (!squares.left[1].is_null(), squares.wide) {
-            (true, true) => run::<WHOLE, AGAIN, true, true>(rows, squares),
-            (true, false) => run::<WHOLE, AGAIN, true, false>(rows, squares),
-            (false, true) => run::<WHOLE, AGAIN, false, true>(rows, squares),
-            (false, false) => run::<WHOLE, AGAIN, false, false>(rows, squares),
+            (true, true) => run::<WHOLE, AGAIN, true, true>(rows, squares, between),
+            (true, false) => run::<WHOLE, AGAIN, true, false>(rows, squares, between),
+            (false, true) => run::<WHOLE, AGAIN, false, true>(rows, squares, between),
+            (false, false) => run::<WHOLE, AGAIN, false, false>(rows, squares, between),
         }
     }
 }
@@ -138,6 +138,7 @@ macro_rules! dot {
 unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE: bool>(
     rows: usize,
     squares: &Squares<'_>,
+    between: Between<'_>,
 ) {
     let Squares { left, distance, runs, len, panel, mut next, lines, sums, .. } = *squares;
     let width = if WIDE { 2 * SIDE } else { SIDE };
@@ -148,6 +149,7 @@ unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE
         zero!(1);
         zero!(2);
         zero!(3);
+        let mut left_out = between.steps;
         for (run, start) in runs.iter().enumerate() {
             let mut right = panel.wrapping_add(run * len * width);
             for step in (0..len).step_by(SIDE) {
@@ -176,6 +178,11 @@ unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE
                     next = next.wrapping_add(LINE);
                 }
                 right = right.wrapping_add(SIDE * width);
+                left_out -= 1;
+                if left_out == 0 {
+                    (between.call)();
+                    left_out = between.steps;
+                }
             }
         }
         let below = sums.wrapping_add(rows * width);

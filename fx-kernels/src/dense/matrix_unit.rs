@@ -130,7 +130,7 @@ impl<'a> OnUnit<'a> {
             // one run reads the next ones do.
             let by_pairs = are_small(panels, set.len());
             let again = by_pairs || task.runs.len() > 1;
-            let steps = task.runs.len() * self.lines.words().div_ceil(SIDE);
+            let steps = self.steps(task);
             let parts = (steps / STEPS).clamp(1, PARTS);
             let mut next = |pair: Pair, panel| {
                 let mut done = 0;
@@ -162,6 +162,11 @@ impl<'a> OnUnit<'a> {
         });
     }
 
+    /// The rows of registers that a tile is multiplied with.
+    fn steps(&self, task: &Task<'_>) -> usize {
+        task.runs.len() * self.lines.words().div_ceil(SIDE)
+    }
+
     /// A pair of tiles; the last one may be alone.
     fn pair(&self, task: &Task<'_>, index: usize) -> Pair {
         let tile = |index: usize| (index < self.lines.count(task.block)).then(|| self.lines.tile(task.block, index));
@@ -181,7 +186,7 @@ impl<'a> OnUnit<'a> {
         assert!(sums.len() >= SUMS);
         let lines = &self.lines;
         // What comes after the panel is brought in by all pairs together, or by the first ones if there are many.
-        let (len, steps) = (panel.data.len().div_ceil(LINE), task.runs.len() * lines.words().div_ceil(SIDE));
+        let (len, steps) = (panel.data.len().div_ceil(LINE), self.steps(task));
         let each = len.div_ceil(pairs * steps);
         let before = pair.index * steps * each;
         let squares = Squares {

@@ -149,7 +149,7 @@ unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE
         zero!(1);
         zero!(2);
         zero!(3);
-        let mut left_out = between.steps;
+        let mut until = between.steps;
         for (run, start) in runs.iter().enumerate() {
             let mut right = panel.wrapping_add(run * len * width);
             for step in (0..len).step_by(SIDE) {
@@ -178,10 +178,10 @@ unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE
                     next = next.wrapping_add(LINE);
                 }
                 right = right.wrapping_add(SIDE * width);
-                left_out -= 1;
-                if left_out == 0 {
+                until -= 1;
+                if until == 0 {
                     (between.call)();
-                    left_out = between.steps;
+                    until = between.steps;
                 }
             }
         }

@@ -88,7 +88,6 @@ impl Dense {
         let grown = self.grow.forward(self.norms[0].forward(&x).relu());
         let both = self.norms[1].forward(Tensor::cat_with([x.clone(), grown], CatOptions::new().dim(1))).relu();
         let joined = self.join.forward(both);
-        // Numbers that are more precise stay so.
         (self.last.forward(&joined) + &joined).relu() * &self.scale
     }
 }
@@ -124,6 +123,31 @@ fn results_between_products_in_bf16_are_too() {
             }
         }
     }
+}
+
+/// Channels on their own are in f32, and so is what is computed of them.
+#[traceable]
+struct Gated {
+    gates: [nn::Conv2d; 2],
+    join: nn::Conv2d,
+}
+
+#[traceable]
+impl Gated {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let gated = self.gates[0].forward(x) * self.gates[1].forward(x);
+        self.join.forward(&gated) + &gated
+    }
+}
+
+/// One reader rounds it, another one only could.
+#[test]
+fn what_is_more_precise_than_bf16_stays_so() {
+    let gate = || nn::Conv2d::new(32, 32, 3).padding(1).groups(32);
+    let mut module = filled(Gated { gates: [gate(), gate()], join: nn::Conv2d::new(32, 32, 3).padding(1) });
+    module.set_inference_precision(DType::BF16).unwrap();
+    let plan = module.plan(floats("x", &[1, 32, 7, 6])).unwrap().to_string();
+    assert!(plan.contains("in bf16 + add") && !plan.contains("pairs"), "{plan}");
 }
 
 /// Products, convolutions and recurrent layers keep weights as they are told, and say so; what has an odd number of channels

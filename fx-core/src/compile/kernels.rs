@@ -109,8 +109,9 @@ pub(super) trait Kernel: Send + Sync {
         self.rounds(operand)
     }
 
-    /// Whether the result is as precise as bf16, for it is that of products of such numbers; also whether it is if all operands are.
-    fn is_half(&self, _operands: bool) -> bool {
+    /// Whether the result is as precise as bf16 where these operands are: it is that of products of such numbers, to which nothing more
+    /// precise is added, or of elementwise ops.
+    fn is_half(&self, _operands: &[bool]) -> bool {
         false
     }
 
@@ -286,6 +287,11 @@ fn images_of_words(layout: &Layout, rounded: Rounded) -> Layout {
     let mut shape = layout.shape.clone();
     shape[1] /= rounded.numbers();
     Layout::channels_last(layout.dtype, &shape)
+}
+
+/// Whether there are operands, and all are as precise as bf16.
+fn all_half(operands: &[bool]) -> bool {
+    !operands.is_empty() && operands.iter().all(|is_half| *is_half)
 }
 
 /// The same in words that are rounded so: of channels, if these lie last, or of the last numbers of rows.

@@ -5,21 +5,23 @@
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
+use smallvec::SmallVec;
 
 use super::kernels::Kernel;
 use super::memory::last_reads;
 use super::plan::{Action, Source, Step};
 use crate::arg::Arg;
 
-/// Has values written as words where the kernel before can write such and all readers round them alike.
+/// Has values written as words where the kernel before can write such and all readers take them alike: because they round them, or
+/// because they are no more precise anyway.
 pub(super) fn narrow(steps: &mut [Step], output: &Arg<Source>) {
     let last = last_reads(steps, &[], output);
     let half = half(steps);
     // From the last step on: one that hands numbers on rounds what it reads once its result is words.
     for index in (0..steps.len()).rev() {
         let Some(end) = last[index] else { continue };
-        let Some((readers, rounded, is_rounded)) = readers(steps, index, end) else { continue };
-        if !is_rounded && !half[index] {
+        let Some((readers, rounded, are_rounding)) = readers(steps, index, end) else { continue };
+        if !are_rounding && !half[index] {
             continue;
         }
         let (Action::Kernel { kernel, .. }, Some(layout)) = (&steps[index].action, &steps[index].layout) else {
@@ -42,7 +44,7 @@ fn half(steps: &[Step]) -> Vec<bool> {
     for step in steps {
         half.push(match &step.action {
             Action::Kernel { kernel, operands, .. } => {
-                kernel.is_half(!operands.is_empty() && operands.iter().all(|operand| half[*operand]))
+                kernel.is_half(&operands.iter().map(|operand| half[*operand]).collect::<SmallVec<[bool; 4]>>())
             }
             Action::View { from, .. } => half[*from],
             _ => false,
@@ -51,10 +53,10 @@ fn half(steps: &[Step]) -> Vec<bool> {
     half
 }
 
-/// Those who read a step's result, up to the last one, as they would read words, what it may be rounded to, and whether any of them rounds
+/// Those who read a step's result, up to the last one, as they would read words, what it may be rounded to, and whether all of them round
 /// it.
 fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<dyn Kernel>)>, Rounded, bool)> {
-    let (mut readers, mut rounded, mut is_rounded) = (Vec::new(), None, false);
+    let (mut readers, mut rounded, mut are_rounding) = (Vec::new(), None, true);
     for (reader, step) in steps.iter().enumerate().take(end + 1).skip(index + 1) {
         let mut reads = 0;
         step.for_each_read(&mut |register| reads += usize::from(register == index));
@@ -64,7 +66,7 @@ fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<
         let Action::Kernel { kernel, operands, .. } = &step.action else { return None };
         let mut kernel = kernel.clone();
         for (operand, _) in operands.iter().enumerate().filter(|(_, operand)| **operand == index) {
-            is_rounded |= kernel.rounds(operand).is_some();
+            are_rounding &= kernel.rounds(operand).is_some();
             let own = kernel.takes(operand).filter(|own| rounded.is_none_or(|rounded| rounded == *own))?;
             (rounded, reads) = (Some(own), reads - 1);
             kernel = kernel.reading_words(operand, own)?;
@@ -72,7 +74,7 @@ fn readers(steps: &[Step], index: usize, end: usize) -> Option<(Vec<(usize, Arc<
         // It is no other kind of operand besides.
         (reads == 0).then(|| readers.push((reader, kernel)))?;
     }
-    Some((readers, rounded?, is_rounded))
+    Some((readers, rounded?, are_rounding))
 }
 
 impl Step {

@@ -6,7 +6,7 @@ use fx_kernels::Rounded;
 use fx_kernels::copy::{MOST_DIMS, Rows, concatenate, join_words};
 use smallvec::SmallVec;
 
-use super::{Kernel, Lowered, Operands, Site, Wanted, read, words_of, written};
+use super::{Kernel, Lowered, Operands, Site, Wanted, all_half, read, words_of, written};
 use crate::arg::Arg;
 use crate::compile::known::Known;
 use crate::compile::layout::Layout;
@@ -113,8 +113,8 @@ impl Kernel for Concat {
         Some(Arc::new(Self { parts, words, ..self.clone() }))
     }
 
-    fn is_half(&self, operands: bool) -> bool {
-        operands
+    fn is_half(&self, operands: &[bool]) -> bool {
+        all_half(operands)
     }
 
     fn rounds(&self, _operand: usize) -> Option<Rounded> {

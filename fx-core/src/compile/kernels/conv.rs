@@ -226,8 +226,9 @@ impl Kernel for Convs {
         if adds { Some(Rounded::Pairs) } else { self.rounds(operand) }
     }
 
-    fn is_half(&self, _operands: bool) -> bool {
-        self.convs.last().is_some_and(|conv| conv.packed.format() == Format::Bf16)
+    fn is_half(&self, operands: &[bool]) -> bool {
+        let is_product = self.convs.last().is_some_and(|conv| conv.packed.format() == Format::Bf16);
+        is_product && operands[1..].iter().all(|added| *added)
     }
 
     fn reading_words(&self, operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {

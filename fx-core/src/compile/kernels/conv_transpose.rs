@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
-use fx_kernels::dense::{Images, TransposedConv, TransposedShape, Words};
+use fx_kernels::dense::{Format, Images, TransposedConv, TransposedShape, Words};
 use fx_kernels::elementwise::Unary;
 use smallvec::smallvec;
 
@@ -93,6 +93,10 @@ impl Kernel for Transposed {
         let x = &operands[0].unwrap_or(&[])[..self.batch * self.size[0] * self.size[1] * inputs];
         let (images, range) = (Images::pixels(x, self.batch, self.size, inputs), self.range.map(|range| range.of(x)));
         self.conv.run_words(out, &images, range, words, &self.follow.epilogue(None, shape.outputs));
+    }
+
+    fn is_half(&self, _operands: &[bool]) -> bool {
+        self.range.is_none() && self.conv.format() == Format::Bf16
     }
 
     fn rounds(&self, _operand: usize) -> Option<Rounded> {

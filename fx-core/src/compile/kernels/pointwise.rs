@@ -7,7 +7,7 @@ use fx_kernels::Rounded;
 use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step, Ternary, Unary};
 use smallvec::{SmallVec, smallvec};
 
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, read, words_of, written};
+use super::{Kernel, Known, Lowered, Operands, Site, Wanted, all_half, read, words_of, written};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::{Attr, Function, channel_factors, functions as ops, kind};
@@ -534,8 +534,8 @@ impl Kernel for Pointwise {
         self.full(operand).filter(|_| is_written).map(|_| Rounded::Pairs)
     }
 
-    fn is_half(&self, operands: bool) -> bool {
-        operands
+    fn is_half(&self, operands: &[bool]) -> bool {
+        all_half(operands)
     }
 
     fn reading_words(&self, operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {

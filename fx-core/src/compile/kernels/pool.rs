@@ -8,7 +8,7 @@ use smallvec::smallvec;
 
 use super::conv::on_plane;
 use super::norm::global_pool;
-use super::{Kernel, Lowered, Operands, Site, Wanted, images_of_words, read, written};
+use super::{Kernel, Lowered, Operands, Site, Wanted, all_half, images_of_words, read, written};
 use crate::compile::layout::Layout;
 use crate::ops::{Function, functions as ops, kind};
 use crate::tensor::{DType, numel};
@@ -177,8 +177,8 @@ impl Kernel for Pooling {
         self.pool.run_words(out, words.output_len(self.shape.channels), &images, words);
     }
 
-    fn is_half(&self, operands: bool) -> bool {
-        operands
+    fn is_half(&self, operands: &[bool]) -> bool {
+        all_half(operands)
     }
 
     fn rounds(&self, _operand: usize) -> Option<Rounded> {

@@ -150,8 +150,9 @@ impl Kernel for Linear {
         Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
     }
 
-    fn is_half(&self, _operands: bool) -> bool {
-        matches!(&self.product, Product::Rows(_, packed) if packed.format() == Format::Bf16)
+    fn is_half(&self, operands: &[bool]) -> bool {
+        let is_product = matches!(&self.product, Product::Rows(_, packed) if packed.format() == Format::Bf16);
+        is_product && operands[1..].iter().all(|added| *added)
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {

@@ -170,7 +170,7 @@ impl Kernel for Conv {
         Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
     }
 
-    fn is_half(&self, _operands: bool) -> bool {
+    fn is_half(&self, _operands: &[bool]) -> bool {
         self.packed.format() == Format::Bf16
     }
 

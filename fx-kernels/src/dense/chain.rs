@@ -50,9 +50,9 @@ pub fn leaves_cache(before: &PackedConv, after: &PackedConv, pixels: usize) -> b
     const SMALL: usize = 256 * 1024;
     let numbers = pixels * before.shape().outputs;
     // Measured: beside products of a matrix unit a band's lines take longer to begin with than words that stay in a quarter of the cache.
-    match MatrixUnit::detect() {
-        Some(_) if hands_words(before, after) => numbers * 2 > SMALL.max(second_level() / 4),
-        _ => numbers * size_of::<f32>() > SMALL,
+    match hands_words(before, after) && MatrixUnit::detect().is_some() {
+        true => numbers * 2 > SMALL.max(second_level() / 4),
+        false => numbers * size_of::<f32>() > SMALL,
     }
 }
 
@@ -66,7 +66,8 @@ fn hands_words(before: &PackedConv, after: &PackedConv) -> bool {
 /// The last convolution's output is computed a few lines at a time, and of all that comes before only the lines that these
 /// need: nothing is computed twice by a thread, and what lies between two convolutions stays in the cache. The result of
 /// direct convolutions is the same as that of one after the other; with Winograd's algorithm roundings depend on how the
-/// lines are split. The first one's images, the residual and the result may be [words](Words), and what lies between is if it would be rounded so.
+/// lines are split. The first one's images, the residual and the result may be [words](Words); what lies between is where a link rounds
+/// it anyway.
 ///
 /// # Panics
 /// If an operand is too short or cannot be words, the channels of two links differ, or there are no links.

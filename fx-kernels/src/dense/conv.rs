@@ -166,7 +166,7 @@ impl ConvShape {
         };
         let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
         let direct = match in_pairs {
-            // Its registers are filled.
+            // Fewer channels than a row of its registers holds take as long.
             true if is_on_unit => direct.max(9 * 2 * SIDE * outputs * tiles(1)) / ON_UNIT,
             // They take half of the memory: what comes in their place must be faster by a tenth.
             true => direct / 2 - direct / 20,
@@ -266,7 +266,7 @@ impl PackedConv {
             let by_tap =
                 |numbers: &[f32]| (0..inputs * taps).map(|i| numbers[i % inputs * taps + i / inputs]).collect();
             Weights::Depthwise(weight.with_rows(0..outputs, step, by_tap))
-        } else if shape.is_copied() && shape.format(level, format) == Format::Bf16 {
+        } else if shape.format(level, format) == Format::Bf16 && shape.is_copied() {
             Weights::Patches(Patches::new((level, Packing::Pairs), weight, shape))
         } else {
             let format = shape.format(level, format);

@@ -57,7 +57,6 @@ pub struct VolumeShape {
 #[derive(Debug)]
 pub struct VolumeConv {
     shape: VolumeShape,
-    level: Level,
     /// For each frame that a window sees.
     convs: Vec<PackedConv>,
 }
@@ -119,7 +118,7 @@ impl VolumeConv {
         // What is made as it is read is made once, not for each frame that a window sees.
         let made = if shape.depth > 1 { weight.made(shape.frame.outputs, all) } else { None };
         let weight = made.as_deref().map_or(weight, Weight::Numbers);
-        Self { shape, level, convs: (0..shape.depth).map(|depth| pack(depth, weight)).collect() }
+        Self { shape, convs: (0..shape.depth).map(|depth| pack(depth, weight)).collect() }
     }
 
     /// The sizes.
@@ -198,7 +197,7 @@ impl VolumeConv {
                         for_each_piece(out, written, 4 * sums.len(), |frame, out| {
                             let (to, from) = (out.as_mut_ptr(), sums[frame * numbers..].as_ptr());
                             // SAFETY: a frame has so many numbers, and so many words.
-                            unsafe { rounded.write(self.level, (to, 0), (from, 0), [1, numbers]) };
+                            unsafe { rounded.write(self.convs[0].level(), (to, 0), (from, 0), [1, numbers]) };
                         });
                     }),
                 }

@@ -123,10 +123,11 @@ pub(super) fn windows(kernel: &[usize], stride: &[usize], groups: usize) -> Stri
 }
 
 impl Conv {
-    /// What it is, for so many pixels of the output, and what is added is rounded to.
-    fn describe(&self, pixels: usize, added: Option<Rounded>) -> String {
-        let (by, kept) = (by(self.packed.algorithm(pixels)), kept(self.packed.format()));
-        format!("{}{by}{kept}{}", window_of(self.packed.shape()), self.follow.describe(self.residual, added))
+    /// What it is, for so many pixels of the output, with operands that may be words.
+    fn describe(&self, pixels: usize, words: Words) -> String {
+        let (by, kept, from) = (by(self.packed.algorithm(pixels)), kept(self.packed.format()), read(words.input));
+        let follow = self.follow.describe(self.residual, words.added);
+        format!("{}{by}{kept}{from}{follow}", window_of(self.packed.shape()))
     }
 
     /// Whether it may be part of a chain: the tiles of Winograd's algorithm depend on where a band begins. Single pixels are
@@ -172,9 +173,10 @@ impl Kernel for Convs {
     fn describe(&self) -> String {
         // In a chain a few lines are computed at a time.
         let pixels = if self.convs.len() == 1 { self.batch * numel(&self.output()) } else { 1 };
-        let convs =
-            self.convs.iter().map(|conv| conv.describe(pixels, self.words.added)).collect::<Vec<_>>().join(", ");
-        format!("{convs}{}{}", read(self.words.input), written(self.words.output))
+        let inside = Words { input: None, ..self.words };
+        let words = |index: usize| if index == 0 { self.words } else { inside };
+        let convs = self.convs.iter().enumerate().map(|(index, conv)| conv.describe(pixels, words(index)));
+        format!("{}{}", convs.collect::<Vec<_>>().join(", "), written(self.words.output))
     }
 
     fn bytes_saved(&self) -> usize {

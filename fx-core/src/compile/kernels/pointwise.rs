@@ -195,7 +195,7 @@ pub(super) fn batch_norm(site: &Site<'_>) -> Option<Lowered> {
     };
     let (scale, shift) = (side(|(scale, _)| *scale)?, side(|(_, shift)| *shift)?);
     let sides = smallvec![Side::Value(Spread::full(main.numel())), scale, shift];
-    let kernel = Pointwise { chain: scaled_and_shifted()?, len: main.numel(), sides, in_pairs: false }.checked()?;
+    let kernel = Pointwise::new(scaled_and_shifted()?, main.numel(), sides)?;
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
 }
 
@@ -205,7 +205,7 @@ pub(super) fn prelu(site: &Site<'_>) -> Option<Lowered> {
     let (main, weight) = (main.dense(), site.constant(1)?);
     let chain = Chain::new(2, &[Step::binary(Binary::Prelu, Place::Input(0), Place::Input(1))])?;
     let sides = smallvec![Side::Value(Spread::full(main.numel())), of_channels(weight.to_vec(), &main)?];
-    let kernel = Pointwise { chain, len: main.numel(), sides, in_pairs: false }.checked()?;
+    let kernel = Pointwise::new(chain, main.numel(), sides)?;
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, main.clone())], main))
 }
 
@@ -226,12 +226,7 @@ pub(super) fn glu(site: &Site<'_>) -> Option<Lowered> {
     let half = |first: usize| Side::Rows(Rows { first, len, stride: 2 * len });
     let steps =
         [Step::unary(Unary::Sigmoid, Place::Input(1)), Step::binary(Binary::Mul, Place::Input(0), Place::Step(0))];
-    let kernel = Pointwise {
-        chain: Chain::new(2, &steps)?,
-        len: output.numel(),
-        sides: smallvec![half(0), half(len)],
-        in_pairs: false,
-    };
+    let kernel = Pointwise::new(Chain::new(2, &steps)?, output.numel(), smallvec![half(0), half(len)])?;
     let wanted = Wanted::new(register, x);
     Some(Lowered::new(kernel, smallvec![wanted.clone(), wanted], output))
 }
@@ -270,7 +265,7 @@ fn lowered(site: &Site<'_>, count: usize, chain: Chain, output: Layout) -> Optio
             _ => return None,
         });
     }
-    let kernel = Pointwise { chain, len: output.numel(), sides, in_pairs: false }.checked()?;
+    let kernel = Pointwise::new(chain, output.numel(), sides)?;
     Some(Lowered::new(kernel, operands, output))
 }
 
@@ -311,9 +306,17 @@ fn known(tensor: &Tensor, result: &Layout) -> Option<Side> {
 }
 
 impl Pointwise {
-    /// Itself, if all operands can be met at once.
+    /// Ops with a result of so many elements, if all operands can be met at once.
+    fn new(chain: Chain, len: usize, sides: SmallVec<[Side; 2]>) -> Option<Self> {
+        Self { chain, len, sides, in_pairs: false }.checked()
+    }
+
+    /// Itself, if all operands can be met at once, and words are whole.
     fn checked(self) -> Option<Self> {
         let (parts, len) = (self.parts(), self.len);
+        if (self.in_pairs || self.reads_pairs()) && !self.has_words() {
+            return None;
+        }
         let fits = |side: &Side| match side {
             Side::Number(_) | Side::Pairs => true,
             Side::Rows(rows) => (len / parts).is_multiple_of(rows.len),
@@ -430,6 +433,11 @@ impl Pointwise {
         self.sides.iter().enumerate().filter(move |(_, side)| is_value(side)).map(|(index, _)| index)
     }
 
+    /// Whether any value is words of pairs.
+    fn reads_pairs(&self) -> bool {
+        self.sides.iter().any(|side| matches!(side, Side::Pairs))
+    }
+
     /// Whether all parts of the result are whole words of pairs.
     fn has_words(&self) -> bool {
         (self.len / self.parts()).is_multiple_of(2)
@@ -505,8 +513,7 @@ impl Kernel for Pointwise {
         let sides = self.sides.iter().map(part).collect::<Option<_>>()?;
         let part = Self { len: self.len / count, sides, chain: self.chain.clone(), in_pairs: self.in_pairs };
         let even = self.len.is_multiple_of(count);
-        let words = self.in_pairs || self.sides.iter().any(|side| matches!(side, Side::Pairs));
-        Some(Arc::new(part.checked().filter(|part| even && (!words || part.has_words()))?))
+        Some(Arc::new(part.checked().filter(|_| even)?))
     }
 
     fn pointwise(&self) -> Option<&Pointwise> {
@@ -526,7 +533,7 @@ impl Kernel for Pointwise {
         let mut sides = self.sides.clone();
         sides.remove(index);
         sides.insert_many(index, before.sides.iter().cloned());
-        Some(Arc::new(Self { chain, sides, len: self.len, in_pairs: false }.checked()?))
+        Some(Arc::new(Self::new(chain, self.len, sides)?))
     }
 
     fn takes(&self, operand: usize) -> Option<Rounded> {
@@ -558,7 +565,6 @@ impl Kernel for Pointwise {
     fn describe(&self) -> String {
         let ops = self.chain.steps().map(|step| step.op().to_string()).collect::<Vec<_>>().join(" + ");
         let pairs = |are: bool| are.then_some(Rounded::Pairs);
-        let reads = self.sides.iter().any(|side| matches!(side, Side::Pairs));
-        format!("{ops}{}{}", read(pairs(reads)), written(pairs(self.in_pairs)))
+        format!("{ops}{}{}", read(pairs(self.reads_pairs())), written(pairs(self.in_pairs)))
     }
 }

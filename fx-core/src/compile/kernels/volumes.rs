@@ -150,7 +150,7 @@ impl Kernel for Conv {
         let (by, kept) = (by(algorithm), kept(self.packed.format()));
         let (follow, from, to) =
             (self.follow.describe(false, None), read(self.words.input), written(self.words.output));
-        format!("{}{by}{kept}{follow}{from}{to}", self.packed.window())
+        format!("{}{by}{kept}{from}{follow}{to}", self.packed.window())
     }
 
     fn bytes_saved(&self) -> usize {

@@ -4,10 +4,10 @@
 //! itself: what is in them stays from one instruction to the next.
 
 use std::arch::asm;
-use std::arch::x86_64::{__cpuid, __cpuid_count, _MM_HINT_T2, _mm_prefetch};
+use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::sync::OnceLock;
 
-use crate::memory::LINE;
+use crate::memory::{LINE, prefetch_far};
 use crate::simd::matrix_unit::{Between, SIDE, Squares};
 
 /// The bytes of a word.
@@ -173,8 +173,7 @@ unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE
                     dot!(WHOLE, 3, 5, 7);
                 }
                 for _ in 0..lines {
-                    // For the second-level cache, by the hint that takes less time where lines come from memory.
-                    _mm_prefetch::<_MM_HINT_T2>(next.cast());
+                    prefetch_far(next);
                     next = next.wrapping_add(LINE);
                 }
                 right = right.wrapping_add(SIDE * width);

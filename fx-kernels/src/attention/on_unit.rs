@@ -21,7 +21,7 @@ type Rows = (*const f32, usize);
 
 impl OnUnit {
     pub(super) fn new(unit: MatrixUnit) -> Self {
-        Self(unit.registers(SIDE))
+        Self(unit.registers(SIDE, SIDE))
     }
 
     /// The numbers that a block's copies of keys of so many words and of values take, and the rows of a panel of queries.

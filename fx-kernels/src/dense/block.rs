@@ -29,7 +29,7 @@ pub(crate) enum Rounding {
 
 impl Rounding {
     /// How many numbers are in a word.
-    fn numbers(self) -> usize {
+    pub(super) fn numbers(self) -> usize {
         match self {
             Self::None | Self::Whole(_) => 1,
             Self::Pairs => 2,

@@ -10,10 +10,11 @@ use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::grouped::{Grouped, Job};
 use super::images::{Images, Layout};
-use super::left::{Left, Windows};
+use super::left::{Frames, Left, Windows};
 use super::panels::{Matrices, Panels};
 use super::patches::Patches;
 use super::product::{Product, Quantized, SMALL_PANELS, Written};
+use super::volumes::VolumeShape;
 use super::weight::Weight;
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
@@ -216,6 +217,27 @@ impl ConvShape {
         }
     }
 
+    /// What the words of weights are that windows are multiplied with where they lie; None if there is a better way. `all` says whether all
+    /// weights are such.
+    pub(super) fn packing(
+        &self,
+        level: Level,
+        allowed: Format,
+        all: impl Fn(fn(f32) -> bool) -> bool,
+    ) -> Option<Packing> {
+        let format = self.format(level, allowed);
+        if self.is_depthwise() || self.is_in_patches(level, allowed) {
+            return None;
+        }
+        let packing = Packing::of(format, level, self.row().0, all);
+        (packing != Packing::Single || !Grouped::fits(level, self)).then_some(packing)
+    }
+
+    /// Whether windows are copied to be multiplied in pairs where weights may be kept in a format.
+    pub(super) fn is_in_patches(&self, level: Level, allowed: Format) -> bool {
+        self.format(level, allowed) == Format::Bf16 && self.is_copied()
+    }
+
     /// Whether windows are copied to be multiplied in pairs: those of few channels, unless a matrix unit takes their lines where they lie.
     fn is_copied(&self) -> bool {
         self.has_short_pixels() && !(self.inputs == SIDE && MatrixUnit::detect().is_some())
@@ -262,19 +284,16 @@ impl PackedConv {
         };
         let weights = if let Some(winograd) = winograd {
             Weights::Winograd(winograd)
+        } else if let Some(packing) = shape.packing(level, format, |is_such| weight.all(outputs, step, is_such)) {
+            return Self { algorithm, ..Self::packed((level, packing), weight, shape) };
         } else if shape.is_depthwise() {
             let by_tap =
                 |numbers: &[f32]| (0..inputs * taps).map(|i| numbers[i % inputs * taps + i / inputs]).collect();
             Weights::Depthwise(weight.with_rows(0..outputs, step, by_tap))
-        } else if shape.format(level, format) == Format::Bf16 && shape.is_copied() {
-            Weights::Patches(Patches::new((level, Packing::Pairs), weight, shape))
         } else {
-            let format = shape.format(level, format);
-            let packing = Packing::of(format, level, channels, |is_such| weight.all(outputs, step, is_such));
-            let joined = (packing == Packing::Single).then(|| Grouped::new(level, weight, &shape)).flatten();
-            match joined {
+            match Grouped::new(level, weight, &shape) {
                 Some(grouped) => Weights::Joined(grouped),
-                None => return Self { algorithm, ..Self::packed((level, packing), weight, shape) },
+                None => Weights::Patches(Patches::new((level, Packing::Pairs), weight, VolumeShape::of_images(shape))),
             }
         };
         Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] }
@@ -481,6 +500,7 @@ impl PackedConv {
                     dilation: one,
                     before: [0; 2],
                     zeros: &[],
+                    frames: Frames::ONE,
                 };
                 let left = Left::Taps { windows, taps: &taps };
                 Product::new(left, output[0] * output[1], panels, epilogue).run(out, stride);
@@ -490,8 +510,8 @@ impl PackedConv {
         images.with_pixels(inputs / numbers, read, |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
             let (data, input, before) = (images.data, images.size, [padding[0][0], before[1]]);
-            let windows =
-                Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros: &self.zeros };
+            let (zeros, frames) = (&self.zeros, Frames::ONE);
+            let windows = Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros, frames };
             match (written.whole, &self.weights) {
                 // Of what stands for 0 there are words, as there are of pixels of windows.
                 (Some(Quantized { left, .. }), Weights::Groups(panels))

@@ -60,20 +60,20 @@ pub(crate) struct Job<'a> {
 impl Grouped {
     /// Packs a weight; None where a product for each group is as fast.
     pub(crate) fn new(level: Level, weight: Weight<'_>, shape: &ConvShape) -> Option<Self> {
-        let (_, lanes) = tile_size(level);
-        Self::fits(level, lanes, shape).then(|| Self::packed((level, lanes), weight, shape))
+        Self::fits(level, shape).then(|| Self::packed((level, tile_size(level).1), weight, shape))
     }
 
     /// Whether numbers are multiplied faster than pairs of bf16 are, of which a panel would have as many as a vector has outputs, or fewer.
     pub(crate) fn are_faster_than_pairs(level: Level, shape: &ConvShape) -> bool {
         /// The most channels of such a group.
         const FEW: usize = 8;
-        shape.inputs / shape.groups <= FEW && Self::fits(level, tile_size(level).1, shape)
+        shape.inputs / shape.groups <= FEW && Self::fits(level, shape)
     }
 
     /// Whether panels of a group would have one vector or lanes that are empty, the windows are those that there is a version for, and the
     /// level has an instruction for orders of lanes.
-    fn fits(level: Level, lanes: usize, shape: &ConvShape) -> bool {
+    pub(super) fn fits(level: Level, shape: &ConvShape) -> bool {
+        let (_, lanes) = tile_size(level);
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
         let group = inputs / groups;
         let block = block(group, lanes);

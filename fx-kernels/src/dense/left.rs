@@ -46,6 +46,30 @@ pub(crate) struct Windows<'a> {
     pub(crate) before: [usize; 2],
     /// What is read where there is no input: as many zeros as a pixel has numbers.
     pub(crate) zeros: &'a [f32],
+    /// The frames of volumes; one, if they are images.
+    pub(crate) frames: Frames,
+}
+
+/// What windows see of the frames of volumes: each is an image, which they see in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Frames {
+    /// The frames of a volume.
+    pub(crate) input: usize,
+    /// The frames of the output.
+    pub(crate) output: usize,
+    /// The frames that a window sees.
+    pub(crate) kernel: usize,
+    /// The step of the window from frame to frame.
+    pub(crate) stride: usize,
+    /// The distance between the frames that it sees.
+    pub(crate) dilation: usize,
+    /// The padding before the first frame.
+    pub(crate) before: usize,
+}
+
+impl Frames {
+    /// Those of an image.
+    pub(crate) const ONE: Self = Self { input: 1, output: 1, kernel: 1, stride: 1, dilation: 1, before: 0 };
 }
 
 impl Left<'_> {
@@ -53,7 +77,7 @@ impl Left<'_> {
     pub(crate) fn runs(&self) -> usize {
         match self {
             Left::Rows { .. } | Left::Taps { .. } => 1,
-            Left::Windows(windows) => windows.kernel[0] * windows.kernel[1],
+            Left::Windows(Windows { kernel: [lines, columns], frames, .. }) => frames.kernel * lines * columns,
         }
     }
 
@@ -78,8 +102,9 @@ impl Left<'_> {
             }
             Left::Rows { data, stride } => rows == 0 || (rows - 1) * stride + len <= data.len(),
             Left::Windows(windows) => {
-                let Windows { data, input: [height, width], pixel, output, zeros, .. } = *windows;
-                let pixels = rows.div_ceil((output[0] * output[1]).max(1)) * height * width;
+                let Windows { data, input: [height, width], pixel, output, zeros, frames, .. } = *windows;
+                let volumes = rows.div_ceil((frames.output * output[0] * output[1]).max(1));
+                let pixels = volumes * frames.input * height * width;
                 zeros.len() >= len && (pixels == 0 || (pixels - 1) * pixel + len <= data.len())
             }
         }
@@ -129,42 +154,61 @@ impl Left<'_> {
 impl Windows<'_> {
     /// As [`Left::fill`], in images that begin at `base` and have pixels at a distance of `pixel`.
     pub(crate) fn fill(&self, rows: Range<usize>, base: *const f32, pixel: usize, table: &mut [*const f32]) {
-        let ([height, width], [lines, columns]) = (self.input, self.kernel);
+        let ([height, width], [lines, columns], frames) = (self.input, self.kernel, self.frames);
+        let area = height * width;
         let reach = [(lines - 1) * self.dilation[0], (columns - 1) * self.dilation[1]];
+        let depth = (frames.kernel - 1) * frames.dilation;
         // Where the windows begin: their corners, and the places of these in memory.
-        let (mut corners, mut places) = ([[0; 2]; MOST_ROWS], [base; MOST_ROWS]);
+        let (mut corners, mut places) = ([[0; 3]; MOST_ROWS], [base; MOST_ROWS]);
         let count = rows.len();
-        let (image, mut corner) = self.corner(rows.start);
-        let (mut image, mut left) = (base.wrapping_add(image * height * width * pixel), rows.start % self.output[1]);
+        let (image, [y, x]) = self.corner(rows.start);
+        let (mut image, mut left) = (image, rows.start % self.output[1]);
+        let (mut frame, mut start) = self.first_frame(image);
+        let mut corner = [frame, y, x];
         let mut inside = true;
         for (to, place) in corners.iter_mut().zip(&mut places).take(count) {
-            let [y, x] = corner;
-            (*to, *place) = (corner, image.wrapping_add(y.wrapping_mul(width).wrapping_add(x).wrapping_mul(pixel)));
+            let [z, y, x] = corner;
+            let pixels = start.wrapping_add(y.wrapping_mul(width)).wrapping_add(x);
+            (*to, *place) = (corner, base.wrapping_add(pixels.wrapping_mul(pixel)));
             inside &= y < height && x < width && y + reach[0] < height && x + reach[1] < width;
-            corner[1] = corner[1].wrapping_add(self.stride[1]);
+            inside &= z < frames.input && z + depth < frames.input;
+            corner[2] = corner[2].wrapping_add(self.stride[1]);
             left += 1;
             if left == self.output[1] {
                 // The next line, or the next image.
-                (left, corner) = (0, [y.wrapping_add(self.stride[0]), 0usize.wrapping_sub(self.before[1])]);
+                left = 0;
+                corner = [z, y.wrapping_add(self.stride[0]), 0usize.wrapping_sub(self.before[1])];
                 if y.wrapping_add(self.before[0]) / self.stride[0] + 1 == self.output[0] {
-                    corner[0] = 0usize.wrapping_sub(self.before[0]);
-                    image = image.wrapping_add(height * width * pixel);
+                    image += 1;
+                    (frame, start) = self.first_frame(image);
+                    corner = [frame, 0usize.wrapping_sub(self.before[0]), corner[2]];
                 }
             }
         }
-        let taps = (0..lines).flat_map(|line| (0..columns).map(move |column| [line, column]));
-        for ([line, column], table) in taps.zip(table.chunks_exact_mut(MOST_ROWS)) {
-            let [i, j] = [line * self.dilation[0], column * self.dilation[1]];
-            let distance = (i * width + j) * pixel;
+        let taps = (0..frames.kernel)
+            .flat_map(|frame| (0..lines).map(move |line| [frame, line]))
+            .flat_map(|[frame, line]| (0..columns).map(move |column| [frame, line, column]));
+        for ([frame, line, column], table) in taps.zip(table.chunks_exact_mut(MOST_ROWS)) {
+            let [i, j, k] = [frame * frames.dilation, line * self.dilation[0], column * self.dilation[1]];
+            let distance = (i * area + j * width + k) * pixel;
             if inside {
                 table.iter_mut().zip(&places).for_each(|(to, place)| *to = place.wrapping_add(distance));
                 continue;
             }
-            for ((to, place), [y, x]) in table.iter_mut().zip(&places).zip(&corners).take(count) {
-                let inside = (y.wrapping_add(i) < height) & (x.wrapping_add(j) < width);
+            for ((to, place), [z, y, x]) in table.iter_mut().zip(&places).zip(&corners).take(count) {
+                let inside = (y.wrapping_add(j) < height) & (x.wrapping_add(k) < width);
+                let inside = inside & (z.wrapping_add(i) < frames.input);
                 *to = if inside { place.wrapping_add(distance) } else { self.zeros.as_ptr() };
             }
         }
+    }
+
+    /// The first frame that windows see for an image of the output, and its first pixel among those of all volumes; a frame before the
+    /// volume wraps around to one far behind it.
+    fn first_frame(&self, image: usize) -> (usize, usize) {
+        let Frames { input, output, stride, before, .. } = self.frames;
+        let frame = (image % output * stride).wrapping_sub(before);
+        (frame, (image / output * input).wrapping_add(frame).wrapping_mul(self.input[0] * self.input[1]))
     }
 
     /// Where the window of a row begins in the data, if there is one image without padding.
@@ -173,7 +217,7 @@ impl Windows<'_> {
         (y * self.input[1] + x) * self.pixel
     }
 
-    /// The image of a row, and where its window begins; a place before the image wraps around to one far behind it.
+    /// The image of a row, which is one of the output's, and where its window begins; a place before the image wraps around to one far behind it.
     pub(crate) fn corner(&self, row: usize) -> (usize, [usize; 2]) {
         let area = self.output[0] * self.output[1];
         let place = [row % area / self.output[1], row % self.output[1]];
@@ -184,6 +228,11 @@ impl Windows<'_> {
     pub(crate) fn pixels(&self, rows: Range<usize>) -> Range<usize> {
         let [height, width] = self.input;
         let ((first, [top, _]), (last, [bottom, _])) = (self.corner(rows.start), self.corner(rows.end - 1));
+        let Frames { input, output, .. } = self.frames;
+        if self.frames != Frames::ONE {
+            // All of the volumes.
+            return first / output * input * height * width..(last / output + 1) * input * height * width;
+        }
         let top = if top < height { top } else { 0 };
         let bottom = bottom.wrapping_add((self.kernel[0] - 1) * self.dilation[0] + 1).min(height);
         (first * height + top) * width..(last * height + bottom) * width

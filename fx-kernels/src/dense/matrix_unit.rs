@@ -74,8 +74,8 @@ impl<'a> OnUnit<'a> {
         }
         let unit = MatrixUnit::detect()?;
         let words = panels.steps() / product.left.runs();
-        let lines = Lines::of(product, words, are_small(panels, panels.count()))?;
-        (words >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })
+        let lines = Lines::of(product, words, are_small(panels, panels.count()), BLOCK)?;
+        (lines.run() >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })
     }
 
     /// Computes the product into rows that are `stride` apart.
@@ -91,7 +91,8 @@ impl<'a> OnUnit<'a> {
             let set = set * panels.count() / sets..(set + 1) * panels.count() / sets;
             let block = &self.lines.block(index, blocks);
             let run = |copy: &[f32]| {
-                let (runs, registers) = (&self.lines.runs(block), &self.unit.registers(self.lines.rows()));
+                let (runs, registers) =
+                    (&self.lines.runs(block), &self.unit.registers(self.lines.rows(), self.lines.depth()));
                 self.task(&Task { block, copy, runs, registers, out, stride }, set);
             };
             match self.lines.in_place(block) {
@@ -130,10 +131,10 @@ impl<'a> OnUnit<'a> {
             // one run reads the next ones do.
             let by_pairs = are_small(panels, set.len());
             let again = by_pairs || task.runs.len() > 1;
-            let steps = self.steps(task);
-            let parts = (steps / STEPS).clamp(1, PARTS);
             let mut next = |pair: Pair, panel| {
                 let mut done = 0;
+                let steps = pair.runs.len() * self.lines.run().div_ceil(self.lines.depth());
+                let parts = (steps / STEPS).clamp(1, PARTS);
                 let mut finish = || {
                     if let Some((pair, panel)) = before.as_ref().filter(|_| done < parts) {
                         self.finish(task, pair, panel, others, (done, parts));
@@ -149,7 +150,7 @@ impl<'a> OnUnit<'a> {
             };
             if by_pairs {
                 for pair in (0..pairs).map(|pair| self.pair(task, pair)) {
-                    set.clone().for_each(|index| next(pair, panels.panel(0, index)));
+                    set.clone().for_each(|index| next(pair.clone(), panels.panel(0, index)));
                 }
             } else {
                 for index in set {
@@ -162,15 +163,15 @@ impl<'a> OnUnit<'a> {
         });
     }
 
-    /// The rows of registers that a tile is multiplied with.
-    fn steps(&self, task: &Task<'_>) -> usize {
-        task.runs.len() * self.lines.words().div_ceil(SIDE)
-    }
-
     /// A pair of tiles; the last one may be alone.
     fn pair(&self, task: &Task<'_>, index: usize) -> Pair {
         let tile = |index: usize| (index < self.lines.count(task.block)).then(|| self.lines.tile(task.block, index));
-        Pair { index, tiles: [2 * index, 2 * index + 1].map(tile) }
+        let tiles = [2 * index, 2 * index + 1].map(tile);
+        let inside = tiles.iter().flatten().map(|tile| tile.inside).filter(|_| !self.product.counts_padding());
+        let [start, end] = inside
+            .reduce(|[start, end], [first, last]| [start.min(first), end.max(last)])
+            .unwrap_or([0, task.runs.len()]);
+        Pair { index, tiles, runs: start..end }
     }
 
     /// The sums of one of so many pairs of tiles with a panel; whether its rows are read again soon.
@@ -185,8 +186,9 @@ impl<'a> OnUnit<'a> {
     ) {
         assert!(sums.len() >= SUMS);
         let lines = &self.lines;
+        let runs = pair.runs.clone();
         // What comes after the panel is brought in by all pairs together, or by the first ones if there are many.
-        let (len, steps) = (panel.data.len().div_ceil(LINE), self.steps(task));
+        let (len, steps) = (panel.data.len().div_ceil(LINE), runs.len() * lines.run().div_ceil(lines.depth()));
         let each = len.div_ceil(pairs * steps);
         let before = pair.index * steps * each;
         let squares = Squares {
@@ -194,9 +196,9 @@ impl<'a> OnUnit<'a> {
             left: pair.tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start..].as_ptr())),
             distance: lines.distance(),
             again,
-            runs: task.runs,
-            len: lines.words(),
-            panel: panel.data.as_ptr(),
+            runs: &task.runs[runs.clone()],
+            len: lines.run(),
+            panel: panel.data[runs.start * lines.run() * panel.width..].as_ptr(),
             wide: panel.width > SIDE,
             next: panel.data.as_ptr_range().end.wrapping_add(before * LINE),
             lines: if before < len { each } else { 0 },
@@ -282,10 +284,12 @@ impl<'a> OnUnit<'a> {
 }
 
 /// Two tiles that are multiplied together, or the last one.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Pair {
     index: usize,
     tiles: [Option<Tile>; 2],
+    /// Their runs that count.
+    runs: Range<usize>,
 }
 
 /// Sums of some rows and columns, and what is done with them.

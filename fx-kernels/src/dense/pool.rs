@@ -2,7 +2,7 @@
 
 use super::epilogue::Epilogue;
 use super::images::{Images, Layout};
-use super::left::{Left, Windows};
+use super::left::{Frames, Left, Windows};
 use super::window::{Reduction, Sliding};
 use super::words::Words;
 use crate::memory::scratch;
@@ -132,7 +132,18 @@ impl Pool {
         images.with_pixels(channels, 0..images.size[0], |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
             let (data, input, zeros) = (images.data, images.size, nothing);
-            let windows = Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros };
+            let windows = Windows {
+                data,
+                input,
+                pixel,
+                output,
+                kernel,
+                stride: step,
+                dilation,
+                before,
+                zeros,
+                frames: Frames::ONE,
+            };
             let (left, rows) = (Left::Windows(windows), images.batch * output[0] * output[1]);
             let epilogue = &Epilogue::default();
             Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);

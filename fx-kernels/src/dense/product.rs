@@ -260,14 +260,7 @@ impl Product<'_> {
 
     /// What numbers of the left operand are rounded to.
     pub(super) fn rounding(&self) -> Rounding {
-        let (panels, packing) = (self.panels, self.panels.packing());
-        match self.written.whole {
-            _ if self.written.left => Rounding::None,
-            _ if packing == Packing::Pairs => Rounding::Pairs,
-            Some(quantized) if packing.is_whole() => Rounding::Words(panels.level(), packing.numbers(), quantized.left),
-            Some(quantized) => Rounding::Whole(quantized.left),
-            None => Rounding::None,
-        }
+        self.written.rounding(self.panels.level(), self.panels.packing())
     }
 
     /// A block of rows times a set of panels.
@@ -368,11 +361,15 @@ impl Product<'_> {
         Slice { panel, panels: 1, runs, offset, depth, packing, steps, starts, ends }
     }
 
-    /// Of the runs of a tile those that count: not the first and last ones that are padding for all rows, unless what stands for 0 is
-    /// another whole number, which is taken off all sums in the end.
-    fn inside(&self, table: &[*const f32], rows: usize) -> Range<usize> {
+    /// Whether padding adds to sums: what stands for 0 is another whole number, which is taken off all sums in the end.
+    pub(super) fn counts_padding(&self) -> bool {
         let whole = self.written.whole.filter(|_| self.panels.packing().is_whole());
-        match whole.is_some_and(|quantized| quantized.left.zero() != 0) {
+        whole.is_some_and(|quantized| quantized.left.zero() != 0)
+    }
+
+    /// Of the runs of a tile those that count: not the first and last ones that are padding for all rows, unless it is counted.
+    fn inside(&self, table: &[*const f32], rows: usize) -> Range<usize> {
+        match self.counts_padding() {
             true => 0..self.left.runs(),
             false => self.left.inside(table, rows),
         }
@@ -447,6 +444,19 @@ impl Product<'_> {
                 let columns = panel.columns + (side_by_side - 1) * panel.width;
                 run_rows(panels.level(), function, to, count * rows.len(), stride, columns);
             }
+        }
+    }
+}
+
+impl Written<'_> {
+    /// What numbers of a left operand are rounded to that is multiplied with such words.
+    pub(super) fn rounding(&self, level: Level, packing: Packing) -> Rounding {
+        match self.whole {
+            _ if self.left => Rounding::None,
+            _ if packing == Packing::Pairs => Rounding::Pairs,
+            Some(quantized) if packing.is_whole() => Rounding::Words(level, packing.numbers(), quantized.left),
+            Some(quantized) => Rounding::Whole(quantized.left),
+            None => Rounding::None,
         }
     }
 }

@@ -14,6 +14,7 @@ use super::images::{Images, Layout};
 use super::linear::PackedLinear;
 use super::patches::Patches;
 use super::product::{Quantized, Written};
+use super::volumes::VolumeShape;
 use super::weight::Weight;
 use super::words::Words;
 use crate::memory::scratch;
@@ -184,9 +185,10 @@ impl QuantizedConv {
         let packing = Packing::whole(level, if is_short { 4 } else { channels * together }, weight.bits);
         let (weights, columns) = match packing {
             Some(packing) if is_short => {
-                let pack =
-                    |weight: Weight<'_>, packing| Weights::Patches(Patches::new((level, packing), weight, shape));
-                weight.pack(row, Some(packing), pack)
+                let shape = VolumeShape::of_images(shape);
+                weight.pack(row, Some(packing), |weight, packing| {
+                    Weights::Patches(Patches::new((level, packing), weight, shape))
+                })
             }
             // Neither few channels where they lie nor those on their own are rounded as windows read them.
             _ if is_short || shape.is_depthwise() => weight.pack(row, None, |weight, _| {
@@ -242,11 +244,12 @@ impl QuantizedConv {
 
     /// Whether the result may be words of what is rounded so.
     pub fn writes_words(&self, rounded: Rounded) -> bool {
-        let is_whole = |columns: usize| columns.is_multiple_of(rounded.numbers());
         match &self.weights {
             Weights::Windows(packed) => packed.writes_words(rounded),
-            Weights::Patches(patches) => rounded.is_fast(patches.level()) && is_whole(patches.shape().outputs),
-            Weights::Rounded(packed) => rounded.is_fast(packed.level()) && is_whole(packed.shape().outputs),
+            Weights::Patches(patches) => patches.writes_words(rounded),
+            Weights::Rounded(packed) => {
+                rounded.is_fast(packed.level()) && packed.shape().outputs.is_multiple_of(rounded.numbers())
+            }
         }
     }
 
@@ -274,7 +277,7 @@ impl QuantizedConv {
             Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, written),
             Weights::Patches(patches) => {
                 let height = images.size[0];
-                let (held, lines) = (Held { first: 0, height }, 0..patches.shape().output(images.size)[0]);
+                let (held, lines) = (Held { first: 0, height }, 0..patches.shape().frame.output(images.size)[0]);
                 patches.run_lines(out, stride, images, (held, lines), epilogue, written);
             }
             Weights::Rounded(packed) => run_rounded(packed, out, stride, images, activations, epilogue),

@@ -1,27 +1,24 @@
-//! Convolutions of volumes with the channels last: each frame of the result is a sum of convolutions of frames.
+//! Convolutions of volumes with the channels last: a product of what windows see of all frames, or for each frame of the result a sum of
+//! convolutions of frames.
 
+mod frames;
 mod transposed;
+mod windows;
 
-use std::ops::Range;
-
-use smallvec::SmallVec;
-
+use self::frames::FrameSums;
 use super::algorithm::Algorithm;
 use super::conv::{ConvShape, PackedConv};
 use super::epilogue::Epilogue;
-use super::format::Format;
-use super::images::Images;
+use super::format::{Format, Packing};
+use super::patches::Patches;
 use super::weight::Weight;
+use super::winograd::Winograd;
 use super::words::Words;
-use crate::memory::scratch;
 use crate::rounded::Rounded;
 use crate::simd::Level;
-use crate::threads::for_each_piece;
 
 pub use transposed::{TransposedVolumeConv, TransposedVolumeShape};
-
-/// The numbers of frames of the result that stay in the cache while what windows see of each frame is added to them.
-const FRAMES: usize = 256 * 1024;
+pub(super) use windows::VolumeWindows;
 
 /// The sizes of a convolution of volumes that do not depend on the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,29 +54,38 @@ pub struct VolumeShape {
 #[derive(Debug)]
 pub struct VolumeConv {
     shape: VolumeShape,
-    /// For each frame that a window sees.
-    convs: Vec<PackedConv>,
+    weights: Weights,
+}
+
+/// Packed weights, by the way that the convolution is computed.
+#[derive(Debug)]
+enum Weights {
+    /// As one product.
+    Windows(VolumeWindows),
+    /// As a product of rows that windows of few channels are copied to.
+    Patches(Patches),
+    /// As a sum of convolutions, one for each frame that a window sees.
+    Frames(FrameSums),
 }
 
 impl VolumeShape {
+    /// The convolution of images, as volumes of one frame.
+    pub(super) fn of_images(frame: ConvShape) -> Self {
+        Self { frame, depth: 1, stride: 1, dilation: 1, before: 0, after: 0 }
+    }
+
+    /// As [`ConvShape::row`].
+    pub(super) fn row(&self) -> (usize, usize) {
+        let (channels, taps) = self.frame.row();
+        (channels, taps * self.depth)
+    }
+
     /// The depth, height and width of the output for an input's; 0 where the window does not fit.
     pub fn output(&self, [depth, height, width]: [usize; 3]) -> [usize; 3] {
         let (window, padded) = (self.dilation * (self.depth.max(1) - 1) + 1, depth + self.before + self.after);
         let depth = if padded < window { 0 } else { (padded - window) / self.stride + 1 };
         let [height, width] = self.frame.output([height, width]);
         [depth, height, width]
-    }
-
-    /// The frame that a window sees with a tap, if it is there.
-    fn seen(&self, frame: usize, tap: usize, depth: usize) -> Option<usize> {
-        (frame * self.stride + tap * self.dilation).checked_sub(self.before).filter(|seen| *seen < depth)
-    }
-
-    /// The taps with which a window sees frames: of one that sees none, the first.
-    fn taps(&self, frame: usize, depth: usize) -> Range<usize> {
-        let sees = |tap: &usize| self.seen(frame, *tap, depth).is_some();
-        let first = (0..self.depth).find(sees).unwrap_or(0);
-        first..(0..self.depth).rfind(sees).unwrap_or(0) + 1
     }
 }
 
@@ -101,24 +107,21 @@ impl VolumeConv {
         algorithm: Algorithm,
         format: Format,
     ) -> Self {
-        let (channels, taps) = shape.frame.row();
-        let (row, all) = (channels * taps, channels * taps * shape.depth);
-        weight.check(shape.frame.outputs, all);
-        let pack = |depth: usize, weight: Weight<'_>| {
-            let read = |rows: Range<usize>, numbers: &mut [f32]| {
-                weight.with_rows(rows, all, |weight| {
-                    for (weight, to) in weight.chunks_exact(all).zip(numbers.chunks_exact_mut(row)) {
-                        let channels = weight.chunks_exact(taps * shape.depth).zip(to.chunks_exact_mut(taps));
-                        channels.for_each(|(from, to)| to.copy_from_slice(&from[depth * taps..][..taps]));
-                    }
-                });
-            };
-            PackedConv::at(level, Weight::Rows(&read), shape.frame, algorithm, format)
+        let (channels, taps) = shape.row();
+        let (outputs, all) = (shape.frame.outputs, channels * taps);
+        weight.check(outputs, all);
+        let is_sum = shape.depth > 1 && (algorithm == Algorithm::Direct || !Winograd::fits(&shape.frame));
+        let packing = || shape.frame.packing(level, format, |is_such| weight.all(outputs, all, is_such));
+        let weights = match is_sum.then(packing) {
+            Some(Some(packing)) if packing != Packing::Single || !shape.frame.has_short_pixels() => {
+                Weights::Windows(VolumeWindows::new((level, packing), weight, shape))
+            }
+            Some(None) if shape.frame.is_in_patches(level, format) => {
+                Weights::Patches(Patches::new((level, Packing::Pairs), weight, shape))
+            }
+            _ => Weights::Frames(FrameSums::new(level, weight, shape, (algorithm, format))),
         };
-        // What is made as it is read is made once, not for each frame that a window sees.
-        let made = if shape.depth > 1 { weight.made(shape.frame.outputs, all) } else { None };
-        let weight = made.as_deref().map_or(weight, Weight::Numbers);
-        Self { shape, convs: (0..shape.depth).map(|depth| pack(depth, weight)).collect() }
+        Self { shape, weights }
     }
 
     /// The sizes.
@@ -128,17 +131,28 @@ impl VolumeConv {
 
     /// The algorithm by which frames with so many pixels of the output are computed.
     pub fn algorithm(&self, pixels: usize) -> Algorithm {
-        self.convs.first().map_or(Algorithm::Direct, |conv| conv.algorithm(pixels))
+        match &self.weights {
+            Weights::Frames(frames) => frames.algorithm(pixels),
+            Weights::Windows(_) | Weights::Patches(_) => Algorithm::Direct,
+        }
     }
 
     /// The type in which the weights are kept.
     pub fn format(&self) -> Format {
-        self.convs.first().map_or(Format::F32, PackedConv::format)
+        match &self.weights {
+            Weights::Windows(windows) => windows.packing().format(),
+            Weights::Patches(_) => Format::Bf16,
+            Weights::Frames(frames) => frames.format(),
+        }
     }
 
     /// The bytes of the packed weights.
     pub fn bytes(&self) -> usize {
-        self.convs.iter().map(PackedConv::bytes).sum()
+        match &self.weights {
+            Weights::Windows(windows) => windows.bytes(),
+            Weights::Patches(patches) => patches.bytes(),
+            Weights::Frames(frames) => frames.bytes(),
+        }
     }
 
     /// Applies the convolution to so many volumes of a depth, height and width, with the channels last and without gaps, as those of
@@ -152,18 +166,36 @@ impl VolumeConv {
 
     /// Whether the volumes may be [words](Words) of pairs of bf16.
     pub fn reads_words(&self) -> bool {
-        self.convs.iter().all(PackedConv::reads_words)
+        match &self.weights {
+            Weights::Windows(windows) => windows.packing() == Packing::Pairs,
+            Weights::Patches(_) => false,
+            Weights::Frames(frames) => frames.only().is_some_and(PackedConv::reads_words),
+        }
+    }
+
+    /// Whether the residual may be words, of pairs of bf16.
+    pub fn adds_words(&self) -> bool {
+        let columns = self.shape.frame.outputs / self.shape.frame.groups;
+        match &self.weights {
+            Weights::Windows(windows) => windows.packing() == Packing::Pairs && columns.is_multiple_of(2),
+            Weights::Patches(_) => false,
+            Weights::Frames(frames) => frames.only().is_some_and(PackedConv::adds_words),
+        }
     }
 
     /// Whether the result may be words of what is rounded so.
     pub fn writes_words(&self, rounded: Rounded) -> bool {
-        self.convs.iter().all(|conv| conv.writes_words(rounded))
+        match &self.weights {
+            Weights::Windows(windows) => windows.writes_words(rounded),
+            Weights::Patches(patches) => patches.writes_words(rounded),
+            Weights::Frames(frames) => frames.only().is_some_and(|conv| conv.writes_words(rounded)),
+        }
     }
 
-    /// As [`run`](Self::run), with volumes and a result that may be words.
+    /// As [`run`](Self::run), with operands that may be words.
     ///
     /// # Panics
-    /// As there, or if an operand [cannot be](Self::reads_words) [words](Self::writes_words), or something is added to words.
+    /// As there, or if an operand [cannot](Self::reads_words) [be](Self::adds_words) [words](Self::writes_words).
     pub fn run_words(
         &self,
         out: &mut [f32],
@@ -173,125 +205,11 @@ impl VolumeConv {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
-        assert!(words.output.is_none() || !epilogue.accumulate, "numbers are not added to words");
-        let VolumeShape { frame, .. } = self.shape;
-        let [depth, height, width] = self.shape.output(size);
-        let (pixels, read) = (height * width, size[1] * size[2] * words.input_len(frame.inputs));
-        let (numbers, written) = (pixels * frame.outputs, pixels * words.output_len(frame.outputs));
-        assert!(data.len() >= batch * size[0] * read, "the volumes are too short");
-        assert!(out.len() >= batch * depth * written, "the result does not fit");
-        let together = (FRAMES / numbers.max(1)).max(1);
-        for volume in 0..batch {
-            let data = &data[volume * size[0] * read..][..size[0] * read];
-            for first in (0..depth).step_by(together) {
-                let frames = first..depth.min(first + together);
-                let at = volume * depth + first;
-                let (out, epilogue) =
-                    (&mut out[at * written..][..frames.len() * written], epilogue.at_row(at * pixels));
-                match words.output {
-                    None => self.frames(out, (data, words), frames, size, &epilogue),
-                    // Sums are rounded once they have all that windows see, while they are in the cache.
-                    Some(rounded) => scratch(frames.len() * numbers, |sums| {
-                        self.frames(sums, (data, words), frames.clone(), size, &epilogue);
-                        for_each_piece(out, written, 4 * sums.len(), |frame, out| {
-                            let (to, from) = (out.as_mut_ptr(), sums[frame * numbers..].as_ptr());
-                            // SAFETY: a frame has so many numbers, and so many words.
-                            unsafe { rounded.write(self.convs[0].level(), (to, 0), (from, 0), [1, numbers]) };
-                        });
-                    }),
-                }
-            }
+        words.check(self.reads_words(), self.adds_words(), |rounded| self.writes_words(rounded));
+        match &self.weights {
+            Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, words.written(None)),
+            Weights::Patches(patches) => patches.run_volumes(out, data, batch, size, epilogue, words.written(None)),
+            Weights::Frames(frames) => frames.run(out, data, batch, size, words, epilogue),
         }
-    }
-
-    /// Some frames of the result of a volume.
-    fn frames(
-        &self,
-        out: &mut [f32],
-        (data, words): (&[f32], Words),
-        frames: Range<usize>,
-        [depth, height, width]: [usize; 3],
-        epilogue: &Epilogue<'_>,
-    ) {
-        let pixels: usize = self.shape.frame.output([height, width]).iter().product();
-        let numbers = pixels * self.shape.frame.outputs;
-        for tap in 0..self.shape.depth {
-            for run in self.runs(frames.clone(), tap, depth) {
-                let at = run.frames.start - frames.start;
-                let out = &mut out[at * numbers..][..run.frames.len() * numbers];
-                let epilogue = run.epilogue(&epilogue.at_row(at * pixels));
-                self.add_seen(out, (data, words), tap, &run, [height, width], &epilogue);
-            }
-        }
-    }
-
-    /// The frames, of some, that see one with a tap, in runs of neighbours of which the same is to be done, and that see neighbours.
-    fn runs(&self, frames: Range<usize>, tap: usize, depth: usize) -> SmallVec<[Run; 4]> {
-        let mut runs = SmallVec::<[Run; 4]>::new();
-        for frame in frames {
-            let (taps, seen) = (self.shape.taps(frame, depth), self.shape.seen(frame, tap, depth));
-            let (is_first, is_last) = (taps.start == tap, taps.end == tap + 1);
-            if !taps.contains(&tap) {
-                continue;
-            }
-            let next = Run { frames: frame..frame + 1, seen, is_first, is_last };
-            match runs.last_mut() {
-                Some(run) if run.goes_on(&next) => run.frames.end += 1,
-                _ => runs.push(next),
-            }
-        }
-        runs
-    }
-
-    /// The convolutions of what some frames see with a tap.
-    fn add_seen(
-        &self,
-        out: &mut [f32],
-        (data, words): (&[f32], Words),
-        tap: usize,
-        run: &Run,
-        size: [usize; 2],
-        epilogue: &Epilogue<'_>,
-    ) {
-        let (inputs, outputs) = (words.input_len(self.shape.frame.inputs), self.shape.frame.outputs);
-        let words = Words { output: None, ..words };
-        let len = size[0] * size[1] * inputs;
-        let mut compute = |data: &[f32], batch: usize| {
-            let images = Images::pixels(data, batch, size, inputs);
-            self.convs[tap].run_words(out, outputs, &images, words, epilogue);
-        };
-        match run.seen {
-            Some(seen) => compute(&data[seen * len..][..run.frames.len() * len], run.frames.len()),
-            None => scratch(len, |zeros| {
-                zeros.fill(0.0);
-                compute(zeros, 1);
-            }),
-        }
-    }
-}
-
-/// Frames of the result to which what they see with a tap is added.
-struct Run {
-    frames: Range<usize>,
-    /// The first frame that is seen; none where a window sees nothing at all.
-    seen: Option<usize>,
-    /// Whether nothing was added to them before, and whether nothing will be.
-    is_first: bool,
-    is_last: bool,
-}
-
-impl Run {
-    /// Whether another one follows this one in all respects.
-    fn goes_on(&self, next: &Run) -> bool {
-        let follows = self.frames.end == next.frames.start
-            && self.seen.is_some_and(|seen| next.seen == Some(seen + self.frames.len()));
-        follows && (self.is_first, self.is_last) == (next.is_first, next.is_last)
-    }
-
-    /// What is done with sums now, of all that is to be done with them.
-    fn epilogue<'a>(&self, all: &Epilogue<'a>) -> Epilogue<'a> {
-        let begun = if self.is_first { *all } else { Epilogue { accumulate: true, ..Epilogue::default() } };
-        Epilogue { activation: all.activation.filter(|_| self.is_last), ..begun }
     }
 }

@@ -46,10 +46,12 @@ pub(crate) enum MatrixUnit {
     Model,
 }
 
-/// The registers of this thread, until they are given back: those of the left operand and of the sums have so many rows.
+/// The registers of this thread, until they are given back: those of the left operand and of the sums have so many rows, and the former so
+/// many words in each.
 pub(crate) struct Registers {
     unit: MatrixUnit,
     rows: usize,
+    depth: usize,
     _stays: PhantomData<*mut ()>,
 }
 
@@ -70,7 +72,7 @@ pub(crate) struct Squares<'a> {
     pub(crate) again: bool,
     /// Where the runs of a row are, from its beginning on.
     pub(crate) runs: &'a [usize],
-    /// The words of a run. After them come zeros, up to a multiple of [`SIDE`].
+    /// The words of a run. After them come zeros, up to a multiple of the words of a register.
     pub(crate) len: usize,
     /// What the rows are multiplied with: for each of their words a row of one or two registers.
     pub(crate) panel: *const f32,
@@ -110,16 +112,17 @@ impl MatrixUnit {
         model::with(unit, f)
     }
 
-    /// Makes the thread's registers ready, with so many rows, 1 to [`SIDE`].
-    pub(crate) fn registers(self, rows: usize) -> Registers {
-        assert!((1..=SIDE).contains(&rows), "a register does not have {rows} rows");
+    /// Makes the thread's registers ready, with so many rows of so many words, 1 to [`SIDE`] each.
+    pub(crate) fn registers(self, rows: usize, depth: usize) -> Registers {
+        let is_side = |side: usize| (1..=SIDE).contains(&side);
+        assert!(is_side(rows) && is_side(depth), "a register does not have {rows} rows of {depth} words");
         match self {
             // SAFETY: there is no such unit unless the process may use it.
-            Self::Amx => unsafe { amx::configure(rows) },
+            Self::Amx => unsafe { amx::configure(rows, depth) },
             #[cfg(test)]
             Self::Model => {}
         }
-        Registers { unit: self, rows, _stays: PhantomData }
+        Registers { unit: self, rows, depth, _stays: PhantomData }
     }
 }
 
@@ -128,14 +131,14 @@ impl Registers {
     ///
     /// # Safety
     /// There must be as many rows as registers have, with all runs and the zeros after each; as many rows of the panel as the runs have
-    /// words, and so many more that they are a multiple of [`SIDE`] counted from the last run's first; and the sums must have a place.
+    /// words, and so many more that they are a multiple of a register's counted from the last run's first; and the sums must have a place.
     pub(crate) unsafe fn multiply(&self, squares: &Squares<'_>, between: Between<'_>) {
         match self.unit {
             // SAFETY: the registers are ready, and the rest is the caller's promise.
-            MatrixUnit::Amx => unsafe { amx::multiply(self.rows, squares, between) },
+            MatrixUnit::Amx => unsafe { amx::multiply([self.rows, self.depth], squares, between) },
             #[cfg(test)]
             // SAFETY: the caller's promise.
-            MatrixUnit::Model => unsafe { model::multiply(self.rows, squares, between) },
+            MatrixUnit::Model => unsafe { model::multiply([self.rows, self.depth], squares, between) },
         }
     }
 }

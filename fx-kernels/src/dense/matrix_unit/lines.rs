@@ -5,26 +5,32 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::super::block::Rows;
-use super::super::left::{Left, Windows};
+use super::super::left::{Frames, Left, Windows};
 use super::super::product::Product;
 use crate::simd::{SIDE, row_distance, rows_collide};
 
-/// Lines of pixels, each with a window: one for each row of the product.
+/// Lines of pixels, each with a window: one for each row of the product. The lines at one height of some neighbouring frames of a volume
+/// are taken together, for their windows see the same frames.
 pub(super) struct Lines<'a> {
     windows: Windows<'a>,
-    /// The lines of all images, and the pixels of each.
+    /// The frames that are taken together, and all lines of so many frames.
+    together: usize,
     count: usize,
+    /// The pixels of a line.
     width: usize,
-    /// From line to line and from pixel to pixel that are copied, and from window to window in the copy. Of windows of one line, or
-    /// one pixel, what lies between them is left out.
-    read: [usize; 2],
-    steps: [usize; 2],
+    /// From frame to frame, from line to line and from pixel to pixel that are copied, and from window to window in the copy. Of windows of
+    /// one frame, one line, or one pixel, what lies between them is left out.
+    read: [usize; 3],
+    steps: [usize; 3],
     /// The rows of a tile, and the tiles of a line.
     rows: usize,
     tiles: usize,
-    /// The words of a run, and from pixel to pixel in the copy.
+    /// The words of a pixel, and from one to the next in the copy.
     words: usize,
     pixel: usize,
+    /// The pixels of a run, which are neighbours, and the words of it that a register holds.
+    taps: usize,
+    depth: usize,
     /// Whether the pixels are such words where they lie, so that nothing is copied.
     is_there: bool,
 }
@@ -45,37 +51,85 @@ pub(super) struct Tile {
     pub(super) row: usize,
     /// How many of the rows are the tile's before too.
     pub(super) again: usize,
+    /// The first of their runs that are in a frame, and the end of these.
+    pub(super) inside: [usize; 2],
+}
+
+/// Lines of a block that are in the same frames: which these are of all frames that are taken together, and which lines.
+struct Part {
+    band: usize,
+    lines: Range<usize>,
+}
+
+/// The most words that registers hold of a run of so many, each an equal part of it.
+fn depth(run: usize) -> Option<usize> {
+    (1..=SIDE).rev().find(|depth| run.is_multiple_of(*depth))
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of a product's rows, whose runs are so many words, and may be read again soon; None where their numbers are apart.
-    pub(super) fn of(product: &Product<'a>, words: usize, again: bool) -> Option<Self> {
+    /// The lines of a product's rows, whose pixels are so many words, and may be read again soon, in blocks of about so many words; None
+    /// where their numbers are apart.
+    pub(super) fn of(product: &Product<'a>, words: usize, again: bool, block: usize) -> Option<Self> {
         let windows = match product.left {
             Left::Windows(windows) => windows,
             Left::Rows { data, stride: pixel } => {
                 let [one, line] = [[1; 2], [1, product.rows]];
-                let (input, output, zeros) = (line, line, [].as_slice());
-                Windows { data, input, pixel, output, kernel: one, stride: one, dilation: one, before: [0; 2], zeros }
+                let (input, output, zeros, frames) = (line, line, [].as_slice(), Frames::ONE);
+                let (kernel, stride, dilation, before) = (one, one, one, [0; 2]);
+                Windows { data, input, pixel, output, kernel, stride, dilation, before, zeros, frames }
             }
             Left::Taps { .. } => return None,
         };
-        let Windows { output: [_, width], kernel, stride, .. } = windows;
+        let Windows { output: [_, width], kernel: [lines, columns], stride, dilation, frames, .. } = windows;
+        let (kernel, stride) = ([frames.kernel, lines, columns], [frames.stride, stride[0], stride[1]]);
         let rows = width.div_ceil(width.div_ceil(SIDE));
         let pixel = windows.pixel;
         let is_rows = !matches!(product.left, Left::Windows(_));
-        let is_there = is_rows && product.written.left && words.is_multiple_of(SIDE) && !rows_collide(pixel, again);
-        Some(Self {
+        // Neighbouring pixels without gaps are one run, which fills registers if these hold an equal part of it each.
+        let taps = if dilation[1] == 1 { columns } else { 1 };
+        let filled = depth(taps * words).filter(|depth| {
+            let steps = taps * words / depth;
+            !words.is_multiple_of(SIDE) && steps <= taps * words.div_ceil(SIDE)
+        });
+        let (taps, depth) = filled.map_or((1, SIDE), |depth| (taps, depth));
+        let is_whole = filled.is_some() || words.is_multiple_of(SIDE);
+        let is_there = is_rows && product.written.left && is_whole && !rows_collide(pixel, again);
+        let all = Self {
             windows,
+            together: 1,
             count: product.rows / width,
             width,
-            read: [0, 1].map(|axis| if kernel[axis] == 1 { stride[axis] } else { 1 }),
-            steps: [0, 1].map(|axis| if kernel[axis] == 1 { 1 } else { stride[axis] }),
+            read: [0, 1, 2].map(|axis| if kernel[axis] == 1 { stride[axis] } else { 1 }),
+            steps: [0, 1, 2].map(|axis| if kernel[axis] == 1 { 1 } else { stride[axis] }),
             rows,
             tiles: width.div_ceil(rows),
             words,
-            pixel: if is_there { pixel } else { row_distance(words) },
+            pixel: match filled {
+                _ if is_there => pixel,
+                Some(_) => words,
+                None => row_distance(words),
+            },
+            taps,
+            depth,
             is_there,
-        })
+        };
+        let together = all.together(block);
+        Some(Self { together, count: all.count / together, ..all })
+    }
+
+    /// How many frames are taken together: as many as divide all and have the fewest words for each row of a block of so many.
+    fn together(&self, block: usize) -> usize {
+        let Windows { frames: Frames { output, .. }, output: [height, _], .. } = self.windows;
+        let line = self.extent(2, self.width) * self.pixel;
+        let words = |frames: usize| {
+            let copied = self.extent(0, frames);
+            // The lines for which there is room, of which some are read for the others' sake.
+            let read = (block / (copied * line)).min(self.extent(1, height));
+            let lines = (read + self.steps[1]).saturating_sub(self.extent(1, 1)) / self.steps[1];
+            let lines = lines.clamp(1, height);
+            copied * self.extent(1, lines) * line / (frames * lines)
+        };
+        (1..=output).filter(|frames| output.is_multiple_of(*frames)).min_by_key(|frames| words(*frames)).unwrap_or(1)
     }
 
     /// The rows of a tile.
@@ -84,18 +138,23 @@ impl<'a> Lines<'a> {
     }
 
     /// The words of a run.
-    pub(super) fn words(&self) -> usize {
-        self.words
+    pub(super) fn run(&self) -> usize {
+        self.taps * self.words
+    }
+
+    /// The words of a run that a register holds.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
     }
 
     /// From one row of a tile to the next, in the copy.
     pub(super) fn distance(&self) -> usize {
-        self.steps[1] * self.pixel
+        self.steps[2] * self.pixel
     }
 
     /// The tiles of all lines.
     pub(super) fn all_tiles(&self) -> usize {
-        self.count * self.tiles
+        self.count * self.together * self.tiles
     }
 
     /// The most blocks.
@@ -114,8 +173,12 @@ impl<'a> Lines<'a> {
 
     /// The pixels of the copy, along an axis, of so many windows.
     fn extent(&self, axis: usize, windows: usize) -> usize {
-        let Windows { kernel, dilation, .. } = self.windows;
-        (windows - 1) * self.steps[axis] + (kernel[axis] - 1) * dilation[axis] + 1
+        let Windows { kernel, dilation, frames, .. } = self.windows;
+        let (kernel, dilation) = match axis {
+            0 => (frames.kernel, frames.dilation),
+            _ => (kernel[axis - 1], dilation[axis - 1]),
+        };
+        (windows - 1) * self.steps[axis] + (kernel - 1) * dilation + 1
     }
 
     /// The first window of a tile in its line.
@@ -126,52 +189,77 @@ impl<'a> Lines<'a> {
     /// The first window in a line of a block, and the pixels of a line of its copy.
     fn across(&self, block: &Block) -> (usize, usize) {
         let first = self.first(block.tiles.start);
-        (first, self.extent(1, self.first(block.tiles.end - 1) + self.rows - first))
+        (first, self.extent(2, self.first(block.tiles.end - 1) + self.rows - first))
     }
 
-    /// The parts of a block in each image: which it is, and which of its lines.
-    fn parts(&self, block: &Block) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+    /// The parts of a block.
+    fn parts(&self, block: &Block) -> impl Iterator<Item = Part> + use<> {
         let (height, lines) = (self.windows.output[0], block.lines.clone());
-        (lines.start / height..lines.end.div_ceil(height)).map(move |image| {
-            let first = image * height;
-            (image, lines.start.max(first) - first..lines.end.min(first + height) - first)
+        (lines.start / height..lines.end.div_ceil(height)).map(move |band| {
+            let first = band * height;
+            Part { band, lines: lines.start.max(first) - first..lines.end.min(first + height) - first }
         })
+    }
+
+    /// The words of a line of a block's copy, in all frames.
+    fn line(&self, block: &Block) -> usize {
+        self.extent(0, self.together) * self.across(block).1 * self.pixel
     }
 
     /// The words of a block's copy.
     pub(super) fn len(&self, block: &Block) -> usize {
-        let lines: usize = self.parts(block).map(|(_, lines)| self.extent(0, lines.len())).sum();
-        lines * self.across(block).1 * self.pixel
+        let lines: usize = self.parts(block).map(|part| self.extent(1, part.lines.len())).sum();
+        lines * self.line(block)
     }
 
     /// Where the runs of a window are in a block's copy, from its beginning on.
     pub(super) fn runs(&self, block: &Block) -> SmallVec<[usize; 64]> {
-        let Windows { kernel: [lines, columns], dilation, .. } = self.windows;
-        let line = self.across(block).1 * self.pixel;
-        let taps = (0..lines).flat_map(|i| (0..columns).map(move |j| [i, j]));
-        taps.map(|[i, j]| i * dilation[0] * line + j * dilation[1] * self.pixel).collect()
+        let Windows { kernel: [lines, columns], dilation, frames, .. } = self.windows;
+        let (line, frame) = (self.line(block), self.across(block).1 * self.pixel);
+        let taps = (0..frames.kernel)
+            .flat_map(|i| (0..lines).map(move |j| i * frames.dilation * frame + j * dilation[0] * line))
+            .flat_map(|from| (0..columns).step_by(self.taps).map(move |k| from + k * dilation[1] * self.pixel));
+        taps.collect()
     }
 
     /// The tiles of a block.
     pub(super) fn count(&self, block: &Block) -> usize {
-        block.lines.len() * block.tiles.len()
+        block.lines.len() * self.together * block.tiles.len()
     }
 
-    /// One of them.
+    /// The runs of a window that are in a frame: of an image of the output. Of a window that sees no frame, one run.
+    fn inside(&self, image: usize) -> [usize; 2] {
+        let Windows { kernel: [lines, columns], frames, .. } = self.windows;
+        let runs = lines * columns / self.taps;
+        if frames == Frames::ONE {
+            return [0, runs];
+        }
+        let Frames { input, output, kernel, stride, dilation, before } = frames;
+        let place = image % output * stride;
+        let first = before.saturating_sub(place).div_ceil(dilation).min(kernel - 1);
+        let end = (input + before).saturating_sub(place).div_ceil(dilation).clamp(first + 1, kernel);
+        [first * runs, end * runs]
+    }
+
+    /// One of them; those of a frame follow each other.
     pub(super) fn tile(&self, block: &Block, index: usize) -> Tile {
         let (line, tile) = (index / block.tiles.len(), block.tiles.start + index % block.tiles.len());
+        let (frame, line) = (line / block.lines.len(), line % block.lines.len());
         let (first, across) = self.across(block);
         let height = self.windows.output[0];
-        // The lines of the images before this one's.
+        // The lines of the bands before this one's.
         let (skipped, line) = (block.lines.start % height, block.lines.start + line);
-        let (image, y) = (line / height - block.lines.start / height, line % height);
-        let copied = match image {
-            0 => (y - skipped) * self.steps[0],
-            _ => self.extent(0, height - skipped) + (image - 1) * self.extent(0, height) + y * self.steps[0],
+        let (all, y) = (line / height, line % height);
+        let copied = match all - block.lines.start / height {
+            0 => (y - skipped) * self.steps[1],
+            band => self.extent(1, height - skipped) + (band - 1) * self.extent(1, height) + y * self.steps[1],
         };
         let x = self.first(tile);
-        let start = (copied * across + (x - first) * self.steps[1]) * self.pixel;
-        Tile { start, row: line * self.width + x, again: tile * self.rows - x }
+        let copied = copied * self.extent(0, self.together) + frame * self.steps[0];
+        let start = (copied * across + (x - first) * self.steps[2]) * self.pixel;
+        let image = all * self.together + frame;
+        let row = (image * height + y) * self.width + x;
+        Tile { start, row, again: tile * self.rows - x, inside: self.inside(image) }
     }
 
     /// The pixels of a block where they lie, if they need not be copied.
@@ -181,7 +269,7 @@ impl<'a> Lines<'a> {
 
     /// Copies the pixels that a block's windows have, rounded.
     pub(super) fn copy(&self, product: &Product<'_>, block: &Block, copy: &mut [f32]) {
-        let Windows { input: [height, width], before, pixel, data, .. } = self.windows;
+        let Windows { input: [height, width], before, pixel, data, frames, .. } = self.windows;
         let (packing, words) = (product.panels.packing(), self.words);
         let padding = match product.written.whole {
             Some(quantized) if packing.is_whole() => quantized.left.zeros(packing.numbers()),
@@ -189,23 +277,31 @@ impl<'a> Lines<'a> {
         };
         let (first, across) = self.across(block);
         // The pixels of a line that are in the image.
-        let place = |coordinate: usize| coordinate.div_ceil(self.read[1]);
-        let start = place(before[1]).saturating_sub(first * self.steps[1]).min(across);
-        let end = place(width + before[1]).saturating_sub(first * self.steps[1]).clamp(start, across);
+        let place = |coordinate: usize| coordinate.div_ceil(self.read[2]);
+        let start = place(before[1]).saturating_sub(first * self.steps[2]).min(across);
+        let end = place(width + before[1]).saturating_sub(first * self.steps[2]).clamp(start, across);
         let rows =
-            Rows { data, stride: self.read[1] * pixel, width: product.width(words), rounding: product.rounding() };
+            Rows { data, stride: self.read[2] * pixel, width: product.width(words), rounding: product.rounding() };
+        let depth = self.extent(0, self.together);
         let mut copied = copy.chunks_exact_mut(across * self.pixel);
-        for (image, lines) in self.parts(block) {
-            let top = lines.start * self.steps[0];
-            for (y, line) in (top..top + self.extent(0, lines.len())).zip(&mut copied) {
-                let y = (y * self.read[0]).wrapping_sub(before[0]);
-                let (start, end) = if y < height { (start, end) } else { (0, 0) };
+        for Part { band, lines } in self.parts(block) {
+            // The volume, and the first frame.
+            let band = band * self.together;
+            let (volume, front) = (band / frames.output, band % frames.output * self.steps[0]);
+            let top = lines.start * self.steps[1];
+            let places = (top..top + self.extent(1, lines.len()))
+                .flat_map(|y| (front..front + depth).map(move |z| [z, y]))
+                .zip(&mut copied);
+            for ([z, y], line) in places {
+                let z = (z * self.read[0]).wrapping_sub(frames.before);
+                let y = (y * self.read[1]).wrapping_sub(before[0]);
+                let (start, end) = if z < frames.input && y < height { (start, end) } else { (0, 0) };
                 let (left, inside) = line.split_at_mut(start * self.pixel);
                 let (inside, right) = inside.split_at_mut((end - start) * self.pixel);
                 [left, right].into_iter().for_each(|outside| outside.fill(padding));
                 if start < end {
-                    let x = (first * self.steps[1] + start) * self.read[1] - before[1];
-                    let data = &data[((image * height + y) * width + x) * pixel..];
+                    let x = (first * self.steps[2] + start) * self.read[2] - before[1];
+                    let data = &data[(((volume * frames.input + z) * height + y) * width + x) * pixel..];
                     if rows.stride == rows.width && words == self.pixel {
                         let width = rows.width * (end - start);
                         Rows { data, width, ..rows }.take(inside, inside.len());

@@ -95,6 +95,58 @@ fn convolutions_of_volumes() {
     }
 }
 
+/// In pairs, by vectors and by units, of frames that are copied in several ways: as lines, and as windows.
+#[test]
+fn volumes_in_pairs() {
+    let around = |inputs, outputs, [height, width]: [usize; 2]| ConvShape {
+        kernel: [height, width],
+        before: [height / 2, width / 2],
+        after: [height / 2, width / 2],
+        ..ConvShape::pointwise(inputs, outputs)
+    };
+    let frames = [
+        around(32, 40, [3, 3]),
+        around(16, 16, [3, 3]),
+        ConvShape { stride: [2, 2], ..around(34, 33, [3, 1]) },
+        ConvShape { dilation: [2, 1], ..around(48, 16, [2, 3]) },
+        ConvShape { stride: [2, 2], ..around(3, 32, [5, 5]) },
+        ConvShape { dilation: [1, 2], ..around(6, 20, [3, 3]) },
+        ConvShape { groups: 2, ..around(64, 64, [3, 3]) },
+        around(64, 24, [1, 1]),
+    ];
+    let batch = 2;
+    for (frame, (index, (depth, stride, dilation, [before, after]))) in
+        frames.into_iter().flat_map(|frame| DEPTHS.into_iter().enumerate().map(move |depth| (frame, depth)))
+    {
+        let size = [[5, 6, 5], [6, 3, 20], [4, 5, 7]][index % 3];
+        let shape = VolumeShape { frame, depth, stride, dilation, before, after };
+        let (inputs, outputs) = (frame.inputs, frame.outputs);
+        let row = inputs / frame.groups * depth * frame.kernel[0] * frame.kernel[1];
+        let x = rounded(&numbers(batch * size.iter().product::<usize>() * inputs, 1), Format::Bf16);
+        let (w, bias) = (rounded(&numbers(outputs * row, 2), Format::Bf16), numbers(outputs, 3));
+        let want = definition(&x, &w, &shape, batch, size);
+        let residual = numbers(want.len(), 4);
+        for level in Level::available() {
+            let units = [None, MatrixUnit::detect(), Some(MatrixUnit::Model)];
+            let units = &units[..if level == Level::Avx512 { 3 } else { 1 }];
+            for (case, unit) in units.iter().enumerate().map(|(number, unit)| ((index + 3 * number) % 8, *unit)) {
+                let epilogue = following(case, &bias, &residual, outputs);
+                let out = MatrixUnit::with(unit, || {
+                    let conv = VolumeConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, Format::Bf16);
+                    let mut out = vec![0.25; want.len() + 1];
+                    conv.run(&mut out, &x, batch, size, &epilogue);
+                    out
+                });
+                for (index, want) in want.iter().enumerate() {
+                    let want = followed(*want, case, bias[index % outputs], residual[index]);
+                    close(out[index], want, row, &format!("{level:?} {unit:?} {shape:?} case {case} at {index}"));
+                }
+                assert_eq!(out[want.len()], 0.25, "{level:?} {shape:?}");
+            }
+        }
+    }
+}
+
 /// What is words gives what numbers give, rounded before or after.
 #[test]
 fn volumes_of_words() {
@@ -114,14 +166,27 @@ fn volumes_of_words() {
         let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
         let mut plain = vec![0.0; batch * shape.output(size).iter().product::<usize>() * 20];
         conv.run(&mut plain, &x, batch, size, &epilogue);
-        for (input, output) in [(true, false), (false, true), (true, true)] {
-            let pairs = |words: bool| words.then_some(Rounded::Pairs);
-            let words = Words { input: pairs(input), output: pairs(output), ..Words::default() };
-            let want = if output { words::words(&plain, Rounded::Pairs) } else { plain.clone() };
-            let mut got = vec![0.0; want.len()];
-            conv.run_words(&mut got, if input { &x_words } else { &x }, batch, size, words, &epilogue);
-            let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
-            assert!(is_same, "{level:?} {shape:?} {words:?}");
+        let residual = rounded(&numbers(plain.len(), 4), Format::Bf16);
+        let residual_words = words::words(&residual, Rounded::Pairs);
+        for (case, unit) in (0..8).flat_map(|case| [Some(MatrixUnit::Model), None].map(|unit| (case, unit))) {
+            let is = |bit: usize| (case & bit != 0).then_some(Rounded::Pairs);
+            let words = Words { input: is(1), added: is(2), output: is(4) };
+            let added = |data, stride| Epilogue { residual: Some(Residual { data, stride }), ..epilogue };
+            let epilogue = if is(2).is_some() { added(&residual_words, 10) } else { added(&residual, 20) };
+            let mut got = vec![0.0; plain.len() / 20 * words.output_len(20)];
+            let mut want = vec![0.0; plain.len()];
+            MatrixUnit::with(unit, || {
+                conv.run(&mut want, &x, batch, size, &added(&residual, 20));
+                conv.run_words(&mut got, if is(1).is_some() { &x_words } else { &x }, batch, size, words, &epilogue);
+            });
+            let (got, most) = match words.output {
+                Some(_) => (got.iter().flat_map(|word| words::halves(*word)).collect(), 1.0 / 256.0),
+                None => (got, 1e-5),
+            };
+            for (index, (got, want)) in got.iter().zip(&want).enumerate() {
+                let near = (got - want).abs() <= most * want.abs().max(1.0);
+                assert!(near, "{level:?} {unit:?} {shape:?} {words:?} at {index}: {got}, not {want}");
+            }
         }
     }
 }

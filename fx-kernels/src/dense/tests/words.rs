@@ -173,7 +173,7 @@ pub(super) fn pairs_are_added() {
 }
 
 /// The numbers of a word of two.
-fn halves(word: f32) -> [f32; 2] {
+pub(super) fn halves(word: f32) -> [f32; 2] {
     [word.to_bits() << 16, word.to_bits() & 0xffff_0000].map(f32::from_bits)
 }
 

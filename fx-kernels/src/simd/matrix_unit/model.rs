@@ -28,15 +28,15 @@ pub(super) fn with<R>(unit: Option<MatrixUnit>, f: impl FnOnce() -> R) -> R {
 }
 
 /// See [`Registers::multiply`](super::Registers::multiply).
-pub(super) unsafe fn multiply(rows: usize, squares: &Squares<'_>, between: Between<'_>) {
+pub(super) unsafe fn multiply([rows, depth]: [usize; 2], squares: &Squares<'_>, between: Between<'_>) {
     let Squares { whole, left, distance, runs, len, panel, wide, sums, .. } = *squares;
     let width = if wide { 2 * SIDE } else { SIDE };
-    (0..runs.len() * len.div_ceil(SIDE) / between.steps).for_each(|_| (between.call)());
+    (0..runs.len() * len.div_ceil(depth) / between.steps).for_each(|_| (between.call)());
     for (register, left) in left.into_iter().enumerate().filter(|(_, left)| !left.is_null()) {
         for (row, column) in (0..rows).flat_map(|row| (0..width).map(move |column| (row, column))) {
             let (mut sum, mut total) = (0.0, 0);
             for (run, start) in runs.iter().enumerate() {
-                for k in 0..len.next_multiple_of(SIDE) {
+                for k in 0..len.next_multiple_of(depth) {
                     // SAFETY: the caller's promise.
                     let (x, y) = unsafe {
                         let x = left.add(row * distance + start + k).read().to_bits();

@@ -39,15 +39,17 @@ struct Configuration {
     rows: [u8; 16],
 }
 
-/// Sets the rows of the sums, registers 0 to 3, and of the left operand, 4 and 5; those of the right one, 6 and 7, are always 16.
+/// Sets the rows of the sums, registers 0 to 3, and of the left operand, 4 and 5, and the words of the latter, which are the rows of the
+/// right one, 6 and 7.
 ///
 /// # Safety
-/// The instructions must be [granted](is_granted), and there must be 1 to 16 rows.
-pub(in crate::simd) unsafe fn configure(rows: usize) {
+/// The instructions must be [granted](is_granted), and there must be 1 to 16 rows, and as many words.
+pub(in crate::simd) unsafe fn configure(rows: usize, depth: usize) {
     let [mut all_bytes, mut all_rows] = [[0; 16]; 2];
-    all_bytes[..8].fill(64);
+    all_bytes[..8].fill((SIDE * WORD) as u8);
+    all_bytes[4..6].fill((depth * WORD) as u8);
     all_rows[..6].fill(rows as u8);
-    all_rows[6..8].fill(SIDE as u8);
+    all_rows[6..8].fill(depth as u8);
     let (bytes, rows) = (all_bytes.map(u16::from), all_rows);
     let configuration = Configuration { palette: 1, start: 0, reserved: [0; 14], bytes, rows };
     // SAFETY: the caller's promise.
@@ -63,11 +65,11 @@ pub(in crate::simd) unsafe fn release() {
     unsafe { asm!("tilerelease", options(nostack, nomem)) };
 }
 
-/// See [`Registers::multiply`](crate::simd::matrix_unit::Registers::multiply).
+/// See [`Registers::multiply`](crate::simd::matrix_unit::Registers::multiply), of registers with so many rows and words.
 ///
 /// # Safety
 /// As there, with registers that were [made ready](configure).
-pub(in crate::simd) unsafe fn multiply(rows: usize, squares: &Squares<'_>, between: Between<'_>) {
+pub(in crate::simd) unsafe fn multiply(rows: [usize; 2], squares: &Squares<'_>, between: Between<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
         match (squares.whole, squares.again) {
@@ -83,7 +85,7 @@ pub(in crate::simd) unsafe fn multiply(rows: usize, squares: &Squares<'_>, betwe
 ///
 /// # Safety
 /// As there.
-unsafe fn shaped<const WHOLE: bool, const AGAIN: bool>(rows: usize, squares: &Squares<'_>, between: Between<'_>) {
+unsafe fn shaped<const WHOLE: bool, const AGAIN: bool>(rows: [usize; 2], squares: &Squares<'_>, between: Between<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
         match (!squares.left[1].is_null(), squares.wide) {
@@ -136,7 +138,7 @@ macro_rules! dot {
 /// # Safety
 /// As for [`multiply`].
 unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE: bool>(
-    rows: usize,
+    [rows, depth]: [usize; 2],
     squares: &Squares<'_>,
     between: Between<'_>,
 ) {
@@ -152,7 +154,7 @@ unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE
         let mut until = between.steps;
         for (run, start) in runs.iter().enumerate() {
             let mut right = panel.wrapping_add(run * len * width);
-            for step in (0..len).step_by(SIDE) {
+            for step in (0..len).step_by(depth) {
                 let [upper, lower] = left.map(|left| left.wrapping_add(start + step));
                 load!(AGAIN, 4, upper, apart);
                 load!(true, 6, right, across);
@@ -176,7 +178,7 @@ unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE
                     prefetch_far(next);
                     next = next.wrapping_add(LINE);
                 }
-                right = right.wrapping_add(SIDE * width);
+                right = right.wrapping_add(depth * width);
                 until -= 1;
                 if until == 0 {
                     (between.call)();

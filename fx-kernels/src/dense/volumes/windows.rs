@@ -1,0 +1,127 @@
+//! Convolutions of volumes as one product: what windows see of all frames, with the weights of all.
+
+use super::super::block::Rows;
+use super::super::conv::ConvShape;
+use super::super::epilogue::Epilogue;
+use super::super::format::Packing;
+use super::super::left::{Frames, Left, Windows};
+use super::super::panels::{Matrices, Panels};
+use super::super::product::{Product, Written};
+use super::super::weight::Weight;
+use super::VolumeShape;
+use crate::memory::scratch;
+use crate::rounded::Rounded;
+use crate::simd::Level;
+use crate::threads::for_each_piece;
+
+/// The words that a thread rounds at a time.
+const PIECE: usize = 4 * 1024;
+
+/// Weights for the windows of volumes where they lie.
+#[derive(Debug)]
+pub(in crate::dense) struct VolumeWindows {
+    shape: VolumeShape,
+    panels: Panels,
+}
+
+impl VolumeWindows {
+    /// Packs a weight, `[outputs, inputs of a group, depth, height, width]`, in such words.
+    pub(in crate::dense) fn new(words: (Level, Packing), weight: Weight<'_>, shape: VolumeShape) -> Self {
+        let ConvShape { outputs, groups, .. } = shape.frame;
+        let (channels, taps) = shape.row();
+        let (step, columns) = (channels * taps, outputs / groups);
+        // The taps of a window one after the other, each with all channels.
+        let rows: Vec<usize> =
+            (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
+        let matrices = Matrices { weight, groups, distance: columns * step, rows: &rows, columns, step };
+        Self { shape, panels: Panels::new(words, &matrices) }
+    }
+
+    pub(in crate::dense) fn packing(&self) -> Packing {
+        self.panels.packing()
+    }
+
+    pub(in crate::dense) fn level(&self) -> Level {
+        self.panels.level()
+    }
+
+    pub(in crate::dense) fn bytes(&self) -> usize {
+        self.panels.bytes()
+    }
+
+    /// Whether the result may be words of what is rounded so.
+    pub(in crate::dense) fn writes_words(&self, rounded: Rounded) -> bool {
+        rounded.is_fast(self.level()) && self.panels.columns().is_multiple_of(rounded.numbers())
+    }
+
+    /// Applies the convolution to so many volumes of a depth, height and width, with the channels last and without gaps, as those of the
+    /// output.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub(in crate::dense) fn run(
+        &self,
+        out: &mut [f32],
+        data: &[f32],
+        batch: usize,
+        size: [usize; 3],
+        epilogue: &Epilogue<'_>,
+        written: Written<'_>,
+    ) {
+        let (inputs, packing) = (self.shape.frame.inputs, self.packing());
+        let rounding = written.rounding(self.level(), packing);
+        let numbers = rounding.numbers();
+        let pixels = batch * size.iter().product::<usize>();
+        if numbers == 1 {
+            let words = if written.left { packing.numbers() } else { 1 };
+            return self.multiply(out, (data, inputs / words), batch, size, epilogue, written);
+        }
+        // Several windows read each number: it is rounded once.
+        scratch(pixels * inputs / numbers, |words| {
+            let work = 8 * words.len();
+            for_each_piece(words, PIECE, work, |piece, words| {
+                let width = numbers * words.len();
+                let data = &data[piece * PIECE * numbers..];
+                Rows { data, stride: width, width, rounding }.take(words, words.len());
+            });
+            let written = Written { left: true, ..written };
+            self.multiply(out, (words, inputs / numbers), batch, size, epilogue, written);
+        });
+    }
+
+    /// The same of pixels that are so many words each, or numbers.
+    fn multiply(
+        &self,
+        out: &mut [f32],
+        (data, pixel): (&[f32], usize),
+        batch: usize,
+        size: [usize; 3],
+        epilogue: &Epilogue<'_>,
+        written: Written<'_>,
+    ) {
+        let VolumeShape { frame, depth, stride, dilation, before, .. } = self.shape;
+        let [frames, height, width] = self.shape.output(size);
+        let padding = match written.whole {
+            Some(quantized) if self.packing().is_whole() => quantized.left.zeros(self.packing().numbers()),
+            _ => 0.0,
+        };
+        scratch(pixel, |zeros| {
+            zeros.fill(padding);
+            let windows = Windows {
+                data,
+                input: [size[1], size[2]],
+                pixel,
+                output: [height, width],
+                kernel: frame.kernel,
+                stride: frame.stride,
+                dilation: frame.dilation,
+                before: frame.before,
+                zeros,
+                frames: Frames { input: size[0], output: frames, kernel: depth, stride, dilation, before },
+            };
+            let rows = batch * frames * height * width;
+            let stride = Rounded::len(written.output, frame.outputs);
+            Product { written, ..Product::new(Left::Windows(windows), rows, &self.panels, epilogue) }.run(out, stride);
+        });
+    }
+}

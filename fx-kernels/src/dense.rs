@@ -42,7 +42,7 @@ pub use format::Format;
 pub use images::{Images, Layout};
 pub use linear::PackedLinear;
 pub use pool::{Divisor, Pool, PoolShape, VolumePool};
-pub use quantized::{Activations, Bytes, QuantizedConv, QuantizedLinear};
+pub use quantized::{Activations, Bytes, QuantizedConv, QuantizedLinear, QuantizedVolumeConv};
 pub use transposed::{TransposedConv, TransposedShape};
 pub use volumes::{TransposedVolumeConv, TransposedVolumeShape, VolumeConv, VolumeShape};
 pub use weight::Weight;

@@ -80,6 +80,7 @@ type Layer = (&'static str, GraphModule, Vec<usize>, &'static str);
 fn layers() -> Vec<Layer> {
     let conv = nn::Conv2d::new;
     let line = nn::Conv1d::new;
+    let volume = nn::Conv3d::new;
     let (transposed, stretched) = (nn::ConvTranspose2d::new, nn::ConvTranspose1d::new);
     let wide = |inputs, outputs| nn::ConvTranspose2d::new(inputs, outputs, [1, 3]).stride([1, 3]);
     vec![
@@ -105,6 +106,12 @@ fn layers() -> Vec<Layer> {
         ("lines of sound", filled(line(1, 16, 10).stride(5)), vec![1, 101], "conv 1x10"),
         ("lines on their own", filled(line(16, 16, 5).padding("same").groups(16)), vec![16, 20], "of 16 groups"),
         ("lines of single pixels", filled(line(40, 24, 1)), vec![40, 9], "conv 1x1"),
+        ("volumes", filled(volume(32, 24, 3).padding(1)), vec![32, 4, 5, 6], "conv 3x3x3"),
+        ("steps of frames", filled(volume(20, 8, 2).stride([2, 1, 2])), vec![20, 5, 4, 5], "conv 2x2x2/2x1x2"),
+        ("a first layer of video", filled(volume(3, 16, 3).padding(1).stride(2)), vec![3, 4, 9, 8], "conv 3x3x3/2"),
+        ("volumes on their own", filled(volume(8, 8, 3).padding(1).groups(8)), vec![8, 3, 5, 4], "of 8 groups"),
+        ("groups of volumes", filled(volume(32, 16, 3).groups(4)), vec![32, 3, 6, 5], "conv 3x3x3 of 4 groups"),
+        ("single voxels", filled(volume(24, 8, 1)), vec![24, 2, 3, 4], "conv 1x1x1"),
         ("windows side by side", filled(transposed(20, 9, 2).stride(2)), vec![20, 5, 6], "conv transpose 2x2"),
         ("pieces side by side", filled(wide(24, 8)), vec![24, 4, 5], "conv transpose 1x3"),
         ("few side by side", filled(transposed(6, 5, 3).stride(3).bias(false)), vec![6, 4, 3], "conv transpose 3x3"),

@@ -2,8 +2,10 @@
 
 use fx::nn;
 use fx::ops::{AvgPool3dOptions, CatOptions, Conv3dOptions, FlattenOptions, InterpolateOptions, MaxPool3dOptions};
+use fx::passes::{QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
 
+use super::fill::floats;
 use super::{filled, only_kernels};
 
 /// A residual block for videos, and what comes before and after it.
@@ -50,6 +52,59 @@ fn videos() {
         }
         assert_eq!(text.matches("copy").count(), 1, "{text}");
     }
+}
+
+/// Blocks whose sums are in the convolutions, and go on as words.
+#[traceable]
+struct Blocks {
+    convs: [nn::Conv3d; 5],
+}
+
+#[traceable]
+impl Blocks {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let [stem, first, second, third, last] = &self.convs;
+        let x = stem.forward(x).relu();
+        let x = (second.forward(first.forward(&x).relu()) + &x).relu();
+        last.forward((third.forward(&x) + x).relu())
+    }
+}
+
+#[test]
+fn videos_of_words() {
+    let conv = |inputs| nn::Conv3d::new(inputs, 32, 3).padding(1);
+    let mut module = filled(Blocks { convs: [conv(3), conv(32), conv(32), conv(32), conv(32)] });
+    let x = floats("x", &[2, 3, 4, 6, 7]);
+    let mut prepared = prepare_fx(&module, &QConfigMapping::new()).unwrap();
+    prepared.forward(&x).unwrap();
+    let mut quantized = prepared.convert_fx().unwrap();
+    for module in [&mut module, &mut quantized] {
+        optimize(module).unwrap();
+        let plan = module.plan(&x).unwrap().to_string();
+        assert_eq!(plan.matches("+ add").count(), 2, "{plan}");
+    }
+    let exact = module.forward(&x).unwrap();
+    module.set_inference_precision(DType::BF16).unwrap();
+    for (module, feature, words) in
+        [(module, "avx512bf16", "of pairs + add of pairs + relu to pairs"), (quantized, "avx512vnni", "of bytes + add")]
+    {
+        let rounded = module.forward(&x).unwrap();
+        let share = rounded.max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+        assert!(share > 0.0 && share < 5e-2, "{words}: off by {share}");
+        let plan = module.plan(&x).unwrap().to_string();
+        assert!(!has(feature) || plan.contains(words), "{plan}");
+    }
+}
+
+/// Whether this is a processor with instructions of that name.
+fn has(feature: &str) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return match feature {
+        "avx512bf16" => is_x86_feature_detected!("avx512bf16"),
+        _ => is_x86_feature_detected!("avx512vnni"),
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    return feature.is_empty();
 }
 
 /// Groups, distances between taps, and sizes that are kept.

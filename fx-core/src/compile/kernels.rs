@@ -182,7 +182,7 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     let is = |others: &[Function]| others.contains(&function);
     if is(&[ops::conv1d, ops::conv2d, ops::conv2d_pointwise]) {
         conv::conv(site)
-    } else if function == ops::conv3d {
+    } else if is(&[ops::conv3d, ops::conv3d_pointwise]) {
         volumes::conv(site)
     } else if function == ops::conv_transpose3d {
         volumes::conv_transpose(site)
@@ -194,6 +194,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         quantized::linear(site)
     } else if is(&[ops::qconv1d_pointwise, ops::qconv2d_pointwise]) {
         quantized::conv(site)
+    } else if function == ops::qconv3d_pointwise {
+        quantized::volumes(site)
     } else if function == ops::addmm {
         product::addmm(site)
     } else if is(&[ops::matmul, ops::bmm, ops::mm]) {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fx_kernels::Matrix;
 use fx_kernels::dense::{
     Algorithm, Bytes, CompactLinear, ConvShape, Format, PackedConv, PackedLinear, QuantizedConv, QuantizedLinear,
-    TransposedConv, TransposedShape, TransposedVolumeConv, TransposedVolumeShape, VolumeConv, VolumeShape, Weight,
+    QuantizedVolumeConv, TransposedConv, TransposedShape, TransposedVolumeConv, TransposedVolumeShape, VolumeConv,
+    VolumeShape, Weight,
 };
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
@@ -34,6 +35,7 @@ pub(super) struct Packs {
     /// With the scales, and the bits of what they are multiplied with.
     quantized_linears: Cache<([Place; 2], u32), QuantizedLinear>,
     quantized_convs: Cache<([Place; 2], u32, ConvShape), QuantizedConv>,
+    quantized_volumes: Cache<([Place; 2], u32, VolumeShape), QuantizedVolumeConv>,
     transposed: Cache<(Place, TransposedShape), TransposedConv>,
     quantized_transposed: Cache<([Place; 2], u32, TransposedShape), TransposedConv>,
     transposed_volumes: Cache<(Place, TransposedVolumeShape), TransposedVolumeConv>,
@@ -87,6 +89,7 @@ impl Packs {
             cells: Cache::default(),
             quantized_linears: Cache::default(),
             quantized_convs: Cache::default(),
+            quantized_volumes: Cache::default(),
             transposed: Cache::default(),
             quantized_transposed: Cache::default(),
             transposed_volumes: Cache::default(),
@@ -190,6 +193,17 @@ impl Packs {
         self.quantized_convs.get((places(operands)?, bits, shape), &operands, pack)
     }
 
+    /// As [`quantized_linear`](Self::quantized_linear), of a convolution of volumes.
+    pub(super) fn quantized_volumes(
+        &self,
+        operands: [&Known; 2],
+        bits: u32,
+        shape: VolumeShape,
+    ) -> Option<Arc<QuantizedVolumeConv>> {
+        let pack = || with_bytes(operands, bits, |bytes, _| QuantizedVolumeConv::new(bytes, shape));
+        self.quantized_volumes.get((places(operands)?, bits, shape), &operands, pack)
+    }
+
     /// The weight of a transposed convolution in f32; None if it is not known.
     pub(super) fn transposed(&self, weight: &Known, shape: TransposedShape) -> Option<Arc<TransposedConv>> {
         let pack = || {
@@ -238,6 +252,7 @@ impl Packs {
             + self.cells.bytes(PackedCell::bytes)
             + self.quantized_linears.bytes(QuantizedLinear::bytes)
             + self.quantized_convs.bytes(QuantizedConv::bytes)
+            + self.quantized_volumes.bytes(QuantizedVolumeConv::bytes)
             + self.transposed.bytes(TransposedConv::bytes)
             + self.quantized_transposed.bytes(TransposedConv::bytes)
             + self.transposed_volumes.bytes(TransposedVolumeConv::bytes)

@@ -30,6 +30,12 @@ ops! {
         stride: pair = [1; 2], padding: margin2 = Padding::Explicit([0; 2]), dilation: pair = [1; 2],
         groups: int = 1, attr: string = "none".into()) -> one
         = eval::conv, infer::conv, cost::conv, tolerance Tolerance::SUMMATION;
+    /// `attr(conv3d(input, weight, bias) + other)`; see `conv2d_pointwise`.
+    method conv3d_pointwise [conv3d_pointwise_with: Conv3dPointwiseOptions]
+        (input: one, weight: one, bias: opt, other: opt;;
+        stride: triple = [1; 3], padding: margin3 = Padding::Explicit([0; 3]), dilation: triple = [1; 3],
+        groups: int = 1, attr: string = "none".into()) -> one
+        = eval::conv, infer::conv, cost::conv, tolerance Tolerance::SUMMATION;
     /// `attr(linear(input, weight, bias) + other)`; [`Attr`](crate::ops::Attr) is the text of an elementwise function.
     method linear_pointwise [linear_pointwise_with: LinearPointwiseOptions]
         (input: one, weight: one, bias: opt, other: opt;; attr: string = "none".into()) -> one
@@ -47,6 +53,13 @@ ops! {
         (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;
         scale: opt_float = None, zero_point: int = 0, stride: single = [1],
         padding: margin1 = Padding::Explicit([0]), dilation: single = [1], groups: int = 1,
+        attr: string = "none".into()) -> one
+        = eval::qconv, infer::qconv, cost::conv, tolerance Tolerance::SUMMATION;
+    /// `conv3d` of quantized values, with what follows it; see `qconv2d_pointwise`.
+    method qconv3d_pointwise [qconv3d_pointwise_with: Qconv3dPointwiseOptions]
+        (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;
+        scale: opt_float = None, zero_point: int = 0, stride: triple = [1; 3],
+        padding: margin3 = Padding::Explicit([0; 3]), dilation: triple = [1; 3], groups: int = 1,
         attr: string = "none".into()) -> one
         = eval::qconv, infer::qconv, cost::conv, tolerance Tolerance::SUMMATION;
     /// `conv_transpose2d` of quantized values; see `qconv2d_pointwise`. There is a scale for each index of the weight's second

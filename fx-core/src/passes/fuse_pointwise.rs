@@ -11,11 +11,13 @@ use crate::graph_module::GraphModule;
 use crate::ops::{self, Attr, Function, added_operand};
 
 /// What a call of a product does on its own, and what does the same with more.
-const PRODUCTS: [(Function, Function); 5] = [
+const PRODUCTS: [(Function, Function); 7] = [
     (ops::conv2d, ops::conv2d_pointwise),
+    (ops::conv3d, ops::conv3d_pointwise),
     (ops::linear, ops::linear_pointwise),
     (ops::qconv1d_pointwise, ops::qconv1d_pointwise),
     (ops::qconv2d_pointwise, ops::qconv2d_pointwise),
+    (ops::qconv3d_pointwise, ops::qconv3d_pointwise),
     (ops::qlinear_pointwise, ops::qlinear_pointwise),
 ];
 

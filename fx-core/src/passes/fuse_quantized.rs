@@ -15,9 +15,10 @@ use crate::ops::{self, Function, is_bytes, is_scale};
 use crate::tensor::DType;
 
 /// What a layer is called, and what it is of quantized values.
-const LAYERS: [(Function, Function); 5] = [
+const LAYERS: [(Function, Function); 6] = [
     (ops::conv1d, ops::qconv1d_pointwise),
     (ops::conv2d, ops::qconv2d_pointwise),
+    (ops::conv3d, ops::qconv3d_pointwise),
     (ops::conv_transpose1d, ops::qconv_transpose1d),
     (ops::conv_transpose2d, ops::qconv_transpose2d),
     (ops::linear, ops::qlinear_pointwise),

@@ -28,7 +28,8 @@ use crate::prelude::*;
 use crate::value::Tree;
 
 /// What can be quantized.
-const LAYERS: [Function; 5] = [ops::linear, ops::conv1d, ops::conv2d, ops::conv_transpose1d, ops::conv_transpose2d];
+const LAYERS: [Function; 6] =
+    [ops::linear, ops::conv1d, ops::conv2d, ops::conv3d, ops::conv_transpose1d, ops::conv_transpose2d];
 
 /// The dimension of a layer's weight that has an index for each output.
 pub(super) fn output_axis(layer: Function) -> i64 {
@@ -36,7 +37,7 @@ pub(super) fn output_axis(layer: Function) -> i64 {
 }
 
 /// Makes a model ready to be quantized: modules become functions, batch norms go into the layers before them, and each
-/// layer that `mapping` names gets an observer for its input. Layers are `linear`, `conv1d`, `conv2d` and transposed
+/// layer that `mapping` names gets an observer for its input. Layers are `linear`, `conv1d`, `conv2d`, `conv3d` and transposed
 /// convolutions of one and two dimensions with a weight in f32 that is state of the model. Layers that read the same value in the same way share
 /// an observer, also where one reads it through max pooling or beside others in a concatenation: then it is written as integers once.
 ///

@@ -183,6 +183,11 @@ impl ConvShape {
         self.kernel == [1; 2] && self.stride == [1; 2] && self.before == [0; 2] && self.after == [0; 2]
     }
 
+    /// The same, with so many groups together as one.
+    pub(super) fn joined(&self, together: usize) -> Self {
+        Self { groups: self.groups / together, ..*self }
+    }
+
     /// Whether each channel is on its own.
     pub(crate) fn is_depthwise(&self) -> bool {
         self.groups == self.inputs && self.groups == self.outputs && self.groups > 1

@@ -4,6 +4,8 @@
 //! ready for the tiles. Where the processor has no fast products of bytes, the channels do not come in fours, or are on their own, weights
 //! are kept as the numbers that they stand for, and the input is rounded to such: the sums are the same, but for their roundings.
 
+mod volumes;
+
 use std::ops::Range;
 
 use super::algorithm::Algorithm;
@@ -22,6 +24,8 @@ use crate::quantization::{Quantization, widen_words};
 use crate::rounded::Rounded;
 use crate::simd::Level;
 use crate::threads::{for_each_piece, shared_out};
+
+pub use volumes::QuantizedVolumeConv;
 
 /// Weights of whole numbers, in PyTorch's layout: a row for each output.
 #[derive(Clone, Copy, Debug)]
@@ -198,11 +202,9 @@ impl QuantizedConv {
                 Weights::Windows(PackedConv::packed((level, packing), weight, shape))
             }),
             packing => {
-                let joined = weight.joined(&shape, together);
-                let (weight, shape) = (
-                    Bytes { weight: joined.as_deref().unwrap_or(weight.weight), ..weight },
-                    ConvShape { groups: shape.groups / together, ..shape },
-                );
+                let joined = weight.joined(&VolumeShape::of_images(shape), together);
+                let weight = Bytes { weight: joined.as_deref().unwrap_or(weight.weight), ..weight };
+                let shape = shape.joined(together);
                 weight.pack(row * together, packing, |weight, packing| {
                     Weights::Windows(PackedConv::packed((level, packing), weight, shape))
                 })
@@ -338,12 +340,12 @@ impl Bytes<'_> {
 
     /// The weight of a convolution as one whose groups are so many of these together, with zeros between them; None if that is
     /// itself.
-    fn joined(&self, shape: &ConvShape, together: usize) -> Option<Vec<i8>> {
+    fn joined(&self, shape: &VolumeShape, together: usize) -> Option<Vec<i8>> {
         if together == 1 {
             return None;
         }
         let (channels, taps) = shape.row();
-        let (row, outputs) = (channels * taps, shape.outputs / shape.groups);
+        let (row, outputs) = (channels * taps, shape.frame.outputs / shape.frame.groups);
         let mut rows = vec![0; self.weight.len() * together];
         for (output, (from, to)) in self.weight.chunks(row).zip(rows.chunks_mut(row * together)).enumerate() {
             to[output / outputs % together * row..][..row].copy_from_slice(from);

@@ -74,6 +74,11 @@ impl VolumeShape {
         Self { frame, depth: 1, stride: 1, dilation: 1, before: 0, after: 0 }
     }
 
+    /// The same, with so many groups together as one.
+    pub(super) fn joined(&self, together: usize) -> Self {
+        Self { frame: self.frame.joined(together), ..*self }
+    }
+
     /// As [`ConvShape::row`].
     pub(super) fn row(&self) -> (usize, usize) {
         let (channels, taps) = self.frame.row();

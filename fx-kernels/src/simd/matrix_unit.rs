@@ -14,11 +14,11 @@ mod amx {
         false
     }
 
-    pub(super) unsafe fn configure(_rows: usize) {}
+    pub(super) unsafe fn configure(_rows: usize, _depth: usize) {}
 
     pub(super) unsafe fn release() {}
 
-    pub(super) unsafe fn multiply(_rows: usize, _squares: &super::Squares<'_>, _between: super::Between<'_>) {}
+    pub(super) unsafe fn multiply(_rows: [usize; 2], _squares: &super::Squares<'_>, _between: super::Between<'_>) {}
 }
 
 /// The most rows of a register, and the words in a row.

@@ -33,6 +33,10 @@ def conv2d_pointwise(input, weight, bias=None, other=None, *, attr="none", **opt
     return finish(F.conv2d(input, weight, bias, **options), other, attr)
 
 
+def conv3d_pointwise(input, weight, bias=None, other=None, *, attr="none", **options):
+    return finish(F.conv3d(input, weight, bias, **options), other, attr)
+
+
 def linear_pointwise(input, weight, bias=None, other=None, *, attr="none"):
     return finish(F.linear(input, weight, bias), other, attr)
 
@@ -65,6 +69,13 @@ def qconv1d_pointwise(
 ):
     x = rounded(input, scale, zero_point, quant_min, quant_max)
     return finish(F.conv1d(x, dequantized(weight, weight_scale), bias, **options), other, attr)
+
+
+def qconv3d_pointwise(
+    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none", **options
+):
+    x = rounded(input, scale, zero_point, quant_min, quant_max)
+    return conv3d_pointwise(x, dequantized(weight, weight_scale), bias, other, attr=attr, **options)
 
 
 def qconv_transpose2d(
@@ -109,6 +120,20 @@ def floats(table):
     op("half", d.f(1, 3, 5, 5, dtype=F16), d.f(4, 3, 3, 3, dtype=F16), d.f(4, dtype=F16), attr="relu")
     op.error("shapes", x, weight, bias, d.f(2, 4, 4, 4))
     op.error("channels", d.f(2, 4, 5, 5), weight, bias)
+    op = table.op("conv3d_pointwise", conv3d_pointwise)
+    d = op.draw
+    x, weight, bias = d.f(1, 3, 4, 5, 4), d.f(4, 3, 3, 3, 3), d.f(4)
+    for attr in ["none", "relu", "leaky_relu[0.1]"]:
+        op(attr, x, weight, bias, attr=attr)
+    op("sum", x, weight, bias, d.f(1, 4, 2, 3, 2))
+    op("sum and relu", x, weight, bias, d.f(1, 4, 4, 5, 4), padding=[1, 1, 1], attr="relu")
+    op("no bias", x, weight, None, d.f(1, 4, 1, 3, 2), stride=[2, 1, 2], padding=[0, 0, 1], attr="silu")
+    op("groups", d.f(2, 4, 3, 3, 4), d.f(4, 1, 1, 3, 3), bias, d.f(2, 4, 3, 3, 4), padding=[0, 1, 1], groups=4, attr="relu6")
+    op("broadcast", x, weight, bias, d.f(4, 1, 1, 1), padding="same", attr="relu")
+    op("dilation", d.f(1, 3, 6, 5, 3), weight, bias, None, dilation=[2, 1, 1], attr="relu")
+    op("double", d.f(1, 2, 3, 3, 3, dtype=F64), d.f(2, 2, 2, 2, 2, dtype=F64), None, attr="gelu")
+    op.error("shapes", x, weight, bias, d.f(1, 4, 4, 4, 4))
+    op.error("channels", d.f(1, 4, 4, 5, 4), weight, bias)
     op = table.op("linear_pointwise", linear_pointwise)
     d = op.draw
     x, weight, bias = d.f(2, 3, 5), d.f(4, 5), d.f(4)
@@ -165,6 +190,24 @@ def integers(table):
     op.error("floats", x, d.f(3, 12, 3), scales, bias, **u8)
     op.error("channels", d.f(1, 11, 5), weight, scales, bias, **u8)
     op.error("dimensions", d.f(1, 12, 5, 5), weight, scales, bias, **u8)
+    op = table.op("qconv3d_pointwise", qconv3d_pointwise)
+    d = op.draw
+    weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
+    x, weight, scales, bias = d.f(1, 20, 3, 3, 3), weights(3, 20, 2, 3, 3), d.positive(3) / 500, d.f(3)
+    op("unsigned", x, weight, scales, bias, **u8)
+    op("signed", x, weight, scales, bias, None, **i8, padding=[1, 1, 1], attr="relu")
+    op("chosen", x, weight, scales, bias, **U8_RANGE, stride=[2, 2, 1], padding=[1, 1, 0], attr="silu")
+    op("seven bits", x, weight, scales, None, quant_min=0, quant_max=127, scale=0.04, zero_point=50)
+    op("sum", x, weight, scales, bias, d.f(1, 3, 3, 3, 3), **u8, padding="same", attr="relu")
+    op("dilation", x, weight, scales, bias, d.f(3, 1, 1, 1), **u8, padding=[1, 1, 2], dilation=[2, 1, 2])
+    op("groups", d.f(1, 40, 2, 3, 2), weights(4, 20, 1, 3, 3), d.positive(4) / 500, d.f(4), **u8, groups=2, padding=[0, 1, 1])
+    op("depthwise", d.f(1, 6, 3, 4, 3), weights(6, 1, 3, 3, 3), d.positive(6) / 500, None, **i8, groups=6, padding=[1, 1, 1], attr="relu6")
+    op("few channels", d.f(1, 3, 4, 6, 5), weights(4, 3, 3, 3, 3), d.positive(4) / 500, d.f(4), **u8, stride=[1, 2, 2], padding=[1, 1, 1])
+    op("single voxels", d.f(2, 32, 2, 2, 1), weights(5, 32, 1, 1, 1), d.positive(5) / 500, d.f(5), **u8, attr="hardswish")
+    op("not in fours", d.f(1, 6, 2, 3, 3), weights(2, 6, 2, 3, 3), d.positive(2) / 500, None, **u8)
+    op.error("floats", x, d.f(3, 20, 2, 3, 3), scales, bias, **u8)
+    op.error("scales", x, weight, d.positive(2), bias, **u8)
+    op.error("dimensions", d.f(1, 20, 3, 3), weight, scales, bias, **u8)
     op = table.op("qconv_transpose2d", qconv_transpose2d)
     d = op.draw
     weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)

@@ -20,6 +20,14 @@ use crate::value::Meta;
 /// How many products take as long as it takes one step to hand a number to the next, as measured.
 const HANDED_ON: usize = 12;
 
+/// Convolutions, alone and with what follows them.
+const FUSED: [(Function, Function); 2] = [(ops::conv2d, ops::conv2d_pointwise), (ops::conv3d, ops::conv3d_pointwise)];
+
+/// A convolution without what follows it.
+fn alone(function: Function) -> Function {
+    FUSED.iter().find(|(_, fused)| *fused == function).map_or(function, |(alone, _)| *alone)
+}
+
 /// The attributes of a call.
 type Attributes = (Kwargs<Meta>, Kwargs<Known>);
 
@@ -77,7 +85,7 @@ impl Builder<'_> {
         // Beside others it goes on to a concatenation, or to a sum; alone, to what else the convolution does.
         let (before, after) = match is_part {
             true => (2, 2),
-            false => (1, 1 + usize::from(conv.function() == Some(ops::conv2d_pointwise))),
+            false => (1, 1 + usize::from(conv.function().is_some_and(|function| alone(function) != function))),
         };
         let before = channels * to * (outputs + before * HANDED_ON);
         let after = outputs * (channels * from + to * after * HANDED_ON);
@@ -86,7 +94,7 @@ impl Builder<'_> {
 
     /// How many channels a convolution makes of those of each pixel, if it is one in f32, with a weight of the state.
     fn outputs_of_pixels(&self, conv: &Node, ndim: usize) -> Option<usize> {
-        let functions = [ops::conv1d, ops::conv2d, ops::conv3d, ops::conv2d_pointwise];
+        let functions = [ops::conv1d, ops::conv2d, ops::conv3d, ops::conv2d_pointwise, ops::conv3d_pointwise];
         conv.function().filter(|function| functions.contains(function))?;
         let weight = self.module.state().parameter_of(self.module.graph(), conv.args().get(1)?)?;
         let is_plain = weight.dtype() == DType::F32 && conv.kwargs().iter().all(|(key, _)| key == "attr");
@@ -134,7 +142,7 @@ impl Builder<'_> {
         let none = || Held { place: Arg::None, meta: Arg::None };
         let mut operands = operands.into_iter();
         let (weight, mut bias) = (operands.next().unwrap_or_else(none), operands.next().unwrap_or_else(none));
-        let product = if function == ops::conv2d_pointwise { ops::conv2d } else { function };
+        let product = alone(function);
         // What does not wait takes up the bias and the sum of the others; the first, where all wait, the bias.
         let last = pieces.iter().rposition(|piece| !piece.waits).map(|last| pieces.remove(last));
         let mut terms: Vec<Held> = operands.collect();
@@ -152,9 +160,9 @@ impl Builder<'_> {
         let Some(piece) = last else { return self.followed(id, sum, None, attributes.1.get("attr")) };
         let mut operands = self.operands(id, &piece, &weight)?;
         operands.push(bias);
-        if product == ops::conv2d {
+        if let Some((_, fused)) = FUSED.iter().find(|(alone, _)| *alone == product) {
             operands.push(sum);
-            return self.made(id, ops::conv2d_pointwise, operands, attributes);
+            return self.made(id, *fused, operands, attributes);
         }
         let last = self.made(id, product, operands, Attributes::default())?;
         self.followed(id, last, Some(sum), None)

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use fx_kernels::dense::{Activations, Images, QuantizedConv, QuantizedLinear, Words};
+use fx_kernels::dense::{Activations, Images, QuantizedConv, QuantizedLinear, QuantizedVolumeConv, Words};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::{Quantization, Rounded};
 
 use super::conv::{reads, sizes, window_of};
 use super::product::{Follow, other};
+use super::volumes;
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted, images_of_words, kept, read, rows_of_words, written};
 use crate::compile::layout::Layout;
 use crate::ops::{QPARAMS_EPS, chosen_qparams, kind};
@@ -29,6 +30,8 @@ enum Product {
     /// Of so many rows.
     Linear(Arc<QuantizedLinear>, usize),
     Conv(Arc<QuantizedConv>, Pixels),
+    /// Of so many volumes of a size.
+    Volumes(Arc<QuantizedVolumeConv>, usize, [usize; 3]),
 }
 
 /// Images.
@@ -76,6 +79,18 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let range = Range::at(site)?;
     let product = Product::Conv(site.packs.quantized_conv(operands, range.bits(), shape)?, pixels);
     lowered(site, range, product, Wanted::new(register, wanted), residual, output)
+}
+
+pub(super) fn volumes(site: &Site<'_>) -> Option<Lowered> {
+    let (input, register) = site.value(0)?;
+    let (operands, weight) = weight(site)?;
+    let (shape, batch, size) = volumes::sizes(site, input, &weight)?;
+    let output = Layout::channels_last(DType::F32, site.shape());
+    let residual = other(site, 4, &output)?;
+    let range = Range::at(site)?;
+    let product = Product::Volumes(site.packs.quantized_volumes(operands, range.bits(), shape)?, batch, size);
+    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
+    lowered(site, range, product, wanted, residual, output)
 }
 
 /// The weight and its scales, if they are known, and the weight's shape.
@@ -167,6 +182,11 @@ impl Kernel for Quantized {
                 let images = pixels.images(input, inputs);
                 packed.run(out, words.output_len(outputs), &images, activations(input), &epilogue(outputs));
             }
+            Product::Volumes(packed, batch, size) => {
+                let frame = packed.shape().frame;
+                let input = &input[..batch * numel(size) * words.input_len(frame.inputs)];
+                packed.run(out, input, *batch, *size, activations(input), &epilogue(frame.outputs));
+            }
         }
     }
 
@@ -174,6 +194,7 @@ impl Kernel for Quantized {
         let reads = match &self.product {
             Product::Linear(packed, _) => packed.reads_words(),
             Product::Conv(packed, pixels) => packed.reads_words() && !pixels.planes,
+            Product::Volumes(packed, ..) => packed.reads_words(),
         };
         self.range.rounded().filter(|_| operand == 0 && reads)
     }
@@ -186,19 +207,20 @@ impl Kernel for Quantized {
         let layout = match &self.product {
             Product::Linear(packed, _) if packed.writes_words(rounded) => rows_of_words(layout, rounded)?,
             Product::Conv(packed, _) if packed.writes_words(rounded) => images_of_words(layout, rounded),
+            Product::Volumes(packed, ..) if packed.writes_words(rounded) => images_of_words(layout, rounded),
             _ => return None,
         };
         Some((Arc::new(Self { words: self.words.writing(rounded), ..self.clone() }), layout))
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
-        let part = |pixels: &Pixels| {
-            let is_even = pixels.batch.is_multiple_of(count) && self.range.is_known();
-            is_even.then(|| Pixels { batch: pixels.batch / count, ..*pixels })
-        };
+        let part = |batch: usize| (batch.is_multiple_of(count) && self.range.is_known()).then(|| batch / count);
         let product = match &self.product {
             Product::Linear(..) => return None,
-            Product::Conv(packed, pixels) => Product::Conv(Arc::clone(packed), part(pixels)?),
+            Product::Conv(packed, pixels) => {
+                Product::Conv(Arc::clone(packed), Pixels { batch: part(pixels.batch)?, ..*pixels })
+            }
+            Product::Volumes(packed, batch, size) => Product::Volumes(Arc::clone(packed), part(*batch)?, *size),
         };
         Some(Arc::new(Self { product, ..self.clone() }))
     }
@@ -217,6 +239,7 @@ impl Kernel for Quantized {
                 format!("linear {} to {}{}", packed.inputs(), packed.outputs(), kept(packed.format()))
             }
             Product::Conv(packed, _) => format!("{}{}", window_of(packed.shape()), kept(packed.format())),
+            Product::Volumes(packed, ..) => format!("{}{}", volumes::window_of(packed.shape()), kept(packed.format())),
         };
         let from = if self.words.input.is_some() { read(self.words.input) } else { " of rounded" };
         format!("{what}{from}{}{}", self.follow.describe(self.residual, None), written(self.words.output))
@@ -226,6 +249,7 @@ impl Kernel for Quantized {
         match &self.product {
             Product::Linear(packed, _) => packed.bytes(),
             Product::Conv(packed, _) => packed.bytes(),
+            Product::Volumes(packed, ..) => packed.bytes(),
         }
     }
 }

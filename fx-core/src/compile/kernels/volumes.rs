@@ -8,10 +8,9 @@ use fx_kernels::dense::{
     VolumeShape, Words,
 };
 use fx_kernels::elementwise::Unary;
-use smallvec::smallvec;
 
 use super::conv::{window, windows};
-use super::product::Follow;
+use super::product::{Follow, other};
 use super::{Kernel, Lowered, Operands, Site, Wanted, by, images_of_words, kept, read, saved, written};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
@@ -22,6 +21,7 @@ use crate::tensor::{DType, numel};
 struct Conv {
     packed: Packed,
     follow: Follow,
+    residual: bool,
     batch: usize,
     input: [usize; 3],
     words: Words,
@@ -41,8 +41,16 @@ fn of_frame([_, height, width]: [usize; 3]) -> [usize; 2] {
 pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let (input, _) = site.value(0)?;
     let (weight, weight_shape) = site.weight(1)?;
+    let (shape, batch, size) = sizes(site, input, &weight_shape)?;
+    let frames = batch * shape.output(size)[0];
+    let packed = Packed::Plain(site.packs.volumes(weight, shape, frames, of_frame(size))?);
+    lowered(site, packed)
+}
+
+/// The sizes of a convolution with a weight of some shape, of how many volumes, and how large these are.
+pub(super) fn sizes(site: &Site<'_>, input: &Layout, weight: &[usize]) -> Option<(VolumeShape, usize, [usize; 3])> {
     let [batch, inputs, depth, height, width] = *input.shape else { return None };
-    let [outputs, _, kd, kh, kw] = *weight_shape else { return None };
+    let [outputs, _, kd, kh, kw] = *weight else { return None };
     let [stride, dilation, around] = window(site, [kd, kh, kw])?;
     let before = around.map(|amount| amount / 2);
     let after: [usize; 3] = std::array::from_fn(|i| around[i] - before[i]);
@@ -57,10 +65,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
         groups: usize::try_from(site.attribute::<kind::int>("groups", 1)?).ok()?,
     };
     let ([stride, ..], [dilation, ..], [before, ..], [after, ..]) = (stride, dilation, before, after);
-    let shape = VolumeShape { frame, depth: kd, stride, dilation, before, after };
-    let frames = batch * shape.output([depth, height, width])[0];
-    let packed = Packed::Plain(site.packs.volumes(weight, shape, frames, [height, width])?);
-    lowered(site, packed)
+    Some((VolumeShape { frame, depth: kd, stride, dilation, before, after }, batch, [depth, height, width]))
 }
 
 pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
@@ -90,10 +95,22 @@ pub(super) fn conv_transpose(site: &Site<'_>) -> Option<Lowered> {
 fn lowered(site: &Site<'_>, packed: Packed) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
     let [batch, _, depth, height, width] = *input.shape else { return None };
-    let kernel =
-        Conv { packed, follow: Follow::of(site, 2)?, batch, input: [depth, height, width], words: Words::default() };
-    let wanted = Wanted::new(register, Layout::channels_last(DType::F32, &input.shape));
-    Some(Lowered::new(kernel, smallvec![wanted], Layout::channels_last(DType::F32, site.shape())))
+    let output = Layout::channels_last(DType::F32, site.shape());
+    let other = match packed {
+        Packed::Plain(_) => other(site, 3, &output)?,
+        Packed::Transposed(_) => None,
+    };
+    let (residual, input) = (other.is_some(), Layout::channels_last(DType::F32, &input.shape));
+    let size = [depth, height, width];
+    let kernel = Conv { packed, follow: Follow::of(site, 2)?, residual, batch, input: size, words: Words::default() };
+    Some(Lowered::new(kernel, [Wanted::new(register, input)].into_iter().chain(other).collect(), output))
+}
+
+/// What a convolution's windows are, for a description.
+pub(super) fn window_of(shape: &VolumeShape) -> String {
+    let VolumeShape { frame, depth, stride, .. } = *shape;
+    let ([height, width], [down, across]) = (frame.kernel, frame.stride);
+    windows(&[depth, height, width], &[stride, down, across], frame.groups)
 }
 
 impl Packed {
@@ -114,11 +131,7 @@ impl Packed {
     /// What its windows are.
     fn window(&self) -> String {
         match self {
-            Self::Plain(conv) => {
-                let VolumeShape { frame, depth, stride, .. } = *conv.shape();
-                let ([height, width], [down, across]) = (frame.kernel, frame.stride);
-                windows(&[depth, height, width], &[stride, down, across], frame.groups)
-            }
+            Self::Plain(conv) => window_of(conv.shape()),
             Self::Transposed(conv) => {
                 let TransposedVolumeShape { frame: TransposedShape { kernel: [height, width], .. }, depth, .. } =
                     *conv.shape();
@@ -135,7 +148,8 @@ impl Kernel for Conv {
             Packed::Transposed(conv) => (conv.shape().frame.inputs, conv.shape().frame.outputs),
         };
         let data = &operands[0].unwrap_or(&[])[..self.batch * numel(&self.input) * self.words.input_len(inputs)];
-        let epilogue = self.follow.epilogue(None, outputs);
+        let residual = operands.get(1).copied();
+        let epilogue = self.follow.epilogue(residual, self.words.added_len(outputs));
         match &self.packed {
             Packed::Plain(conv) => conv.run_words(out, data, self.batch, self.input, self.words, &epilogue),
             Packed::Transposed(conv) => conv.run(out, data, self.batch, self.input, &epilogue),
@@ -149,7 +163,7 @@ impl Kernel for Conv {
         };
         let (by, kept) = (by(algorithm), kept(self.packed.format()));
         let (follow, from, to) =
-            (self.follow.describe(false, None), read(self.words.input), written(self.words.output));
+            (self.follow.describe(self.residual, self.words.added), read(self.words.input), written(self.words.output));
         format!("{}{by}{kept}{from}{follow}{to}", self.packed.window())
     }
 
@@ -170,17 +184,27 @@ impl Kernel for Conv {
         Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
     }
 
-    fn is_half(&self, _operands: &[bool]) -> bool {
-        self.packed.format() == Format::Bf16
+    fn is_half(&self, operands: &[bool]) -> bool {
+        self.packed.format() == Format::Bf16 && operands[1..].iter().all(|added| *added)
     }
 
-    fn rounds(&self, _operand: usize) -> Option<Rounded> {
+    fn rounds(&self, operand: usize) -> Option<Rounded> {
         let Packed::Plain(conv) = &self.packed else { return None };
-        conv.reads_words().then_some(Rounded::Pairs)
+        (operand == 0 && conv.reads_words()).then_some(Rounded::Pairs)
     }
 
-    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: self.words.reading(rounded), ..self.clone() }))
+    fn takes(&self, operand: usize) -> Option<Rounded> {
+        let adds = matches!(&self.packed, Packed::Plain(conv) if operand == 1 && conv.adds_words());
+        if adds { Some(Rounded::Pairs) } else { self.rounds(operand) }
+    }
+
+    fn reading_words(&self, operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        let words = if operand == 0 { self.words.reading(rounded) } else { self.words.adding(rounded) };
+        Some(Arc::new(Self { words, ..self.clone() }))
+    }
+
+    fn overwrites(&self, operand: usize) -> bool {
+        operand == 1 && self.words.output == self.words.added
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {

@@ -147,6 +147,67 @@ fn volumes_in_pairs() {
     }
 }
 
+/// Of whole numbers, by vectors and by units: padding stands for 0 whatever the zero point is.
+#[test]
+fn volumes_of_bytes() {
+    let around = |inputs, outputs, side: usize| ConvShape {
+        kernel: [side; 2],
+        before: [side / 2; 2],
+        after: [side / 2; 2],
+        ..ConvShape::pointwise(inputs, outputs)
+    };
+    let frames = [
+        around(32, 40, 3),
+        ConvShape { stride: [2, 1], dilation: [1, 2], ..around(68, 33, 3) },
+        around(64, 24, 1),
+        ConvShape { groups: 8, ..around(32, 32, 3) },
+        ConvShape { groups: 20, ..around(20, 20, 3) },
+        around(18, 5, 3),
+        ConvShape { stride: [2, 2], ..around(3, 32, 5) },
+    ];
+    let batch = 2;
+    for (frame, (index, (depth, stride, dilation, [before, after]))) in
+        frames.into_iter().flat_map(|frame| DEPTHS.into_iter().enumerate().map(move |depth| (frame, depth)))
+    {
+        let (range, size) = (quantized::RANGES[index % 4], [[5, 6, 5], [6, 3, 20], [4, 5, 7]][index % 3]);
+        let shape = VolumeShape { frame, depth, stride, dilation, before, after };
+        let (inputs, outputs) = (frame.inputs, frame.outputs);
+        let row = inputs / frame.groups * depth * frame.kernel[0] * frame.kernel[1];
+        let (w, scales, bias) = (quantized::bytes(outputs * row, 2), quantized::scales(outputs), numbers(outputs, 3));
+        let x = numbers(batch * size.iter().product::<usize>() * inputs, 1);
+        let x_rounded: Vec<f32> = x.iter().map(|x| quantized::rounded(*x, range) as f32).collect();
+        let w_scaled: Vec<f32> = (0..w.len()).map(|index| f32::from(w[index]) * scales[index / row]).collect();
+        let want = definition(&x_rounded, &w_scaled, &shape, batch, size);
+        let residual = numbers(want.len(), 4);
+        for level in Level::available() {
+            let bytes = Bytes { weight: &w, scales: &scales, bits: range.bits() };
+            let conv = QuantizedVolumeConv::at(level, bytes, shape);
+            let units = [None, MatrixUnit::detect(), Some(MatrixUnit::Model)];
+            let units = &units[..if level == Level::Avx512 { 3 } else { 1 }];
+            for (case, unit) in units.iter().enumerate().map(|(number, unit)| ((index + 3 * number) % 8, *unit)) {
+                let epilogue = following(case, &bias, &residual, outputs);
+                let run = |x: &[f32], words: Words| {
+                    let mut out = vec![0.25; want.len() + 1];
+                    let activations = Activations { input: range, words };
+                    MatrixUnit::with(unit, || conv.run(&mut out, x, batch, size, activations, &epilogue));
+                    out
+                };
+                let out = run(&x, Words::default());
+                for (index, want) in want.iter().enumerate() {
+                    let want = followed(*want, case, bias[index % outputs], residual[index]);
+                    close(out[index], want, 4 * row, &format!("{level:?} {unit:?} {shape:?} case {case} at {index}"));
+                }
+                assert_eq!(out[want.len()], 0.25, "{level:?} {shape:?}");
+                if conv.reads_words() {
+                    let rounded = Rounded::Bytes(range);
+                    let from_words = run(&words::words(&x, rounded), Words::default().reading(rounded));
+                    assert_eq!(from_words, out, "{level:?} {unit:?} {shape:?} of words");
+                }
+            }
+        }
+    }
+}
+
 /// What is words gives what numbers give, rounded before or after.
 #[test]
 fn volumes_of_words() {

@@ -1,0 +1,133 @@
+//! Convolutions of volumes of whole numbers.
+
+use super::super::algorithm::Algorithm;
+use super::super::epilogue::Epilogue;
+use super::super::format::{Format, Packing};
+use super::super::patches::Patches;
+use super::super::volumes::{VolumeConv, VolumeShape, VolumeWindows};
+use super::{Activations, Bytes, Columns, groups_together, rounded};
+use crate::rounded::Rounded;
+use crate::simd::Level;
+
+/// A convolution of volumes of whole numbers.
+#[derive(Debug)]
+pub struct QuantizedVolumeConv {
+    shape: VolumeShape,
+    weights: Weights,
+    columns: Columns,
+}
+
+/// Packed weights, by the way that the windows are read.
+#[derive(Debug)]
+enum Weights {
+    /// Where they lie.
+    Windows(VolumeWindows),
+    /// As rows.
+    Patches(Patches),
+    /// Where they lie in volumes that are rounded first: of what the numbers stand for.
+    Rounded(VolumeConv),
+}
+
+impl QuantizedVolumeConv {
+    /// Packs a weight, `[outputs, inputs of a group, depth, height, width]`.
+    ///
+    /// # Panics
+    /// If the weight has another length, or there is no scale for each output.
+    pub fn new(weight: Bytes<'_>, shape: VolumeShape) -> Self {
+        Self::at(Level::detect(), weight, shape)
+    }
+
+    /// As [`new`](Self::new), for instructions of the given level.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new), and if the processor does not have the level.
+    pub fn at(level: Level, weight: Bytes<'_>, shape: VolumeShape) -> Self {
+        let (channels, taps) = shape.row();
+        let row = channels * taps;
+        weight.check(shape.frame.outputs, row);
+        let (is_short, is_alone) = (shape.frame.has_short_pixels(), shape.frame.is_depthwise());
+        let together = if is_alone { 1 } else { groups_together(&shape.frame) };
+        let packing = Packing::whole(level, if is_short { 4 } else { channels * together }, weight.bits);
+        let (weights, columns) = match packing.filter(|_| !is_alone) {
+            None => weight.pack(row, None, |weight, _| {
+                Weights::Rounded(VolumeConv::at(level, weight, shape, Algorithm::Direct, Format::F32))
+            }),
+            Some(packing) if is_short => weight.pack(row, Some(packing), |weight, packing| {
+                Weights::Patches(Patches::new((level, packing), weight, shape))
+            }),
+            packing => {
+                let joined = weight.joined(&shape, together);
+                let weight = Bytes { weight: joined.as_deref().unwrap_or(weight.weight), ..weight };
+                let shape = shape.joined(together);
+                weight.pack(row * together, packing, |weight, packing| {
+                    Weights::Windows(VolumeWindows::new((level, packing), weight, shape))
+                })
+            }
+        };
+        Self { shape, weights, columns }
+    }
+
+    /// The sizes.
+    pub fn shape(&self) -> &VolumeShape {
+        &self.shape
+    }
+
+    /// The type in which the weights are kept: bytes, or f32.
+    pub fn format(&self) -> Format {
+        match &self.weights {
+            Weights::Windows(windows) => windows.packing().format(),
+            Weights::Patches(_) => Format::Int8,
+            Weights::Rounded(conv) => conv.format(),
+        }
+    }
+
+    /// The bytes of the packed weights.
+    pub fn bytes(&self) -> usize {
+        let packed = match &self.weights {
+            Weights::Windows(windows) => windows.bytes(),
+            Weights::Patches(patches) => patches.bytes(),
+            Weights::Rounded(conv) => conv.bytes(),
+        };
+        packed + self.columns.bytes()
+    }
+
+    /// Whether the volumes may be [words](super::super::Words): of bytes.
+    pub fn reads_words(&self) -> bool {
+        matches!(&self.weights, Weights::Windows(windows) if windows.packing() == Packing::Quads)
+    }
+
+    /// Whether the result may be words of what is rounded so.
+    pub fn writes_words(&self, rounded: Rounded) -> bool {
+        match &self.weights {
+            Weights::Windows(windows) => windows.writes_words(rounded),
+            Weights::Patches(patches) => patches.writes_words(rounded),
+            Weights::Rounded(_) => false,
+        }
+    }
+
+    /// As [`VolumeConv::run_words`], of volumes that are rounded so. Padding is 0.
+    ///
+    /// # Panics
+    /// If an operand is too short, the range has more bits than the weights are packed for, or an operand
+    /// [cannot be](Self::reads_words) [words](Self::writes_words).
+    pub fn run(
+        &self,
+        out: &mut [f32],
+        data: &[f32],
+        batch: usize,
+        size: [usize; 3],
+        activations: impl Into<Activations>,
+        epilogue: &Epilogue<'_>,
+    ) {
+        let activations = activations.into();
+        activations.words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
+        self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
+            Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, written),
+            Weights::Patches(patches) => patches.run_volumes(out, data, batch, size, epilogue, written),
+            Weights::Rounded(conv) => {
+                let len = batch * size.iter().product::<usize>() * self.shape.frame.inputs;
+                rounded(&data[..len], activations.input, |data| conv.run(out, data, batch, size, epilogue));
+            }
+        });
+    }
+}

@@ -212,7 +212,12 @@ fn rows(cases: &mut Vec<Case>) {
         let (x, weight) = (numbers(256 * 56 * 56), numbers(256));
         case(cases, &name, 2 * 256, x.len(), move |out| {
             let affine = Affine { weight: Some(&weight), bias: Some(&weight), eps: 1e-5 };
-            group_factors(out, &x, Groups { channels: 256, groups: 32, area: 56 * 56, channels_last }, affine);
+            group_factors(
+                out,
+                &x,
+                Groups { channels: 256, groups: 32, area: 56 * 56, channels_last, pairs: false },
+                affine,
+            );
         });
     }
     for [outer, len, inner] in [[2048, 49, 1], [64, 16_384, 1], [8, 49, 2048]] {

@@ -186,12 +186,21 @@ fn volumes_below_each_other() {
         up: nn::ConvTranspose3d::new(32, 16, 2).stride(2),
         last: nn::Conv3d::new(64, 3, 3).padding(1),
     };
-    let module = filled(model);
+    let mut module = filled(model);
     for batch in [1, 2] {
         let text = only_kernels(&module, &[batch, 1, 6, 8, 10]);
         for kernel in ["conv transpose 2x2x2 + relu", "trilinear, 3x4x5 to 6x8x10", "cat of 3", "max of 2x2x2"] {
             assert!(text.contains(kernel), "{kernel}: {text}");
         }
+    }
+    let x = floats("x", &[2, 1, 6, 8, 10]);
+    let exact = module.forward(&x).unwrap();
+    module.set_inference_precision(DType::BF16).unwrap();
+    let share = module.forward(&x).unwrap().max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+    assert!(share > 0.0 && share < 3e-2, "off by {share}");
+    let plan = module.plan(&x).unwrap().to_string();
+    for words in ["max of 2x2x2 of pairs to pairs", "conv transpose 2x2x2 in bf16 + relu to pairs"] {
+        assert!(!has("avx512bf16") || plan.contains(words), "{words}: {plan}");
     }
 }
 

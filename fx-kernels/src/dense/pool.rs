@@ -189,16 +189,40 @@ impl VolumePool {
     ///
     /// # Panics
     /// If an operand is too short.
-    pub fn run(&self, out: &mut [f32], data: &[f32], batch: usize, [depth, height, width]: [usize; 3]) {
+    pub fn run(&self, out: &mut [f32], data: &[f32], batch: usize, size: [usize; 3]) {
+        self.run_words(out, data, batch, size, Words::default());
+    }
+
+    /// As [`Pool::takes_words`].
+    pub fn takes_words(&self, rounded: Rounded) -> bool {
+        self.frames.takes_words(rounded)
+    }
+
+    /// As [`run`](Self::run), where the result is to be words, or both volumes and result are.
+    ///
+    /// # Panics
+    /// If an operand is too short, or it [does not take](Self::takes_words) such words.
+    pub fn run_words(
+        &self,
+        out: &mut [f32],
+        data: &[f32],
+        batch: usize,
+        [depth, height, width]: [usize; 3],
+        words: Words,
+    ) {
         let PoolShape { channels, output, .. } = self.frames.shape;
-        let (pixels, frame) = (output[0] * output[1], depth * height * width * channels);
-        let written = self.places.shape.output[0] * pixels * channels;
+        let (read, written) = (words.input_len(channels), words.output_len(channels));
+        let (pixels, frame) = (output[0] * output[1], depth * height * width * read);
+        let len = self.places.shape.output[0] * pixels * written;
+        // Frames are what is read.
+        let of_frames = Words { output: words.input, ..words };
         // One by one, so that what lies between stays in the cache.
         for volume in 0..batch {
-            let (data, out) = (&data[volume * frame..][..frame], &mut out[volume * written..][..written]);
-            scratch(depth * pixels * channels, |between| {
-                self.frames.run(between, channels, &Images::pixels(data, depth, [height, width], channels));
-                self.places.run(out, channels, &Images::pixels(between, 1, [depth, pixels], channels));
+            let (data, out) = (&data[volume * frame..][..frame], &mut out[volume * len..][..len]);
+            scratch(depth * pixels * read, |between| {
+                let images = Images::pixels(data, depth, [height, width], read);
+                self.frames.run_words(between, read, &images, of_frames);
+                self.places.run_words(out, written, &Images::pixels(between, 1, [depth, pixels], read), words);
             });
         }
     }

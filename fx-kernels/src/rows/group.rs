@@ -62,6 +62,8 @@ pub struct Groups {
     pub area: usize,
     /// Whether the channels of a pixel are neighbours in memory, not the pixels of a channel.
     pub channels_last: bool,
+    /// Whether two such channels, of which there is an even number, are a word of two bf16.
+    pub pairs: bool,
 }
 
 /// Writes what each channel is to be multiplied with, then what is to be added to it, so that groups of channels get mean 0 and
@@ -75,13 +77,15 @@ pub fn group_factors(factors: &mut [f32], x: &[f32], shape: Groups, affine: Affi
 }
 
 pub(super) fn group_factors_at(level: Level, factors: &mut [f32], x: &[f32], shape: Groups, affine: Affine<'_>) {
-    let Groups { channels, groups, area, channels_last } = shape;
+    let Groups { channels, groups, area, channels_last, pairs } = shape;
     if x.is_empty() {
         return;
     }
     assert!(groups > 0 && channels.is_multiple_of(groups), "{groups} groups do not divide {channels} channels");
-    assert!(x.len().is_multiple_of(channels * area), "images of {channels} by {area} do not divide {}", x.len());
-    let images = x.len() / (channels * area);
+    assert!(!pairs || channels_last && channels.is_multiple_of(2), "{channels} channels of a pixel are no pairs");
+    let pixel = if pairs { channels / 2 } else { channels };
+    assert!(x.len().is_multiple_of(pixel * area), "images of {channels} by {area} do not divide {}", x.len());
+    let images = x.len() / (pixel * area);
     assert_eq!(factors.len(), 2 * images * channels, "there are two factors for each channel of each image");
     affine.check(channels);
     let each = channels / groups;
@@ -114,9 +118,13 @@ pub(super) fn group_factors_at(level: Level, factors: &mut [f32], x: &[f32], sha
         for_each(images * bands, 4 * x.len(), |task| {
             let (image, band) = (task / bands, task % bands);
             let pixels = image * area + band * most..image * area + area.min((band + 1) * most);
-            let x = &x[pixels.start * channels..pixels.end * channels];
+            let (x, count) = (x[pixels.start * pixel..pixels.end * pixel].as_ptr(), pixels.len());
             let means = place.at(2 * task * channels);
-            dispatch(level, Band { x, channels, means, squares: means.wrapping_add(channels) });
+            let squares = means.wrapping_add(channels);
+            match pairs {
+                true => dispatch(level, Band { x: x.cast::<u16>(), pixels: count, channels, means, squares }),
+                false => dispatch(level, Band { x, pixels: count, channels, means, squares }),
+            }
         });
         for (image, moments) in moments.chunks_exact(2 * bands * channels).enumerate() {
             for group in 0..groups {
@@ -149,23 +157,49 @@ fn joined(moments: &[f32], channels: usize, group: Range<usize>, [most, area]: [
     (mean, 1.0 / (squares / count + f64::from(eps)).sqrt())
 }
 
-/// The moments of each channel of some pixels.
-struct Band<'a> {
-    x: &'a [f32],
+/// A number as it lies in memory.
+trait Number: Copy {
+    /// Reads a vector, or as many of its elements as there are.
+    ///
+    /// # Safety
+    /// They must be readable.
+    unsafe fn load<V: Single>(from: *const Self, count: usize) -> V;
+}
+
+impl Number for f32 {
+    #[inline(always)]
+    unsafe fn load<V: Single>(from: *const Self, count: usize) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { load(from, count) }
+    }
+}
+
+/// Of bf16.
+impl Number for u16 {
+    #[inline(always)]
+    unsafe fn load<V: Single>(from: *const Self, count: usize) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { if count >= V::LANES { V::load_bf16(from) } else { V::load_bf16_first(from, count) } }
+    }
+}
+
+/// The moments of each channel of some pixels, which are there.
+struct Band<N> {
+    x: *const N,
+    pixels: usize,
     channels: usize,
     /// Places for each channel.
     means: *mut f32,
     squares: *mut f32,
 }
 
-impl Kernel for Band<'_> {
+impl<N: Number> Kernel for Band<N> {
     type Elem = f32;
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let Band { x, channels, means, squares } = self;
-        let pixels = x.len() / channels;
+        let Band { x, pixels, channels, means, squares } = self;
         let most = rows_of(BLOCK, channels);
         for first in (0..pixels).step_by(most) {
             let count = most.min(pixels - first);
@@ -174,7 +208,7 @@ impl Kernel for Band<'_> {
             let before = (first > 0).then_some((count as f32 / all, first as f32 * (count as f32 / all)));
             let mut channel = 0;
             while channel < channels {
-                let block = Block { from: x[first * channels + channel..].as_ptr(), channels, pixels: count };
+                let block = Block { from: x.wrapping_add(first * channels + channel), channels, pixels: count };
                 let places = (means.wrapping_add(channel), squares.wrapping_add(channel));
                 // SAFETY: the pixels have so many channels from this one on, and there is a place for each.
                 unsafe {
@@ -193,14 +227,14 @@ impl Kernel for Band<'_> {
 
 /// Some channels of a few pixels.
 #[derive(Clone, Copy)]
-struct Block {
-    from: *const f32,
+struct Block<N> {
+    from: *const N,
     /// The numbers from one pixel to the next.
     channels: usize,
     pixels: usize,
 }
 
-impl Block {
+impl<N: Number> Block<N> {
     /// Finds the means of some vectors of channels, and the sums of the squares of what differs from them, and joins them with those of
     /// the pixels before, if there are any.
     ///
@@ -219,7 +253,7 @@ impl Block {
             for pixel in 0..self.pixels {
                 let from = self.from.wrapping_add(pixel * self.channels);
                 for (v, sum) in sums.iter_mut().enumerate() {
-                    *sum = *sum + load::<V>(from.wrapping_add(v * V::LANES), lanes);
+                    *sum = *sum + N::load::<V>(from.wrapping_add(v * V::LANES), lanes);
                 }
             }
             let count = V::splat(1.0 / self.pixels as f32);
@@ -229,7 +263,7 @@ impl Block {
             for pixel in 0..self.pixels {
                 let from = self.from.wrapping_add(pixel * self.channels);
                 for (v, square) in apart.iter_mut().enumerate() {
-                    let x = load::<V>(from.wrapping_add(v * V::LANES), lanes) - sums[v];
+                    let x = N::load::<V>(from.wrapping_add(v * V::LANES), lanes) - sums[v];
                     *square = x.mul_add(x, *square);
                 }
             }

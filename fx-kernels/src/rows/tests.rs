@@ -1,5 +1,7 @@
 //! Every kernel of every level against its definition in f64.
 
+use half::bf16;
+
 use super::group::{group_factors_at, group_norm_at};
 use super::norm::rows;
 use super::reduce::reduce_at;
@@ -153,6 +155,13 @@ fn norms_of_groups() {
     }
 }
 
+/// Numbers as words of two bf16 each, and what these stand for.
+fn pairs(x: &[f32]) -> [Vec<f32>; 2] {
+    let rounded: Vec<bf16> = x.iter().map(|x| bf16::from_f32(*x)).collect();
+    let word = |pair: &[bf16]| f32::from_bits(u32::from(pair[0].to_bits()) | u32::from(pair[1].to_bits()) << 16);
+    [rounded.chunks(2).map(word).collect(), rounded.iter().map(|x| x.to_f32()).collect()]
+}
+
 /// What channels are multiplied with and what is added to them, in both layouts, also where the mean is far from 0.
 #[test]
 fn factors_of_groups() {
@@ -178,8 +187,17 @@ fn factors_of_groups() {
         for (level, channels_last) in Level::available().flat_map(|level| [(level, false), (level, true)]) {
             let affine = Affine { weight: Some(&weight), bias: Some(&bias), eps: 1e-5 };
             let mut factors = vec![f32::NAN; 2 * images * channels];
-            let shape = Groups { channels, groups, area, channels_last };
+            let shape = Groups { channels, groups, area, channels_last, pairs: false };
             group_factors_at(level, &mut factors, if channels_last { &last } else { &x }, shape, affine);
+            if channels_last {
+                // Pairs are as what they stand for.
+                let [words, rounded] = pairs(&last);
+                let mut both = [vec![f32::NAN; factors.len()], vec![f32::NAN; factors.len()]];
+                for ((to, x), pairs) in both.iter_mut().zip([words, rounded]).zip([true, false]) {
+                    group_factors_at(level, to, &x, Groups { pairs, ..shape }, affine);
+                }
+                assert_eq!(both[0], both[1], "{level:?} {shape:?}");
+            }
             let (scales, shifts) = factors.split_at(images * channels);
             for (i, want) in want.chunks_exact(2).enumerate() {
                 let (scale, shift) = (want[0], f64::from(bias[i % channels]) - want[1] * want[0]);
@@ -201,7 +219,7 @@ fn factors_of_groups_that_are_no_numbers() {
         let (pixel, channel) = (650, 9);
         x[channels * area + if channels_last { pixel * channels + channel } else { channel * area + pixel }] = f32::NAN;
         let mut factors = vec![0.0; 4 * channels];
-        let shape = Groups { channels, groups, area, channels_last };
+        let shape = Groups { channels, groups, area, channels_last, pairs: false };
         group_factors_at(level, &mut factors, &x, shape, Affine { eps: 1e-5, ..Affine::default() });
         for (index, factor) in factors.iter().enumerate() {
             let (image, group) = (index / channels % 2, index % channels / (channels / groups));

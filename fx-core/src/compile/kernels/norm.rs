@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use fx_kernels::Rounded;
 use fx_kernels::rows::{self, Affine, Groups, Input, Reduction, Softmax};
 use smallvec::smallvec;
 
 use super::pointwise::scale_and_shift;
-use super::{Kernel, Lowered, Operands, Site, Wanted};
+use super::{Kernel, Lowered, Operands, Site, Wanted, read};
 use crate::compile::layout::Layout;
 use crate::ops::{Function, functions as ops, kind};
 use crate::tensor::{DType, Dims, Tensor, numel};
@@ -113,6 +114,7 @@ impl Kernel for Norm {
 }
 
 /// What a group norm or an instance norm multiplies each channel with and adds to it.
+#[derive(Clone)]
 struct GroupFactors {
     shape: Groups,
     weight: Option<Tensor>,
@@ -139,7 +141,7 @@ pub(super) fn group_norm(site: &Site<'_>) -> Option<Lowered> {
     let first = if is_group { 1 } else { 3 };
     let (weight, bias) = (site.optional(first)?, site.optional(first + 1)?);
     let eps = site.attribute::<kind::float>("eps", 1e-5)? as f32;
-    let shape = Groups { channels, groups, area: numel(&layout.shape[2..]), channels_last };
+    let shape = Groups { channels, groups, area: numel(&layout.shape[2..]), channels_last, pairs: false };
     let mut each: Dims = smallvec![1; layout.shape.len()];
     each[..2].copy_from_slice(&[images, channels]);
     let part = Layout::row_major(DType::F32, &each);
@@ -151,15 +153,26 @@ pub(super) fn group_norm(site: &Site<'_>) -> Option<Lowered> {
 
 impl Kernel for GroupFactors {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let Groups { channels, area, .. } = self.shape;
-        let x = operands[0].unwrap_or(&[]);
-        let x = &x[..out.len() / (2 * channels) * channels * area];
+        let Groups { area, pairs, .. } = self.shape;
+        let numbers = out.len() / 2 * area;
+        let x = &operands[0].unwrap_or(&[])[..if pairs { numbers / 2 } else { numbers }];
         rows::group_factors(out, x, self.shape, affine(&self.weight, &self.bias, self.eps));
     }
 
+    fn takes(&self, _operand: usize) -> Option<Rounded> {
+        let Groups { channels, channels_last, .. } = self.shape;
+        (channels_last && channels.is_multiple_of(2)).then_some(Rounded::Pairs)
+    }
+
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        let shape = Groups { pairs: true, ..self.shape };
+        (rounded == Rounded::Pairs).then(|| Arc::new(Self { shape, ..self.clone() }) as Arc<dyn Kernel>)
+    }
+
     fn describe(&self) -> String {
-        let Groups { channels, groups, .. } = self.shape;
-        format!("factors of {groups} groups of {channels} channels")
+        let Groups { channels, groups, pairs, .. } = self.shape;
+        let from = read(pairs.then_some(Rounded::Pairs));
+        format!("factors of {groups} groups of {channels} channels{from}")
     }
 }
 

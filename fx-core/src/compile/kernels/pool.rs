@@ -52,6 +52,7 @@ struct Volumes {
     batch: usize,
     input: [usize; 3],
     name: &'static str,
+    words: Words,
 }
 
 /// The windows of a call over so many dimensions.
@@ -89,7 +90,8 @@ pub(super) fn pool(site: &Site<'_>) -> Option<Lowered> {
         let (frames, places) = windows.of_volumes(channels);
         let pool = if is_max { VolumePool::max(frames, places) } else { VolumePool::avg(frames, places, divisor) };
         let (kernel, input) = (windows.kernel, [depth, height, width]);
-        return Some(Lowered::new(Volumes { pool, channels, kernel, batch, input, name }, wanted, output));
+        let kernel = Volumes { pool, channels, kernel, batch, input, name, words: Words::default() };
+        return Some(Lowered::new(kernel, wanted, output));
     }
     let (shape, input) = match *size {
         [width] => (windows(site, [width])?.of_images(channels), [1, width]),
@@ -154,8 +156,26 @@ impl Windows<3> {
 
 impl Kernel for Volumes {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let data = &operands[0].unwrap_or(&[])[..self.batch * self.channels * numel(&self.input)];
-        self.pool.run(out, data, self.batch, self.input);
+        let channels = self.words.input_len(self.channels);
+        let data = &operands[0].unwrap_or(&[])[..self.batch * channels * numel(&self.input)];
+        self.pool.run_words(out, data, self.batch, self.input, self.words);
+    }
+
+    fn is_half(&self, operands: &[bool]) -> bool {
+        all_half(operands)
+    }
+
+    fn rounds(&self, _operand: usize) -> Option<Rounded> {
+        self.words.output
+    }
+
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: self.words.reading(rounded), ..self.clone() }))
+    }
+
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let kernel = || Arc::new(Self { words: self.words.writing(rounded), ..self.clone() });
+        self.pool.takes_words(rounded).then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
@@ -165,7 +185,8 @@ impl Kernel for Volumes {
 
     fn describe(&self) -> String {
         let [depth, height, width] = self.kernel;
-        format!("{} of {depth}x{height}x{width}", self.name)
+        let (from, to) = (read(self.words.input), written(self.words.output));
+        format!("{} of {depth}x{height}x{width}{from}{to}", self.name)
     }
 }
 

@@ -152,7 +152,7 @@ impl Kernel for Conv {
         let epilogue = self.follow.epilogue(residual, self.words.added_len(outputs));
         match &self.packed {
             Packed::Plain(conv) => conv.run_words(out, data, self.batch, self.input, self.words, &epilogue),
-            Packed::Transposed(conv) => conv.run(out, data, self.batch, self.input, &epilogue),
+            Packed::Transposed(conv) => conv.run_words(out, data, self.batch, self.input, self.words, &epilogue),
         }
     }
 
@@ -189,8 +189,11 @@ impl Kernel for Conv {
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {
-        let Packed::Plain(conv) = &self.packed else { return None };
-        (operand == 0 && conv.reads_words()).then_some(Rounded::Pairs)
+        let reads = match &self.packed {
+            Packed::Plain(conv) => conv.reads_words(),
+            Packed::Transposed(conv) => conv.reads_words(),
+        };
+        (operand == 0 && reads).then_some(Rounded::Pairs)
     }
 
     fn takes(&self, operand: usize) -> Option<Rounded> {
@@ -208,8 +211,11 @@ impl Kernel for Conv {
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
-        let Packed::Plain(conv) = &self.packed else { return None };
+        let writes = match &self.packed {
+            Packed::Plain(conv) => conv.writes_words(rounded),
+            Packed::Transposed(conv) => conv.writes_words(rounded),
+        };
         let kernel = || Arc::new(Self { words: self.words.writing(rounded), ..self.clone() });
-        conv.writes_words(rounded).then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
+        writes.then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
     }
 }

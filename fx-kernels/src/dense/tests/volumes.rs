@@ -316,3 +316,73 @@ fn transposed_convolutions_of_volumes() {
         }
     }
 }
+
+/// What is words gives what numbers give, of transposed convolutions whose frames come from one and from several.
+#[test]
+fn transposed_volumes_of_words() {
+    let frame = TransposedShape {
+        inputs: 32,
+        outputs: 24,
+        kernel: [2; 2],
+        stride: [2; 2],
+        padding: [0; 2],
+        output_padding: [0; 2],
+    };
+    let (batch, size) = (2, [3, 4, 5]);
+    for (level, depth) in Level::available().flat_map(|level| [(level, 2), (level, 4)]) {
+        let shape = TransposedVolumeShape { frame, depth, stride: 2, padding: depth / 4, output_padding: 0 };
+        let (w, bias) = (numbers(32 * 24 * depth * 4, 2), numbers(24, 3));
+        let conv = TransposedVolumeConv::at(level, &w, shape, Format::Bf16);
+        if !conv.reads_words() || !conv.writes_words(Rounded::Pairs) {
+            continue;
+        }
+        let x = numbers(batch * size.iter().product::<usize>() * 32, 1);
+        let x_words = words::words(&x, Rounded::Pairs);
+        let epilogue = Epilogue { bias: Some(&bias), activation: Some(Unary::Relu), ..Epilogue::default() };
+        let mut plain = vec![0.0; batch * shape.output(size).iter().product::<usize>() * 24];
+        conv.run(&mut plain, &x, batch, size, &epilogue);
+        for (input, output) in [(true, false), (false, true), (true, true)] {
+            let pairs = |words: bool| words.then_some(Rounded::Pairs);
+            let words = Words { input: pairs(input), output: pairs(output), ..Words::default() };
+            let want = if output { words::words(&plain, Rounded::Pairs) } else { plain.clone() };
+            let mut got = vec![0.0; want.len()];
+            conv.run_words(&mut got, if input { &x_words } else { &x }, batch, size, words, &epilogue);
+            let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
+            assert!(is_same, "{level:?} {shape:?} {words:?}");
+        }
+    }
+}
+
+/// The largest of what is rounded is what the largest is rounded to.
+#[test]
+fn pooling_of_volumes_of_words() {
+    let (channels, batch, size) = (12, 2, [5, 6, 7]);
+    let frames = PoolShape {
+        channels,
+        kernel: [2, 3],
+        stride: [2, 2],
+        dilation: [1; 2],
+        before: [1, 0],
+        after: [0, 1],
+        output: [3, 3],
+    };
+    let places = PoolShape { kernel: [3, 1], stride: [2, 1], before: [1, 0], after: [1, 0], output: [3, 9], ..frames };
+    let pool = VolumePool::max(frames, places);
+    let x = numbers(batch * size.iter().product::<usize>() * channels, 1);
+    let mut plain = vec![0.0; batch * 27 * channels];
+    pool.run(&mut plain, &x, batch, size);
+    for rounded in [Rounded::Pairs, Rounded::Bytes(quantized::RANGES[0])] {
+        if !pool.takes_words(rounded) {
+            continue;
+        }
+        let want = words::words(&plain, rounded);
+        let x_words = words::words(&x, rounded);
+        for input in [None, Some(rounded)] {
+            let words = Words { input, output: Some(rounded), ..Words::default() };
+            let mut got = vec![0.0; want.len()];
+            pool.run_words(&mut got, if input.is_some() { &x_words } else { &x }, batch, size, words);
+            let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
+            assert!(is_same, "{words:?}");
+        }
+    }
+}

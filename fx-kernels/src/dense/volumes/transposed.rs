@@ -5,8 +5,10 @@ use super::super::epilogue::Epilogue;
 use super::super::format::Format;
 use super::super::images::Images;
 use super::super::transposed::{TransposedConv, TransposedShape};
+use super::super::words::Words;
 use crate::copy::copy;
 use crate::memory::scratch;
+use crate::rounded::Rounded;
 use crate::simd::Level;
 
 /// The sizes of a transposed convolution of volumes, which has one group and neighbouring taps.
@@ -115,9 +117,37 @@ impl TransposedVolumeConv {
     /// # Panics
     /// If an operand is too short.
     pub fn run(&self, out: &mut [f32], data: &[f32], batch: usize, size: [usize; 3], epilogue: &Epilogue<'_>) {
+        self.run_words(out, data, batch, size, Words::default(), epilogue);
+    }
+
+    /// Whether the volumes may be [words](Words) of pairs of bf16.
+    pub fn reads_words(&self) -> bool {
+        self.shape.frame.inputs.is_multiple_of(2) && self.convs.iter().all(TransposedConv::reads_words)
+    }
+
+    /// Whether the result may be words of what is rounded so.
+    pub fn writes_words(&self, rounded: Rounded) -> bool {
+        self.convs.iter().all(|conv| conv.writes_words(rounded))
+    }
+
+    /// As [`run`](Self::run), with operands that may be words.
+    ///
+    /// # Panics
+    /// As there, or if an operand [cannot be](Self::reads_words) [words](Self::writes_words).
+    pub fn run_words(
+        &self,
+        out: &mut [f32],
+        data: &[f32],
+        batch: usize,
+        size: [usize; 3],
+        words: Words,
+        epilogue: &Epilogue<'_>,
+    ) {
+        words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
         let TransposedVolumeShape { frame, stride, padding, .. } = self.shape;
         let [depth, height, width] = self.shape.output(size);
-        let (read, written) = (size[1] * size[2] * frame.inputs, height * width * frame.outputs);
+        let channels = words.input_len(frame.inputs);
+        let (read, written) = (size[1] * size[2] * channels, height * width * words.output_len(frame.outputs));
         assert!(data.len() >= batch * size[0] * read, "the volumes are too short");
         assert!(out.len() >= batch * depth * written, "the result does not fit");
         // Frames with the same weights one after the other.
@@ -127,31 +157,32 @@ impl TransposedVolumeConv {
             let first = (phase + stride - padding % stride) % stride;
             for frame in (first..depth).step_by(stride) {
                 let out = &mut out[(volume * depth + frame) * written..][..written];
+                let taps = self.shape.taps(phase);
                 let compute = |data: &[f32]| {
-                    let images = Images::pixels(data, 1, [size[1], size[2]], conv.shape().inputs);
-                    conv.run(out, &images, None, epilogue);
+                    let images = Images::pixels(data, 1, [size[1], size[2]], taps * channels);
+                    conv.run_words(out, &images, None, words, epilogue);
                 };
-                self.with_frames(data, (frame + padding) / stride, self.shape.taps(phase), size, compute);
+                with_frames(data, (frame + padding) / stride, taps, (size, channels), compute);
             }
         }
     }
+}
 
-    /// Lends a frame, or several, this one and those before, whose channels stand beside each other. What is no frame of the volume is
-    /// zeros.
-    fn with_frames(&self, data: &[f32], last: usize, count: usize, size: [usize; 3], f: impl FnOnce(&[f32])) {
-        let (pixels, channels) = (size[1] * size[2], self.shape.frame.inputs);
-        let len = pixels * channels;
-        if count == 1 && last < size[0] {
-            return f(&data[last * len..][..len]);
-        }
-        scratch(count * len, |together| {
-            together.fill(0.0);
-            for place in 0..count {
-                let Some(frame) = last.checked_sub(place).filter(|frame| *frame < size[0]) else { continue };
-                let (to, from) = ([count * channels, 1], [channels, 1]);
-                copy(&mut together[place * channels..], &to, &data[frame * len..][..len], &from, &[pixels, channels]);
-            }
-            f(together);
-        });
+/// Lends a frame, or several, this one and those before, whose channels, as many numbers or words, stand beside each other. What is no frame
+/// of the volume is zeros.
+fn with_frames(data: &[f32], last: usize, count: usize, (size, channels): ([usize; 3], usize), f: impl FnOnce(&[f32])) {
+    let pixels = size[1] * size[2];
+    let len = pixels * channels;
+    if count == 1 && last < size[0] {
+        return f(&data[last * len..][..len]);
     }
+    scratch(count * len, |together| {
+        together.fill(0.0);
+        for place in 0..count {
+            let Some(frame) = last.checked_sub(place).filter(|frame| *frame < size[0]) else { continue };
+            let (to, from) = ([count * channels, 1], [channels, 1]);
+            copy(&mut together[place * channels..], &to, &data[frame * len..][..len], &from, &[pixels, channels]);
+        }
+        f(together);
+    });
 }

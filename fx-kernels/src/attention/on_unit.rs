@@ -165,7 +165,7 @@ impl OnUnit {
             whole: false,
             left: [upper, lower],
             distance,
-            again: false,
+            again: [false, true],
             runs: &[0],
             len: words,
             panel,

@@ -30,6 +30,8 @@ const SHORTEST: usize = 4;
 const BLOCK: usize = 192 * 1024;
 /// The words of panels that stay in the cache while all of them are used for two tiles after two tiles.
 const SMALL_PANELS: usize = 64 * 1024;
+/// The words of rows and panels that stay in the first-level cache while others are used.
+const NEAR: usize = 10 * 1024;
 /// The words that are read in the time in which one is made of numbers.
 const COPIED: usize = 8;
 /// The tasks that make a fair share for each of a few threads likely.
@@ -130,7 +132,9 @@ impl<'a> OnUnit<'a> {
             // All panels are used for a pair, whose rows stay in the cache too, or all pairs for a panel. Of windows of several pixels what
             // one run reads the next ones do.
             let by_pairs = are_small(panels, set.len());
-            let again = by_pairs || task.runs.len() > 1;
+            let rows = self.lines.reach();
+            let panel = panels.panel(0, set.start).data.len() * if by_pairs { set.len() } else { 1 };
+            let again = [by_pairs || task.runs.len() > 1 || rows <= NEAR, rows + panel <= NEAR];
             let mut next = |pair: Pair, panel| {
                 let mut done = 0;
                 let steps = pair.runs.len() * self.lines.run().div_ceil(self.lines.depth());
@@ -174,12 +178,12 @@ impl<'a> OnUnit<'a> {
         Pair { index, tiles, runs: start..end }
     }
 
-    /// The sums of one of so many pairs of tiles with a panel; whether its rows are read again soon.
+    /// The sums of one of so many pairs of tiles with a panel; whether its rows, and the panel, are read again soon.
     fn multiply(
         &self,
         task: &Task<'_>,
         (pair, pairs): (&Pair, usize),
-        again: bool,
+        again: [bool; 2],
         panel: &Panel<'_>,
         sums: &mut [f32],
         between: Between<'_>,

@@ -68,8 +68,8 @@ pub(crate) struct Squares<'a> {
     pub(crate) left: [*const f32; 2],
     /// The distance of the rows.
     pub(crate) distance: usize,
-    /// Whether they are read again soon, so that the first-level cache should keep them.
-    pub(crate) again: bool,
+    /// Whether they, and what they are multiplied with, are read again soon, so that the first-level cache should keep them.
+    pub(crate) again: [bool; 2],
     /// Where the runs of a row are, from its beginning on.
     pub(crate) runs: &'a [usize],
     /// The words of a run. After them come zeros, up to a multiple of the words of a register.

@@ -152,6 +152,12 @@ impl<'a> Lines<'a> {
         self.steps[2] * self.pixel
     }
 
+    /// The words that two neighbouring tiles read.
+    pub(super) fn reach(&self) -> usize {
+        let Windows { kernel: [lines, _], frames, .. } = self.windows;
+        frames.kernel * lines * self.extent(2, 2 * self.rows) * self.pixel
+    }
+
     /// The tiles of all lines.
     pub(super) fn all_tiles(&self) -> usize {
         self.count * self.together * self.tiles

@@ -72,11 +72,9 @@ pub(in crate::simd) unsafe fn release() {
 pub(in crate::simd) unsafe fn multiply(rows: [usize; 2], squares: &Squares<'_>, between: Between<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
-        match (squares.whole, squares.again) {
-            (true, true) => shaped::<true, true>(rows, squares, between),
-            (true, false) => shaped::<true, false>(rows, squares, between),
-            (false, true) => shaped::<false, true>(rows, squares, between),
-            (false, false) => shaped::<false, false>(rows, squares, between),
+        match squares.whole {
+            true => shaped::<true>(rows, squares, between),
+            false => shaped::<false>(rows, squares, between),
         }
     }
 }
@@ -85,14 +83,14 @@ pub(in crate::simd) unsafe fn multiply(rows: [usize; 2], squares: &Squares<'_>, 
 ///
 /// # Safety
 /// As there.
-unsafe fn shaped<const WHOLE: bool, const AGAIN: bool>(rows: [usize; 2], squares: &Squares<'_>, between: Between<'_>) {
+unsafe fn shaped<const WHOLE: bool>(rows: [usize; 2], squares: &Squares<'_>, between: Between<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
         match (!squares.left[1].is_null(), squares.wide) {
-            (true, true) => run::<WHOLE, AGAIN, true, true>(rows, squares, between),
-            (true, false) => run::<WHOLE, AGAIN, true, false>(rows, squares, between),
-            (false, true) => run::<WHOLE, AGAIN, false, true>(rows, squares, between),
-            (false, false) => run::<WHOLE, AGAIN, false, false>(rows, squares, between),
+            (true, true) => run::<WHOLE, true, true>(rows, squares, between),
+            (true, false) => run::<WHOLE, true, false>(rows, squares, between),
+            (false, true) => run::<WHOLE, false, true>(rows, squares, between),
+            (false, false) => run::<WHOLE, false, false>(rows, squares, between),
         }
     }
 }
@@ -137,12 +135,13 @@ macro_rules! dot {
 ///
 /// # Safety
 /// As for [`multiply`].
-unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE: bool>(
+unsafe fn run<const WHOLE: bool, const TALL: bool, const WIDE: bool>(
     [rows, depth]: [usize; 2],
     squares: &Squares<'_>,
     between: Between<'_>,
 ) {
-    let Squares { left, distance, runs, len, panel, mut next, lines, sums, .. } = *squares;
+    let Squares { left, distance, runs, len, panel, again: [rows_again, panel_again], mut next, lines, sums, .. } =
+        *squares;
     let width = if WIDE { 2 * SIDE } else { SIDE };
     let (apart, across) = (distance * WORD, width * WORD);
     // SAFETY: the caller's promise, for all that is read and written.
@@ -156,14 +155,14 @@ unsafe fn run<const WHOLE: bool, const AGAIN: bool, const TALL: bool, const WIDE
             let mut right = panel.wrapping_add(run * len * width);
             for step in (0..len).step_by(depth) {
                 let [upper, lower] = left.map(|left| left.wrapping_add(start + step));
-                load!(AGAIN, 4, upper, apart);
-                load!(true, 6, right, across);
+                load!(rows_again, 4, upper, apart);
+                load!(panel_again, 6, right, across);
                 if WIDE {
-                    load!(true, 7, right.wrapping_add(SIDE), across);
+                    load!(panel_again, 7, right.wrapping_add(SIDE), across);
                 }
                 dot!(WHOLE, 0, 4, 6);
                 if TALL {
-                    load!(AGAIN, 5, lower, apart);
+                    load!(rows_again, 5, lower, apart);
                 }
                 if WIDE {
                     dot!(WHOLE, 1, 4, 7);

@@ -8,7 +8,8 @@ use super::tile::{Area, Operands};
 use super::*;
 use crate::copy::join_rows;
 use crate::memory::{LINE, Line};
-use crate::pairs::{round_pairs, widen_pairs};
+use crate::pairs::widen_pairs;
+use crate::rounded::Rounded;
 use crate::simd::dispatch;
 
 /// An op of any number of operands.
@@ -220,16 +221,18 @@ impl Chain {
     /// As [`Chain::run`], and if the processor does not have the level.
     pub fn run_at(&self, level: Level, out: &mut [f32], inputs: &[Operand<'_>]) {
         assert_eq!(inputs.len(), self.inputs, "the chain {self} has {} operands", self.inputs);
-        run(level, &self.steps, out, false, inputs);
+        run(level, &self.steps, out, None, inputs);
     }
 
-    /// As [`Chain::run`], with a result that is written as words of two bf16 each.
+    /// As [`Chain::run`], with a result that is written as words of what is rounded so. It may take the place of an operand if both are pairs.
     ///
     /// # Panics
-    /// As [`Chain::run`], and if the processor does not [write](crate::Rounded::is_written) such words.
-    pub fn run_pairs(&self, out: &mut [f32], inputs: &[Operand<'_>]) {
+    /// As [`Chain::run`], and if the processor does not [write](Rounded::is_written) such words.
+    pub fn run_words(&self, out: &mut [f32], rounded: Rounded, inputs: &[Operand<'_>]) {
         assert_eq!(inputs.len(), self.inputs, "the chain {self} has {} operands", self.inputs);
-        run(Level::detect(), &self.steps, out, true, inputs);
+        let is_read = inputs.iter().any(|input| matches!(input, Operand::Output));
+        assert!(!is_read || rounded == Rounded::Pairs, "bytes do not take the place of numbers");
+        run(Level::detect(), &self.steps, out, Some(rounded), inputs);
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
@@ -257,7 +260,7 @@ impl fmt::Display for Chain {
 pub(crate) fn run_one(level: Level, op: Op, out: &mut [f32], inputs: &[Operand<'_>]) {
     let place = |i: usize| Place::Input(i.min(inputs.len() - 1));
     let step = Step { op, args: [place(0), place(1), place(2)] };
-    run(level, &[Coded { step, register: 0, from: [0; 3] }], out, false, inputs);
+    run(level, &[Coded { step, register: 0, from: [0; 3] }], out, None, inputs);
 }
 
 /// Applies a function to rows of `len` elements that are `stride` apart.
@@ -274,8 +277,9 @@ pub(crate) unsafe fn run_rows(level: Level, function: Unary, out: *mut f32, rows
     unsafe { function.run(level, out, area, &[(out.cast_const(), true); 3]) };
 }
 
-fn run(level: Level, steps: &[Coded], out: &mut [f32], in_pairs: bool, inputs: &[Operand<'_>]) {
-    let len = if in_pairs { 2 * out.len() } else { out.len() };
+fn run(level: Level, steps: &[Coded], out: &mut [f32], written: Option<Rounded>, inputs: &[Operand<'_>]) {
+    let numbers = written.map_or(1, Rounded::numbers);
+    let len = numbers * out.len();
     if len == 0 {
         return;
     }
@@ -289,10 +293,10 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], in_pairs: bool, inputs: &
         }
     }
     let least = if len > 64 * TILE { 16 * TILE } else { 4 * TILE };
-    let tile = match in_pairs || inputs.iter().any(|input| matches!(input, Operand::Pairs(_))) {
-        false => tile(len, least, steps, inputs),
-        // Whole words.
-        true => Some(few_elements(inputs)).filter(|tile| tile.is_multiple_of(2)).unwrap_or(TILE),
+    let words = if inputs.iter().any(|input| matches!(input, Operand::Pairs(_))) { numbers.max(2) } else { numbers };
+    let tile = match words {
+        1 => tile(len, least, steps, inputs),
+        words => Some(few_elements(inputs)).filter(|tile| tile.is_multiple_of(words)).unwrap_or(TILE),
     };
     let per_element: usize = steps.iter().map(|step| if matches!(step.step.op, Op::Unary(_)) { 12 } else { 4 }).sum();
     let task = tile * least.div_ceil(tile);
@@ -300,7 +304,7 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], in_pairs: bool, inputs: &
     for_each(len.div_ceil(task), per_element * len, |index| {
         let start = index * task;
         let stop = len.min(start + task);
-        Task { level, steps, inputs, out: place.at(0), in_pairs, start, stop, tile }.run();
+        Task { level, steps, inputs, out: place.at(0), written, start, stop, tile }.run();
     });
 }
 
@@ -352,9 +356,9 @@ struct Task<'a> {
     level: Level,
     steps: &'a [Coded],
     inputs: &'a [Operand<'a>],
-    /// All of the output, and whether it is words of two elements each.
+    /// All of the output, and what elements are rounded to if it is words.
     out: *mut f32,
-    in_pairs: bool,
+    written: Option<Rounded>,
     start: usize,
     stop: usize,
     tile: usize,
@@ -387,17 +391,17 @@ impl Task<'_> {
                 let last = index + 1 == self.steps.len();
                 let to = match last {
                     false => registers[coded.register],
-                    true if self.in_pairs => result.as_mut_ptr().cast(),
+                    true if self.written.is_some() => result.as_mut_ptr().cast(),
                     true => self.out.wrapping_add(start),
                 };
                 // SAFETY: the output and the registers hold `len` elements; operands do too, or are a constant
                 // (see `place`), and registers that are read were written by the steps before.
                 unsafe { coded.step.op.run(self.level, to, Area { rows: 1, stride: 0, len }, &args) };
             }
-            if self.in_pairs {
-                let to = self.out.wrapping_add(start / 2);
-                // SAFETY: the output has the words of so many elements, an even number, which were written just now.
-                unsafe { round_pairs((to, 0), (result.as_ptr().cast(), 0), [1, len]) };
+            if let Some(rounded) = self.written {
+                let to = self.out.wrapping_add(start / rounded.numbers());
+                // SAFETY: the output has the whole words of so many elements, which were written just now.
+                unsafe { rounded.write(self.level, (to, 0), (result.as_ptr().cast(), 0), [1, len]) };
             }
             start += len;
         }
@@ -420,7 +424,7 @@ impl Task<'_> {
         };
         match input {
             Operand::Pairs(x) => widened(x[start / 2..].as_ptr()),
-            Operand::Output if self.in_pairs => widened(self.out.wrapping_add(start / 2)),
+            Operand::Output if self.written.is_some() => widened(self.out.wrapping_add(start / 2)),
             Operand::Output => (self.out.wrapping_add(start).cast_const(), true),
             Operand::Number(x) | Operand::Cycle(&[x]) => {
                 constant(x);

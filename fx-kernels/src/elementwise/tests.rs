@@ -1,6 +1,8 @@
 //! Operands of all kinds and chains of all shapes, on every level, against their definitions by index.
 
 use super::*;
+use crate::quantization::{Quantization, round_to_words};
+use crate::rounded::Rounded;
 
 fn numbers(len: usize, seed: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 100.0 - 10.0).collect()
@@ -68,8 +70,8 @@ fn operands_broadcast() {
 
 /// Words of pairs, as operands, as what is there before and as results, give what their numbers give.
 #[test]
-fn pairs_are_operands_and_results() {
-    if !crate::Rounded::Pairs.is_written() {
+fn words_are_operands_and_results() {
+    if !Rounded::Pairs.is_written() {
         return;
     }
     let words = |x: &[f32]| {
@@ -88,24 +90,35 @@ fn pairs_are_operands_and_results() {
             let (scale, shift) = (numbers(few, 1), numbers(few, 2));
             let [x_words, y_words] = [&x, &y].map(|x| words(x));
             let sides = [Operand::Cycle(&scale), Operand::Cycle(&shift)];
-            let run = |out: &mut [f32], in_pairs: bool, first, last| {
+            let run = |out: &mut [f32], rounded: Option<Rounded>, first, last| {
                 let inputs = [first, sides[0], sides[1], last];
-                match in_pairs {
-                    true => chain.run_pairs(out, &inputs[..chain.inputs()]),
-                    false => chain.run(out, &inputs[..chain.inputs()]),
+                match rounded {
+                    Some(rounded) => chain.run_words(out, rounded, &inputs[..chain.inputs()]),
+                    None => chain.run(out, &inputs[..chain.inputs()]),
                 }
             };
-            let mut want = vec![0.0; len];
-            run(&mut want, false, Operand::Cycle(&x), Operand::Cycle(&y));
+            let is_same = |got: &[f32], want: &[f32]| got.iter().zip(want).all(|(x, y)| x.to_bits() == y.to_bits());
+            let mut numbers = vec![0.0; len];
+            run(&mut numbers, None, Operand::Cycle(&x), Operand::Cycle(&y));
             let mut got = vec![0.0; len];
-            run(&mut got, false, Operand::Pairs(&x_words), Operand::Cycle(&y));
-            assert_eq!(got, want, "{chain}, {len}");
-            let want = words(&want);
+            run(&mut got, None, Operand::Pairs(&x_words), Operand::Cycle(&y));
+            assert_eq!(got, numbers, "{chain}, {len}");
+            let want = words(&numbers);
             for first in [Operand::Output, Operand::Pairs(&x_words), Operand::Cycle(&x)] {
                 let mut got = x_words.clone();
-                run(&mut got, true, first, Operand::Pairs(&y_words));
-                let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
-                assert!(is_same, "{chain}, {len}, {first:?}");
+                run(&mut got, Some(Rounded::Pairs), first, Operand::Pairs(&y_words));
+                assert!(is_same(&got, &want), "{chain}, {len}, {first:?}");
+            }
+            let range = Quantization { scale: 0.3, zero_point: 100, min: 0, max: 255 };
+            if !Rounded::Bytes(range).is_written() || !len.is_multiple_of(4) {
+                continue;
+            }
+            let mut want = vec![0.0; len / 4];
+            round_to_words((Level::detect(), 4), range, &mut want, len / 4, &numbers, len, len);
+            for first in [Operand::Pairs(&x_words), Operand::Cycle(&x)] {
+                let mut got = vec![0.0; len / 4];
+                run(&mut got, Some(Rounded::Bytes(range)), first, Operand::Cycle(&y));
+                assert!(is_same(&got, &want), "{chain}, {len}, {first:?} to bytes");
             }
         }
     }

@@ -21,8 +21,8 @@ pub(in crate::compile) struct Pointwise {
     len: usize,
     /// The chain's operands.
     sides: SmallVec<[Side; 2]>,
-    /// Whether the result is words of pairs.
-    in_pairs: bool,
+    /// What the result is rounded to, if it is words.
+    written: Option<Rounded>,
 }
 
 /// An operand.
@@ -308,13 +308,14 @@ fn known(tensor: &Tensor, result: &Layout) -> Option<Side> {
 impl Pointwise {
     /// Ops with a result of so many elements, if all operands can be met at once.
     fn new(chain: Chain, len: usize, sides: SmallVec<[Side; 2]>) -> Option<Self> {
-        Self { chain, len, sides, in_pairs: false }.checked()
+        Self { chain, len, sides, written: None }.checked()
     }
 
     /// Itself, if all operands can be met at once, and words are whole.
     fn checked(self) -> Option<Self> {
         let (parts, len) = (self.parts(), self.len);
-        if (self.in_pairs || self.reads_pairs()) && !self.has_words() {
+        let words = self.written.or_else(|| self.reads_pairs().then_some(Rounded::Pairs));
+        if words.is_some_and(|rounded| !self.has_words(rounded)) {
             return None;
         }
         let fits = |side: &Side| match side {
@@ -438,9 +439,9 @@ impl Pointwise {
         self.sides.iter().any(|side| matches!(side, Side::Pairs))
     }
 
-    /// Whether all parts of the result are whole words of pairs.
-    fn has_words(&self) -> bool {
-        (self.len / self.parts()).is_multiple_of(2)
+    /// Whether all parts of the result are whole words of what is rounded so.
+    fn has_words(&self, rounded: Rounded) -> bool {
+        (self.len / self.parts()).is_multiple_of(rounded.numbers())
     }
 
     /// Where one of the values is among the sides, if it lies as the result does.
@@ -487,9 +488,9 @@ impl Kernel for Pointwise {
                 }
             };
             let inputs: SmallVec<[Operand<'_>; 4]> = self.sides.iter().map(&mut side).collect();
-            match self.in_pairs {
-                true => self.chain.run_pairs(out, &inputs),
-                false => self.chain.run(out, &inputs),
+            match self.written {
+                Some(rounded) => self.chain.run_words(out, rounded, &inputs),
+                None => self.chain.run(out, &inputs),
             }
         }
     }
@@ -511,7 +512,7 @@ impl Kernel for Pointwise {
             Side::Value(_) | Side::Known(..) => None,
         };
         let sides = self.sides.iter().map(part).collect::<Option<_>>()?;
-        let part = Self { len: self.len / count, sides, chain: self.chain.clone(), in_pairs: self.in_pairs };
+        let part = Self { len: self.len / count, sides, chain: self.chain.clone(), written: self.written };
         let even = self.len.is_multiple_of(count);
         Some(Arc::new(part.checked().filter(|_| even)?))
     }
@@ -537,7 +538,7 @@ impl Kernel for Pointwise {
     }
 
     fn takes(&self, operand: usize) -> Option<Rounded> {
-        let is_written = Rounded::Pairs.is_written() && self.has_words();
+        let is_written = Rounded::Pairs.is_written() && self.has_words(Rounded::Pairs);
         self.full(operand).filter(|_| is_written).map(|_| Rounded::Pairs)
     }
 
@@ -552,19 +553,23 @@ impl Kernel for Pointwise {
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
-        let words = words_of(layout, rounded).filter(|_| rounded == Rounded::Pairs && self.has_words())?;
-        let kernel = Arc::new(Self { in_pairs: true, ..self.clone() });
-        Rounded::Pairs.is_written().then_some((kernel, words))
+        let words = words_of(layout, rounded).filter(|_| self.has_words(rounded))?;
+        let kernel = Arc::new(Self { written: Some(rounded), ..self.clone() });
+        rounded.is_written().then_some((kernel, words))
     }
 
     fn overwrites(&self, operand: usize) -> bool {
         let side = self.values().nth(operand).map(|index| &self.sides[index]);
-        if self.in_pairs { matches!(side, Some(Side::Pairs)) } else { self.full(operand).is_some() }
+        match self.written {
+            None => self.full(operand).is_some(),
+            Some(Rounded::Pairs) => matches!(side, Some(Side::Pairs)),
+            Some(Rounded::Bytes(_)) => false,
+        }
     }
 
     fn describe(&self) -> String {
         let ops = self.chain.steps().map(|step| step.op().to_string()).collect::<Vec<_>>().join(" + ");
-        let pairs = |are: bool| are.then_some(Rounded::Pairs);
-        format!("{ops}{}{}", read(pairs(self.reads_pairs())), written(pairs(self.in_pairs)))
+        let from = read(self.reads_pairs().then_some(Rounded::Pairs));
+        format!("{ops}{from}{}", written(self.written))
     }
 }

@@ -130,11 +130,12 @@ impl<'a> OnUnit<'a> {
             let (mut sums, mut others) = sums.split_at_mut(SUMS);
             let mut before: Option<(Pair, Panel<'_>)> = None;
             // All panels are used for a pair, whose rows stay in the cache too, or all pairs for a panel. Of windows of several pixels what
-            // one run reads the next ones do.
+            // one run reads the next ones do. What panels leave no room for goes past the first-level cache: they do, or long rows.
             let by_pairs = are_small(panels, set.len());
             let rows = self.lines.reach();
             let panel = panels.panel(0, set.start).data.len() * if by_pairs { set.len() } else { 1 };
-            let again = [by_pairs || task.runs.len() > 1 || rows <= NEAR, rows + panel <= NEAR];
+            let keeps_rows = by_pairs || task.runs.len() > 1 || rows <= NEAR;
+            let again = [keeps_rows, !keeps_rows || rows + panel <= NEAR];
             let mut next = |pair: Pair, panel| {
                 let mut done = 0;
                 let steps = pair.runs.len() * self.lines.run().div_ceil(self.lines.depth());

@@ -17,7 +17,7 @@ use super::panels::tile_size;
 use super::weight::Weight;
 use crate::elementwise::run_rows;
 use crate::memory::{Lines, scratch};
-use crate::simd::Level;
+use crate::simd::{Level, MatrixUnit};
 use crate::threads::{Shared, for_each, shared_out};
 
 /// The lines and columns of a window.
@@ -63,11 +63,11 @@ impl Grouped {
         Self::fits(level, shape).then(|| Self::packed((level, tile_size(level).1), weight, shape))
     }
 
-    /// Whether numbers are multiplied faster than pairs of bf16 are, of which a panel would have as many as a vector has outputs, or fewer.
+    /// Whether numbers are multiplied faster than pairs of bf16 are, of which a panel would have as many as a vector has outputs, or fewer;
+    /// a matrix unit takes longer for very few only.
     pub(crate) fn are_faster_than_pairs(level: Level, shape: &ConvShape) -> bool {
-        /// The most channels of such a group.
-        const FEW: usize = 8;
-        shape.inputs / shape.groups <= FEW && Self::fits(level, shape)
+        let few = if MatrixUnit::detect().is_some() { 4 } else { 8 };
+        shape.inputs / shape.groups <= few && Self::fits(level, shape)
     }
 
     /// Whether panels of a group would have one vector or lanes that are empty, the windows are those that there is a version for, and the

@@ -71,12 +71,12 @@ impl<'a> OnUnit<'a> {
     /// The product, if there is a unit that computes it faster than vectors do.
     pub(super) fn of(product: &'a Product<'a>) -> Option<Self> {
         let panels = product.panels;
-        if !panels.packing().is_for_unit() || panels.lanes() != SIDE || panels.groups() > 1 {
+        if !panels.packing().is_for_unit() || panels.lanes() != SIDE {
             return None;
         }
         let unit = MatrixUnit::detect()?;
         let words = panels.steps() / product.left.runs();
-        let lines = Lines::of(product, words, are_small(panels, panels.count()), BLOCK)?;
+        let lines = Lines::of(product, words, are_small(panels, panels.groups() * panels.count()), BLOCK)?;
         (lines.run() >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })
     }
 
@@ -87,10 +87,11 @@ impl<'a> OnUnit<'a> {
     pub(super) unsafe fn run(&self, out: &Shared<f32>, stride: usize) {
         let Product { rows, panels, .. } = *self.product;
         let (id, [blocks, sets]) = (new_key(), self.split());
-        let work = 2 * rows * panels.columns() * panels.inner();
+        let (groups, count) = (panels.groups(), panels.groups() * panels.count());
+        let work = 2 * rows * groups * panels.columns() * panels.inner();
         for_each(blocks * sets, work, |task| {
             let (index, set) = (task / sets, task % sets);
-            let set = set * panels.count() / sets..(set + 1) * panels.count() / sets;
+            let set = set * count / sets..(set + 1) * count / sets;
             let block = &self.lines.block(index, blocks);
             let run = |copy: &[f32]| {
                 let (runs, registers) =
@@ -113,12 +114,21 @@ impl<'a> OnUnit<'a> {
         let copied = lines.len(&lines.block(0, 1));
         let least = copied.div_ceil(BLOCK).clamp(1, lines.most_blocks());
         let tasks = shared_out(TASKS);
-        let sets = |blocks: usize| tasks.div_ceil(blocks).min(panels.count());
-        let traffic = |blocks: usize| blocks * panels.group() + sets(blocks) * copied * COPIED;
+        let (groups, words) = (panels.groups(), panels.groups() * panels.group());
+        let sets = |blocks: usize| tasks.div_ceil(blocks).min(groups * panels.count());
+        let traffic = |blocks: usize| blocks * words + sets(blocks) * copied * COPIED;
         let most = (lines.all_tiles() / 4).min(4 * tasks).max(least);
         let blocks = (least..=most).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
         let blocks = shared_out(blocks).min(lines.most_blocks());
         [blocks, sets(blocks)]
+    }
+
+    /// One of the panels of all groups.
+    fn right(&self, index: usize) -> Right<'_> {
+        let panels = self.product.panels;
+        let (group, index) = (index / panels.count(), index % panels.count());
+        let panel = panels.panel(group, index);
+        Right { panel, column: group * panels.columns() + panel.first, offset: group * self.lines.run() }
     }
 
     /// A block times a set of panels.
@@ -128,42 +138,42 @@ impl<'a> OnUnit<'a> {
         scratch(2 * SUMS, |sums| {
             // What follows the sums of a pair is done while the next one's are computed: vectors need not wait for the unit.
             let (mut sums, mut others) = sums.split_at_mut(SUMS);
-            let mut before: Option<(Pair, Panel<'_>)> = None;
+            let mut before: Option<(Pair, Right<'_>)> = None;
             // All panels are used for a pair, whose rows stay in the cache too, or all pairs for a panel. Of windows of several pixels what
             // one run reads the next ones do. What panels leave no room for goes past the first-level cache: they do, or long rows.
             let by_pairs = are_small(panels, set.len());
             let rows = self.lines.reach();
-            let panel = panels.panel(0, set.start).data.len() * if by_pairs { set.len() } else { 1 };
+            let panel = self.right(set.start).panel.data.len() * if by_pairs { set.len() } else { 1 };
             let keeps_rows = by_pairs || task.runs.len() > 1 || rows <= NEAR;
             let again = [keeps_rows, !keeps_rows || rows + panel <= NEAR];
-            let mut next = |pair: Pair, panel| {
+            let mut next = |pair: Pair, right| {
                 let mut done = 0;
                 let steps = pair.runs.len() * self.lines.run().div_ceil(self.lines.depth());
                 let parts = (steps / STEPS).clamp(1, PARTS);
                 let mut finish = || {
-                    if let Some((pair, panel)) = before.as_ref().filter(|_| done < parts) {
-                        self.finish(task, pair, panel, others, (done, parts));
+                    if let Some((pair, right)) = before.as_ref().filter(|_| done < parts) {
+                        self.finish(task, pair, right, others, (done, parts));
                         done += 1;
                     }
                 };
                 // The last part comes after the sums are stored.
                 let between = Between { steps: steps / parts + 1, call: &mut finish };
-                self.multiply(task, (&pair, pairs), again, &panel, sums, between);
+                self.multiply(task, (&pair, pairs), again, &right, sums, between);
                 (0..parts).for_each(|_| finish());
-                before = Some((pair, panel));
+                before = Some((pair, right));
                 std::mem::swap(&mut sums, &mut others);
             };
             if by_pairs {
                 for pair in (0..pairs).map(|pair| self.pair(task, pair)) {
-                    set.clone().for_each(|index| next(pair.clone(), panels.panel(0, index)));
+                    set.clone().for_each(|index| next(pair.clone(), self.right(index)));
                 }
             } else {
                 for index in set {
-                    (0..pairs).for_each(|pair| next(self.pair(task, pair), panels.panel(0, index)));
+                    (0..pairs).for_each(|pair| next(self.pair(task, pair), self.right(index)));
                 }
             }
-            if let Some((pair, panel)) = before {
-                self.finish(task, &pair, &panel, others, (0, 1));
+            if let Some((pair, right)) = before {
+                self.finish(task, &pair, &right, others, (0, 1));
             }
         });
     }
@@ -185,7 +195,7 @@ impl<'a> OnUnit<'a> {
         task: &Task<'_>,
         (pair, pairs): (&Pair, usize),
         again: [bool; 2],
-        panel: &Panel<'_>,
+        &Right { panel, offset, .. }: &Right<'_>,
         sums: &mut [f32],
         between: Between<'_>,
     ) {
@@ -198,7 +208,7 @@ impl<'a> OnUnit<'a> {
         let before = pair.index * steps * each;
         let squares = Squares {
             whole: self.product.panels.packing().is_whole(),
-            left: pair.tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start..].as_ptr())),
+            left: pair.tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start + offset..].as_ptr())),
             distance: lines.distance(),
             again,
             runs: &task.runs[runs.clone()],
@@ -214,38 +224,39 @@ impl<'a> OnUnit<'a> {
     }
 
     /// Writes what follows the sums of a pair of tiles, one of so many parts of it.
-    fn finish(&self, task: &Task<'_>, pair: &Pair, panel: &Panel<'_>, sums: &mut [f32], (part, parts): (usize, usize)) {
-        let rows = self.lines.rows();
+    fn finish(&self, task: &Task<'_>, pair: &Pair, right: &Right<'_>, sums: &mut [f32], (part, parts): (usize, usize)) {
+        let (rows, width) = (self.lines.rows(), right.panel.width);
         let finish = |new: Range<usize>, sums: &mut [f32]| {
             let at = |part: usize| part * new.len() / parts;
             let (first, end) = (at(part), at(part + 1));
             if first < end {
-                let sums = &mut sums[first * panel.width..];
-                self.finish_rows(task, new.start + first..new.start + end, panel, sums);
+                let sums = &mut sums[first * width..];
+                self.finish_rows(task, new.start + first..new.start + end, right, sums);
             }
         };
         match pair.tiles {
             // The rows of both are neighbours, mostly.
             [Some(first), Some(second)] if second.again == 0 && second.row == first.row + rows => {
                 let new = first.row + first.again..second.row + rows;
-                finish(new, &mut sums[first.again * panel.width..]);
+                finish(new, &mut sums[first.again * width..]);
             }
             tiles => {
-                for (tile, sums) in tiles.into_iter().flatten().zip(sums.chunks_exact_mut(rows * panel.width)) {
+                for (tile, sums) in tiles.into_iter().flatten().zip(sums.chunks_exact_mut(rows * width)) {
                     let new = tile.row + tile.again..tile.row + rows;
-                    finish(new, &mut sums[tile.again * panel.width..]);
+                    finish(new, &mut sums[tile.again * width..]);
                 }
             }
         }
     }
 
     /// Writes what follows the sums of some rows of the product.
-    fn finish_rows(&self, task: &Task<'_>, rows: Range<usize>, panel: &Panel<'_>, sums: &mut [f32]) {
+    fn finish_rows(&self, task: &Task<'_>, rows: Range<usize>, right: &Right<'_>, sums: &mut [f32]) {
         let Product { panels, epilogue, written, .. } = *self.product;
+        let &Right { panel, column, .. } = right;
         let (level, width) = (panels.level(), panel.width);
         let (row, rows) = (rows.start, rows.len());
         let numbers = written.output.map_or(1, Rounded::numbers);
-        let result = (task.out.at(row * task.stride + panel.first / numbers), task.stride);
+        let result = (task.out.at(row * task.stride + column / numbers), task.stride);
         let function = epilogue.function();
         let in_pairs = written.output == Some(Rounded::Pairs) && function.is_none() && !panels.packing().is_whole();
         // Other numbers that are rounded are so before they leave the first-level cache.
@@ -253,21 +264,21 @@ impl<'a> OnUnit<'a> {
         let (out, stride) = if is_last { result } else { (sums.as_mut_ptr(), width) };
         let words = self.product.words_added(task.out, task.stride).map(|(words, distance)| {
             let words = words.wrapping_add(row * distance).cast::<u16>();
-            (words.wrapping_add(panel.first), 2 * distance)
+            (words.wrapping_add(column), 2 * distance)
         });
         let finish = Finish {
             sums: sums.as_ptr(),
             width,
             rows,
             columns: panel.columns,
-            scales: written.whole.map_or(&[], |quantized| &quantized.scales[panel.first..]),
-            bias: epilogue.bias.map(|bias| &bias[panel.first..]),
+            scales: written.whole.map_or(&[], |quantized| &quantized.scales[column..]),
+            bias: epilogue.bias.map(|bias| &bias[column..]),
             epilogue: &match words {
                 None => epilogue.at_row(row),
                 Some(_) => Epilogue { residual: None, accumulate: false, ..*epilogue },
             },
             words,
-            first: panel.first,
+            first: column,
             out,
             stride,
         };
@@ -286,6 +297,13 @@ impl<'a> OnUnit<'a> {
             unsafe { rounded.write(level, result, (out, stride), [rows, panel.columns]) };
         }
     }
+}
+
+/// A panel, its first column in the result, and where the words of its group begin in a pixel.
+struct Right<'a> {
+    panel: Panel<'a>,
+    column: usize,
+    offset: usize,
 }
 
 /// Two tiles that are multiplied together, or the last one.

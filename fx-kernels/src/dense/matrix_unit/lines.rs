@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::super::block::Rows;
 use super::super::left::{Frames, Left, Windows};
 use super::super::product::Product;
+use super::SHORTEST;
 use crate::simd::{SIDE, row_distance, rows_collide};
 
 /// Lines of pixels, each with a window: one for each row of the product. The lines at one height of some neighbouring frames of a volume
@@ -28,7 +29,8 @@ pub(super) struct Lines<'a> {
     /// The words of a pixel, and from one to the next in the copy.
     words: usize,
     pixel: usize,
-    /// The pixels of a run, which are neighbours, and the words of it that a register holds.
+    /// The words of a run, those of a group of some neighbouring pixels, how many pixels these are, and the words that a register holds.
+    run: usize,
     taps: usize,
     depth: usize,
     /// Whether the pixels are such words where they lie, so that nothing is copied.
@@ -67,8 +69,8 @@ fn depth(run: usize) -> Option<usize> {
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of a product's rows, whose pixels are so many words, and may be read again soon, in blocks of about so many words; None
-    /// where their numbers are apart.
+    /// The lines of a product's rows, of whose pixels each group has so many words, and that may be read again soon, in blocks of about so
+    /// many words; None where their numbers are apart, or few words are a group's.
     pub(super) fn of(product: &Product<'a>, words: usize, again: bool, block: usize) -> Option<Self> {
         let windows = match product.left {
             Left::Windows(windows) => windows,
@@ -85,13 +87,24 @@ impl<'a> Lines<'a> {
         let rows = width.div_ceil(width.div_ceil(SIDE));
         let pixel = windows.pixel;
         let is_rows = !matches!(product.left, Left::Windows(_));
-        // Neighbouring pixels without gaps are one run, which fills registers if these hold an equal part of it each.
-        let taps = if dilation[1] == 1 { columns } else { 1 };
-        let filled = depth(taps * words).filter(|depth| {
-            let steps = taps * words / depth;
-            !words.is_multiple_of(SIDE) && steps <= taps * words.div_ceil(SIDE)
-        });
-        let (taps, depth) = filled.map_or((1, SIDE), |depth| (taps, depth));
+        let groups = product.panels.groups();
+        // Neighbouring pixels without gaps are one run, which fills registers if these hold an equal part of it each. So do the words of a
+        // group, which others follow.
+        let filled = match groups {
+            1 => {
+                let taps = if dilation[1] == 1 { columns } else { 1 };
+                depth(taps * words).map(|depth| (taps, depth)).filter(|(taps, depth)| {
+                    !words.is_multiple_of(SIDE) && taps * words / depth <= taps * words.div_ceil(SIDE)
+                })
+            }
+            _ => depth(words).map(|depth| (1, depth)),
+        };
+        let (taps, depth) = filled.unwrap_or((1, SIDE));
+        if groups > 1 && depth < SHORTEST {
+            return None;
+        }
+        let run = taps * words;
+        let words = groups * words;
         let is_whole = filled.is_some() || words.is_multiple_of(SIDE);
         let is_there = is_rows && product.written.left && is_whole && !rows_collide(pixel, again);
         let all = Self {
@@ -106,9 +119,10 @@ impl<'a> Lines<'a> {
             words,
             pixel: match filled {
                 _ if is_there => pixel,
-                Some(_) => words,
-                None => row_distance(words),
+                Some(_) if !words.is_multiple_of(SIDE) => words,
+                _ => row_distance(words),
             },
+            run,
             taps,
             depth,
             is_there,
@@ -139,7 +153,7 @@ impl<'a> Lines<'a> {
 
     /// The words of a run.
     pub(super) fn run(&self) -> usize {
-        self.taps * self.words
+        self.run
     }
 
     /// The words of a run that a register holds.
@@ -286,8 +300,12 @@ impl<'a> Lines<'a> {
         let place = |coordinate: usize| coordinate.div_ceil(self.read[2]);
         let start = place(before[1]).saturating_sub(first * self.steps[2]).min(across);
         let end = place(width + before[1]).saturating_sub(first * self.steps[2]).clamp(start, across);
-        let rows =
-            Rows { data, stride: self.read[2] * pixel, width: product.width(words), rounding: product.rounding() };
+        let rows = Rows {
+            data,
+            stride: self.read[2] * pixel,
+            width: product.width(self.run / self.taps),
+            rounding: product.rounding(),
+        };
         let depth = self.extent(0, self.together);
         let mut copied = copy.chunks_exact_mut(across * self.pixel);
         for Part { band, lines } in self.parts(block) {

@@ -123,12 +123,15 @@ impl<'a> OnUnit<'a> {
         [blocks, sets(blocks)]
     }
 
-    /// One of the panels of all groups.
-    fn right(&self, index: usize) -> Right<'_> {
+    /// One of the panels of all groups, with its first column in the result, and where the words of its group begin in a pixel.
+    fn panel(&self, index: usize) -> (Panel<'_>, usize) {
         let panels = self.product.panels;
-        let (group, index) = (index / panels.count(), index % panels.count());
+        let (group, index) = match panels.groups() {
+            1 => (0, index),
+            _ => (index / panels.count(), index % panels.count()),
+        };
         let panel = panels.panel(group, index);
-        Right { panel, column: group * panels.columns() + panel.first, offset: group * self.lines.run() }
+        (Panel { first: group * panels.columns() + panel.first, ..panel }, group * self.lines.run())
     }
 
     /// A block times a set of panels.
@@ -138,55 +141,72 @@ impl<'a> OnUnit<'a> {
         scratch(2 * SUMS, |sums| {
             // What follows the sums of a pair is done while the next one's are computed: vectors need not wait for the unit.
             let (mut sums, mut others) = sums.split_at_mut(SUMS);
-            let mut before: Option<(Pair, Right<'_>)> = None;
+            let mut before: Option<([Option<Tile>; 2], Panel<'_>)> = None;
             // All panels are used for a pair, whose rows stay in the cache too, or all pairs for a panel. Of windows of several pixels what
-            // one run reads the next ones do. What panels leave no room for goes past the first-level cache: they do, or long rows.
+            // one run reads the next ones do: where panels leave no room for that, they go past the first-level cache, but for the first
+            // pair, which brings them into the second.
             let by_pairs = are_small(panels, set.len());
-            let rows = self.lines.reach();
-            let panel = self.right(set.start).panel.data.len() * if by_pairs { set.len() } else { 1 };
-            let keeps_rows = by_pairs || task.runs.len() > 1 || rows <= NEAR;
-            let again = [keeps_rows, !keeps_rows || rows + panel <= NEAR];
-            let mut next = |pair: Pair, right| {
-                let mut done = 0;
-                let steps = pair.runs.len() * self.lines.run().div_ceil(self.lines.depth());
+            let are_windows = task.runs.len() > 1;
+            let panel = self.panel(set.start).0.data.len() * if by_pairs { set.len() } else { 1 };
+            let leave_room = !are_windows || self.lines.reach() + panel <= NEAR;
+            let share = |steps: usize| {
                 let parts = (steps / STEPS).clamp(1, PARTS);
+                // The last part comes after the sums are stored.
+                (steps, parts, steps / parts + 1)
+            };
+            let mut shared = share(task.runs.len() * self.lines.registers());
+            let mut next = |pair: &Pair, (panel, offset)| {
+                let mut done = 0;
+                if self.steps(pair) != shared.0 {
+                    shared = share(self.steps(pair));
+                }
+                let (_, parts, steps) = shared;
                 let mut finish = || {
-                    if let Some((pair, right)) = before.as_ref().filter(|_| done < parts) {
-                        self.finish(task, pair, right, others, (done, parts));
+                    if let Some((tiles, panel)) = before.as_ref().filter(|_| done < parts) {
+                        self.finish(task, tiles, panel, others, (done, parts));
                         done += 1;
                     }
                 };
-                // The last part comes after the sums are stored.
-                let between = Between { steps: steps / parts + 1, call: &mut finish };
-                self.multiply(task, (&pair, pairs), again, &right, sums, between);
+                let between = Between { steps, call: &mut finish };
+                let again = [by_pairs || are_windows, leave_room || pair.index == 0];
+                self.multiply(task, (pair, pairs), again, (&panel, offset), sums, between);
                 (0..parts).for_each(|_| finish());
-                before = Some((pair, right));
+                before = Some((pair.tiles, panel));
                 std::mem::swap(&mut sums, &mut others);
             };
             if by_pairs {
                 for pair in (0..pairs).map(|pair| self.pair(task, pair)) {
-                    set.clone().for_each(|index| next(pair.clone(), self.right(index)));
+                    set.clone().for_each(|index| next(&pair, self.panel(index)));
                 }
             } else {
                 for index in set {
-                    (0..pairs).for_each(|pair| next(self.pair(task, pair), self.right(index)));
+                    (0..pairs).for_each(|pair| next(&self.pair(task, pair), self.panel(index)));
                 }
             }
-            if let Some((pair, right)) = before {
-                self.finish(task, &pair, &right, others, (0, 1));
+            if let Some((tiles, panel)) = before {
+                self.finish(task, &tiles, &panel, others, (0, 1));
             }
         });
+    }
+
+    /// The rows of registers that a pair of tiles is multiplied with.
+    fn steps(&self, pair: &Pair) -> usize {
+        (pair.end - pair.first) * self.lines.registers()
     }
 
     /// A pair of tiles; the last one may be alone.
     fn pair(&self, task: &Task<'_>, index: usize) -> Pair {
         let tile = |index: usize| (index < self.lines.count(task.block)).then(|| self.lines.tile(task.block, index));
         let tiles = [2 * index, 2 * index + 1].map(tile);
-        let inside = tiles.iter().flatten().map(|tile| tile.inside).filter(|_| !self.product.counts_padding());
-        let [start, end] = inside
-            .reduce(|[start, end], [first, last]| [start.min(first), end.max(last)])
-            .unwrap_or([0, task.runs.len()]);
-        Pair { index, tiles, runs: start..end }
+        let all = [0, task.runs.len()];
+        let [first, end] = match self.lines.are_images() || self.product.counts_padding() {
+            true => all,
+            false => {
+                let inside = tiles.iter().flatten().map(|tile| self.lines.inside(tile.row));
+                inside.reduce(|[start, end], [first, last]| [start.min(first), end.max(last)]).unwrap_or(all)
+            }
+        };
+        Pair { index, tiles, first, end }
     }
 
     /// The sums of one of so many pairs of tiles with a panel; whether its rows, and the panel, are read again soon.
@@ -195,15 +215,14 @@ impl<'a> OnUnit<'a> {
         task: &Task<'_>,
         (pair, pairs): (&Pair, usize),
         again: [bool; 2],
-        &Right { panel, offset, .. }: &Right<'_>,
+        (panel, offset): (&Panel<'_>, usize),
         sums: &mut [f32],
         between: Between<'_>,
     ) {
         assert!(sums.len() >= SUMS);
         let lines = &self.lines;
-        let runs = pair.runs.clone();
         // What comes after the panel is brought in by all pairs together, or by the first ones if there are many.
-        let (len, steps) = (panel.data.len().div_ceil(LINE), runs.len() * lines.run().div_ceil(lines.depth()));
+        let (len, steps) = (panel.data.len().div_ceil(LINE), self.steps(pair));
         let each = len.div_ceil(pairs * steps);
         let before = pair.index * steps * each;
         let squares = Squares {
@@ -211,9 +230,9 @@ impl<'a> OnUnit<'a> {
             left: pair.tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start + offset..].as_ptr())),
             distance: lines.distance(),
             again,
-            runs: &task.runs[runs.clone()],
+            runs: &task.runs[pair.first..pair.end],
             len: lines.run(),
-            panel: panel.data[runs.start * lines.run() * panel.width..].as_ptr(),
+            panel: panel.data[pair.first * lines.run() * panel.width..].as_ptr(),
             wide: panel.width > SIDE,
             next: panel.data.as_ptr_range().end.wrapping_add(before * LINE),
             lines: if before < len { each } else { 0 },
@@ -223,18 +242,25 @@ impl<'a> OnUnit<'a> {
         unsafe { task.registers.multiply(&squares, between) };
     }
 
-    /// Writes what follows the sums of a pair of tiles, one of so many parts of it.
-    fn finish(&self, task: &Task<'_>, pair: &Pair, right: &Right<'_>, sums: &mut [f32], (part, parts): (usize, usize)) {
-        let (rows, width) = (self.lines.rows(), right.panel.width);
+    /// Writes what follows the sums of two tiles, one of so many parts of it.
+    fn finish(
+        &self,
+        task: &Task<'_>,
+        tiles: &[Option<Tile>; 2],
+        panel: &Panel<'_>,
+        sums: &mut [f32],
+        (part, parts): (usize, usize),
+    ) {
+        let (rows, width) = (self.lines.rows(), panel.width);
         let finish = |new: Range<usize>, sums: &mut [f32]| {
             let at = |part: usize| part * new.len() / parts;
             let (first, end) = (at(part), at(part + 1));
             if first < end {
                 let sums = &mut sums[first * width..];
-                self.finish_rows(task, new.start + first..new.start + end, right, sums);
+                self.finish_rows(task, new.start + first..new.start + end, panel, sums);
             }
         };
-        match pair.tiles {
+        match *tiles {
             // The rows of both are neighbours, mostly.
             [Some(first), Some(second)] if second.again == 0 && second.row == first.row + rows => {
                 let new = first.row + first.again..second.row + rows;
@@ -250,10 +276,9 @@ impl<'a> OnUnit<'a> {
     }
 
     /// Writes what follows the sums of some rows of the product.
-    fn finish_rows(&self, task: &Task<'_>, rows: Range<usize>, right: &Right<'_>, sums: &mut [f32]) {
+    fn finish_rows(&self, task: &Task<'_>, rows: Range<usize>, panel: &Panel<'_>, sums: &mut [f32]) {
         let Product { panels, epilogue, written, .. } = *self.product;
-        let &Right { panel, column, .. } = right;
-        let (level, width) = (panels.level(), panel.width);
+        let (level, width, column) = (panels.level(), panel.width, panel.first);
         let (row, rows) = (rows.start, rows.len());
         let numbers = written.output.map_or(1, Rounded::numbers);
         let result = (task.out.at(row * task.stride + column / numbers), task.stride);
@@ -299,20 +324,13 @@ impl<'a> OnUnit<'a> {
     }
 }
 
-/// A panel, its first column in the result, and where the words of its group begin in a pixel.
-struct Right<'a> {
-    panel: Panel<'a>,
-    column: usize,
-    offset: usize,
-}
-
 /// Two tiles that are multiplied together, or the last one.
-#[derive(Clone)]
 struct Pair {
     index: usize,
     tiles: [Option<Tile>; 2],
-    /// Their runs that count.
-    runs: Range<usize>,
+    /// The first of their runs that count, and the end of these.
+    first: usize,
+    end: usize,
 }
 
 /// Sums of some rows and columns, and what is done with them.

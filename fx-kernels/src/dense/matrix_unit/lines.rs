@@ -29,10 +29,12 @@ pub(super) struct Lines<'a> {
     /// The words of a pixel, and from one to the next in the copy.
     words: usize,
     pixel: usize,
-    /// The words of a run, those of a group of some neighbouring pixels, how many pixels these are, and the words that a register holds.
+    /// The words of a run, those of a group of some neighbouring pixels, how many pixels these are, the words that a register holds, and how
+    /// many rows of registers a run takes.
     run: usize,
     taps: usize,
     depth: usize,
+    registers: usize,
     /// Whether the pixels are such words where they lie, so that nothing is copied.
     is_there: bool,
 }
@@ -42,6 +44,9 @@ pub(super) struct Lines<'a> {
 pub(super) struct Block {
     lines: Range<usize>,
     tiles: Range<usize>,
+    /// Which frames the first line is in, and how many lines of these are before it.
+    band: usize,
+    skipped: usize,
 }
 
 /// Rows of the product that are computed together.
@@ -53,8 +58,6 @@ pub(super) struct Tile {
     pub(super) row: usize,
     /// How many of the rows are the tile's before too.
     pub(super) again: usize,
-    /// The first of their runs that are in a frame, and the end of these.
-    pub(super) inside: [usize; 2],
 }
 
 /// Lines of a block that are in the same frames: which these are of all frames that are taken together, and which lines.
@@ -93,9 +96,9 @@ impl<'a> Lines<'a> {
         let filled = match groups {
             1 => {
                 let taps = if dilation[1] == 1 { columns } else { 1 };
-                depth(taps * words).map(|depth| (taps, depth)).filter(|(taps, depth)| {
-                    !words.is_multiple_of(SIDE) && taps * words / depth <= taps * words.div_ceil(SIDE)
-                })
+                let most = taps * words.div_ceil(SIDE);
+                let fits = |depth: &usize| !words.is_multiple_of(SIDE) && taps * words / depth <= most;
+                depth(taps * words).filter(fits).map(|depth| (taps, depth))
             }
             _ => depth(words).map(|depth| (1, depth)),
         };
@@ -125,6 +128,7 @@ impl<'a> Lines<'a> {
             run,
             taps,
             depth,
+            registers: run.div_ceil(depth),
             is_there,
         };
         let together = all.together(block);
@@ -161,6 +165,11 @@ impl<'a> Lines<'a> {
         self.depth
     }
 
+    /// The rows of registers that a run takes.
+    pub(super) fn registers(&self) -> usize {
+        self.registers
+    }
+
     /// From one row of a tile to the next, in the copy.
     pub(super) fn distance(&self) -> usize {
         self.steps[2] * self.pixel
@@ -185,10 +194,12 @@ impl<'a> Lines<'a> {
     /// One of so many blocks.
     pub(super) fn block(&self, index: usize, blocks: usize) -> Block {
         let part = |all: usize| index * all / blocks..(index + 1) * all / blocks;
-        match self.count {
-            1 => Block { lines: 0..1, tiles: part(self.tiles) },
-            count => Block { lines: part(count), tiles: 0..self.tiles },
-        }
+        let (lines, tiles) = match self.count {
+            1 => (0..1, part(self.tiles)),
+            count => (part(count), 0..self.tiles),
+        };
+        let height = self.windows.output[0];
+        Block { band: lines.start / height, skipped: lines.start % height, lines, tiles }
     }
 
     /// The pixels of the copy, along an axis, of so many windows.
@@ -247,39 +258,45 @@ impl<'a> Lines<'a> {
         block.lines.len() * self.together * block.tiles.len()
     }
 
-    /// The runs of a window that are in a frame: of an image of the output. Of a window that sees no frame, one run.
-    fn inside(&self, image: usize) -> [usize; 2] {
-        let Windows { kernel: [lines, columns], frames, .. } = self.windows;
+    /// The first run of a row of the product that is in a frame, and the end of those that are; of a window that sees no frame, one run is.
+    pub(super) fn inside(&self, row: usize) -> [usize; 2] {
+        let Windows { kernel: [lines, columns], frames, output: [height, width], .. } = self.windows;
         let runs = lines * columns / self.taps;
-        if frames == Frames::ONE {
-            return [0, runs];
-        }
         let Frames { input, output, kernel, stride, dilation, before } = frames;
-        let place = image % output * stride;
+        let place = row / (height * width) % output * stride;
         let first = before.saturating_sub(place).div_ceil(dilation).min(kernel - 1);
         let end = (input + before).saturating_sub(place).div_ceil(dilation).clamp(first + 1, kernel);
         [first * runs, end * runs]
     }
 
+    /// Whether windows see one image each.
+    pub(super) fn are_images(&self) -> bool {
+        self.windows.frames == Frames::ONE
+    }
+
     /// One of them; those of a frame follow each other.
     pub(super) fn tile(&self, block: &Block, index: usize) -> Tile {
-        let (line, tile) = (index / block.tiles.len(), block.tiles.start + index % block.tiles.len());
-        let (frame, line) = (line / block.lines.len(), line % block.lines.len());
+        // Divisions take as long as some steps do, and there is mostly nothing to divide.
+        let split = |index: usize, by: usize, of: usize| if of == 1 { (0, index) } else { (index / by, index % by) };
+        let (line, tile) = split(index, block.tiles.len(), block.lines.len() * self.together);
+        let (frame, line) = split(line, block.lines.len(), self.together);
         let (first, across) = self.across(block);
-        let height = self.windows.output[0];
         // The lines of the bands before this one's.
-        let (skipped, line) = (block.lines.start % height, block.lines.start + line);
-        let (all, y) = (line / height, line % height);
-        let copied = match all - block.lines.start / height {
-            0 => (y - skipped) * self.steps[1],
-            band => self.extent(1, height - skipped) + (band - 1) * self.extent(1, height) + y * self.steps[1],
+        let (height, line) = (self.windows.output[0], block.skipped + line);
+        let (band, y, copied) = match line < height {
+            true => (0, line, (line - block.skipped) * self.steps[1]),
+            false => {
+                let (band, y) = (line / height, line % height);
+                let before = self.extent(1, height - block.skipped) + (band - 1) * self.extent(1, height);
+                (band, y, before + y * self.steps[1])
+            }
         };
+        let (all, tile) = (block.band + band, block.tiles.start + tile);
         let x = self.first(tile);
         let copied = copied * self.extent(0, self.together) + frame * self.steps[0];
         let start = (copied * across + (x - first) * self.steps[2]) * self.pixel;
-        let image = all * self.together + frame;
-        let row = (image * height + y) * self.width + x;
-        Tile { start, row, again: tile * self.rows - x, inside: self.inside(image) }
+        let row = ((all * self.together + frame) * height + y) * self.width + x;
+        Tile { start, row, again: tile * self.rows - x }
     }
 
     /// The pixels of a block where they lie, if they need not be copied.

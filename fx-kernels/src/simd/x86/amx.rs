@@ -72,9 +72,13 @@ pub(in crate::simd) unsafe fn release() {
 pub(in crate::simd) unsafe fn multiply(rows: [usize; 2], squares: &Squares<'_>, between: Between<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
-        match squares.whole {
-            true => shaped::<true>(rows, squares, between),
-            false => shaped::<false>(rows, squares, between),
+        match (squares.whole, squares.again) {
+            (true, [true, true]) => shaped::<true, true, true>(rows, squares, between),
+            (true, [true, false]) => shaped::<true, true, false>(rows, squares, between),
+            (true, [false, _]) => shaped::<true, false, true>(rows, squares, between),
+            (false, [true, true]) => shaped::<false, true, true>(rows, squares, between),
+            (false, [true, false]) => shaped::<false, true, false>(rows, squares, between),
+            (false, [false, _]) => shaped::<false, false, true>(rows, squares, between),
         }
     }
 }
@@ -83,14 +87,18 @@ pub(in crate::simd) unsafe fn multiply(rows: [usize; 2], squares: &Squares<'_>, 
 ///
 /// # Safety
 /// As there.
-unsafe fn shaped<const WHOLE: bool>(rows: [usize; 2], squares: &Squares<'_>, between: Between<'_>) {
+unsafe fn shaped<const WHOLE: bool, const ROWS: bool, const PANEL: bool>(
+    rows: [usize; 2],
+    squares: &Squares<'_>,
+    between: Between<'_>,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         match (!squares.left[1].is_null(), squares.wide) {
-            (true, true) => run::<WHOLE, true, true>(rows, squares, between),
-            (true, false) => run::<WHOLE, true, false>(rows, squares, between),
-            (false, true) => run::<WHOLE, false, true>(rows, squares, between),
-            (false, false) => run::<WHOLE, false, false>(rows, squares, between),
+            (true, true) => run::<WHOLE, ROWS, PANEL, true, true>(rows, squares, between),
+            (true, false) => run::<WHOLE, ROWS, PANEL, true, false>(rows, squares, between),
+            (false, true) => run::<WHOLE, ROWS, PANEL, false, true>(rows, squares, between),
+            (false, false) => run::<WHOLE, ROWS, PANEL, false, false>(rows, squares, between),
         }
     }
 }
@@ -135,13 +143,12 @@ macro_rules! dot {
 ///
 /// # Safety
 /// As for [`multiply`].
-unsafe fn run<const WHOLE: bool, const TALL: bool, const WIDE: bool>(
+unsafe fn run<const WHOLE: bool, const ROWS: bool, const PANEL: bool, const TALL: bool, const WIDE: bool>(
     [rows, depth]: [usize; 2],
     squares: &Squares<'_>,
     between: Between<'_>,
 ) {
-    let Squares { left, distance, runs, len, panel, again: [rows_again, panel_again], mut next, lines, sums, .. } =
-        *squares;
+    let Squares { left, distance, runs, len, panel, mut next, lines, sums, .. } = *squares;
     let width = if WIDE { 2 * SIDE } else { SIDE };
     let (apart, across) = (distance * WORD, width * WORD);
     // SAFETY: the caller's promise, for all that is read and written.
@@ -153,16 +160,17 @@ unsafe fn run<const WHOLE: bool, const TALL: bool, const WIDE: bool>(
         let mut until = between.steps;
         for (run, start) in runs.iter().enumerate() {
             let mut right = panel.wrapping_add(run * len * width);
-            for step in (0..len).step_by(depth) {
+            let mut step = 0;
+            while step < len {
                 let [upper, lower] = left.map(|left| left.wrapping_add(start + step));
-                load!(rows_again, 4, upper, apart);
-                load!(panel_again, 6, right, across);
+                load!(ROWS, 4, upper, apart);
+                load!(PANEL, 6, right, across);
                 if WIDE {
-                    load!(panel_again, 7, right.wrapping_add(SIDE), across);
+                    load!(PANEL, 7, right.wrapping_add(SIDE), across);
                 }
                 dot!(WHOLE, 0, 4, 6);
                 if TALL {
-                    load!(rows_again, 5, lower, apart);
+                    load!(ROWS, 5, lower, apart);
                 }
                 if WIDE {
                     dot!(WHOLE, 1, 4, 7);
@@ -177,7 +185,7 @@ unsafe fn run<const WHOLE: bool, const TALL: bool, const WIDE: bool>(
                     prefetch_far(next);
                     next = next.wrapping_add(LINE);
                 }
-                right = right.wrapping_add(depth * width);
+                (step, right) = (step + depth, right.wrapping_add(depth * width));
                 until -= 1;
                 if until == 0 {
                     (between.call)();

@@ -195,6 +195,7 @@ impl<'a> OnUnit<'a> {
     }
 
     /// A pair of tiles; the last one may be alone.
+    #[inline(always)]
     fn pair(&self, task: &Task<'_>, index: usize) -> Pair {
         let tile = |index: usize| (index < self.lines.count(task.block)).then(|| self.lines.tile(task.block, index));
         let tiles = [2 * index, 2 * index + 1].map(tile);

@@ -275,6 +275,7 @@ impl<'a> Lines<'a> {
     }
 
     /// One of them; those of a frame follow each other.
+    #[inline(always)]
     pub(super) fn tile(&self, block: &Block, index: usize) -> Tile {
         // Divisions take as long as some steps do, and there is mostly nothing to divide.
         let split = |index: usize, by: usize, of: usize| if of == 1 { (0, index) } else { (index / by, index % by) };

@@ -49,14 +49,25 @@ const DEPTHS: [(usize, usize, usize, [usize; 2]); 7] = [
     (5, 1, 1, [0, 0]),
 ];
 
+/// Windows around a pixel.
+fn around(inputs: usize, outputs: usize, [height, width]: [usize; 2]) -> ConvShape {
+    ConvShape {
+        kernel: [height, width],
+        before: [height / 2, width / 2],
+        after: [height / 2, width / 2],
+        ..ConvShape::pointwise(inputs, outputs)
+    }
+}
+
+/// The units that products of a level are made by, and vectors alone.
+fn units(level: Level) -> impl Iterator<Item = (usize, Option<MatrixUnit>)> {
+    let all = [None, MatrixUnit::detect(), Some(MatrixUnit::Model)];
+    all.into_iter().take(if level == Level::Avx512 { 3 } else { 1 }).enumerate()
+}
+
 #[test]
 fn convolutions_of_volumes() {
-    let window = |inputs, outputs, side: usize| ConvShape {
-        kernel: [side; 2],
-        before: [side / 2; 2],
-        after: [side / 2; 2],
-        ..ConvShape::pointwise(inputs, outputs)
-    };
+    let window = |inputs, outputs, side: usize| around(inputs, outputs, [side; 2]);
     let frames = [
         window(16, 32, 3),
         ConvShape { stride: [2, 1], ..window(3, 20, 5) },
@@ -98,12 +109,6 @@ fn convolutions_of_volumes() {
 /// In pairs, by vectors and by units, of frames that are copied in several ways: as lines, and as windows.
 #[test]
 fn volumes_in_pairs() {
-    let around = |inputs, outputs, [height, width]: [usize; 2]| ConvShape {
-        kernel: [height, width],
-        before: [height / 2, width / 2],
-        after: [height / 2, width / 2],
-        ..ConvShape::pointwise(inputs, outputs)
-    };
     let frames = [
         around(32, 40, [3, 3]),
         around(16, 16, [3, 3]),
@@ -127,9 +132,7 @@ fn volumes_in_pairs() {
         let want = definition(&x, &w, &shape, batch, size);
         let residual = numbers(want.len(), 4);
         for level in Level::available() {
-            let units = [None, MatrixUnit::detect(), Some(MatrixUnit::Model)];
-            let units = &units[..if level == Level::Avx512 { 3 } else { 1 }];
-            for (case, unit) in units.iter().enumerate().map(|(number, unit)| ((index + 3 * number) % 8, *unit)) {
+            for (case, unit) in units(level).map(|(number, unit)| ((index + 3 * number) % 8, unit)) {
                 let epilogue = following(case, &bias, &residual, outputs);
                 let out = MatrixUnit::with(unit, || {
                     let conv = VolumeConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, Format::Bf16);
@@ -150,20 +153,15 @@ fn volumes_in_pairs() {
 /// Of whole numbers, by vectors and by units: padding stands for 0 whatever the zero point is.
 #[test]
 fn volumes_of_bytes() {
-    let around = |inputs, outputs, side: usize| ConvShape {
-        kernel: [side; 2],
-        before: [side / 2; 2],
-        after: [side / 2; 2],
-        ..ConvShape::pointwise(inputs, outputs)
-    };
+    let window = |inputs, outputs, side: usize| around(inputs, outputs, [side; 2]);
     let frames = [
-        around(32, 40, 3),
-        ConvShape { stride: [2, 1], dilation: [1, 2], ..around(68, 33, 3) },
-        around(64, 24, 1),
-        ConvShape { groups: 8, ..around(32, 32, 3) },
-        ConvShape { groups: 20, ..around(20, 20, 3) },
-        around(18, 5, 3),
-        ConvShape { stride: [2, 2], ..around(3, 32, 5) },
+        window(32, 40, 3),
+        ConvShape { stride: [2, 1], dilation: [1, 2], ..window(68, 33, 3) },
+        window(64, 24, 1),
+        ConvShape { groups: 8, ..window(32, 32, 3) },
+        ConvShape { groups: 20, ..window(20, 20, 3) },
+        window(18, 5, 3),
+        ConvShape { stride: [2, 2], ..window(3, 32, 5) },
     ];
     let batch = 2;
     for (frame, (index, (depth, stride, dilation, [before, after]))) in
@@ -182,9 +180,7 @@ fn volumes_of_bytes() {
         for level in Level::available() {
             let bytes = Bytes { weight: &w, scales: &scales, bits: range.bits() };
             let conv = QuantizedVolumeConv::at(level, bytes, shape);
-            let units = [None, MatrixUnit::detect(), Some(MatrixUnit::Model)];
-            let units = &units[..if level == Level::Avx512 { 3 } else { 1 }];
-            for (case, unit) in units.iter().enumerate().map(|(number, unit)| ((index + 3 * number) % 8, *unit)) {
+            for (case, unit) in units(level).map(|(number, unit)| ((index + 3 * number) % 8, unit)) {
                 let epilogue = following(case, &bias, &residual, outputs);
                 let run = |x: &[f32], words: Words| {
                     let mut out = vec![0.25; want.len() + 1];

@@ -8,10 +8,17 @@ mod infer;
 use super::cost;
 use super::kind::{self, Encode, Padding};
 use super::table::{ops, out};
-use super::{Definition, Function, Style, Tolerance};
+use super::{Definition, Function, Style, Tolerance, functions};
 use crate::value::Call;
 
 pub use attr::Attr;
+
+/// Products, alone and with what follows them.
+pub(crate) const FUSED: [(Function, Function); 3] = [
+    (functions::conv2d, functions::conv2d_pointwise),
+    (functions::conv3d, functions::conv3d_pointwise),
+    (functions::linear, functions::linear_pointwise),
+];
 
 /// Which operand of an op of this family is added to the product, before the function that its attribute `attr` names.
 pub(crate) fn added_operand(function: Function) -> Option<usize> {

@@ -8,18 +8,17 @@ use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
-use crate::ops::{self, Attr, Function, added_operand};
+use crate::ops::{self, Attr, FUSED, Function, added_operand};
 
-/// What a call of a product does on its own, and what does the same with more.
-const PRODUCTS: [(Function, Function); 7] = [
-    (ops::conv2d, ops::conv2d_pointwise),
-    (ops::conv3d, ops::conv3d_pointwise),
-    (ops::linear, ops::linear_pointwise),
-    (ops::qconv1d_pointwise, ops::qconv1d_pointwise),
-    (ops::qconv2d_pointwise, ops::qconv2d_pointwise),
-    (ops::qconv3d_pointwise, ops::qconv3d_pointwise),
-    (ops::qlinear_pointwise, ops::qlinear_pointwise),
-];
+/// Products whose call has a place for what follows them already.
+const QUANTIZED: [Function; 4] =
+    [ops::qconv1d_pointwise, ops::qconv2d_pointwise, ops::qconv3d_pointwise, ops::qlinear_pointwise];
+
+/// What does the same as a product on its own, with more.
+fn with_more(product: Function) -> Option<Function> {
+    let fused = FUSED.iter().find(|(alone, _)| *alone == product).map(|(_, fused)| *fused);
+    fused.or_else(|| QUANTIZED.contains(&product).then_some(product))
+}
 
 /// Fuses every product with the sum and the activation that alone use it. Gives how many products there were.
 ///
@@ -31,11 +30,11 @@ pub fn fuse_pointwise(module: &mut GraphModule) -> Result<usize> {
         for id in graph.node_ids() {
             // The calls after a product are gone when their turn comes.
             let function = graph.get(id).and_then(Node::function);
-            let Some((_, fused)) = PRODUCTS.iter().find(|(product, _)| Some(*product) == function) else { continue };
-            let Some(other) = added_operand(*fused).filter(|other| is_bare(&graph[id], *other)) else { continue };
+            let Some(fused) = function.and_then(with_more) else { continue };
+            let Some(other) = added_operand(fused).filter(|other| is_bare(&graph[id], *other)) else { continue };
             let chain = follow(graph, id);
             if chain.nodes.len() > 1 {
-                replace(graph, (*fused, other), chain)?;
+                replace(graph, (fused, other), chain)?;
                 count += 1;
             }
         }

@@ -13,15 +13,12 @@ use crate::arg::{Arg, Kwargs};
 use crate::compile::known::Known;
 use crate::error::Result;
 use crate::graph::{Node, NodeId};
-use crate::ops::{Function, functions as ops};
+use crate::ops::{FUSED, Function, functions as ops};
 use crate::tensor::{DType, numel};
 use crate::value::Meta;
 
 /// How many products take as long as it takes one step to hand a number to the next, as measured.
 const HANDED_ON: usize = 12;
-
-/// Convolutions, alone and with what follows them.
-const FUSED: [(Function, Function); 2] = [(ops::conv2d, ops::conv2d_pointwise), (ops::conv3d, ops::conv3d_pointwise)];
 
 /// A convolution without what follows it.
 fn alone(function: Function) -> Function {

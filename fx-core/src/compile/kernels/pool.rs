@@ -1,4 +1,4 @@
-//! Pooling of images with the channels last.
+//! Pooling of images and volumes with the channels last.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::norm::global_pool;
 use super::{Kernel, Lowered, Operands, Site, Wanted, all_half, images_of_words, read, written};
 use crate::compile::layout::Layout;
 use crate::ops::{Function, functions as ops, kind};
-use crate::tensor::{DType, numel};
+use crate::tensor::{DType, Dims, numel};
 
 /// Means of windows over one, two and three dimensions.
 pub(super) const MEANS: [Function; 6] = [
@@ -33,26 +33,23 @@ pub(super) const LARGEST: [Function; 6] = [
     ops::adaptive_max_pool3d,
 ];
 
+/// Pooling of images or volumes.
 #[derive(Clone)]
 struct Pooling {
-    pool: Pool,
-    shape: PoolShape,
+    pool: Pooled,
+    channels: usize,
+    /// The sizes of a window.
+    kernel: Dims,
     batch: usize,
-    input: [usize; 2],
     name: &'static str,
     words: Words,
 }
 
-/// Pooling of volumes.
+/// What is pooled: images, or volumes, of a size.
 #[derive(Clone)]
-struct Volumes {
-    pool: VolumePool,
-    channels: usize,
-    kernel: [usize; 3],
-    batch: usize,
-    input: [usize; 3],
-    name: &'static str,
-    words: Words,
+enum Pooled {
+    Images(Pool, [usize; 2]),
+    Volumes(VolumePool, [usize; 3]),
 }
 
 /// The windows of a call over so many dimensions.
@@ -85,21 +82,22 @@ pub(super) fn pool(site: &Site<'_>) -> Option<Lowered> {
         None if site.attribute::<kind::flag>("count_include_pad", true)? => Divisor::Padded,
         None => Divisor::Inside,
     };
-    if let [depth, height, width] = *size {
-        let windows = windows(site, [depth, height, width])?;
-        let (frames, places) = windows.of_volumes(channels);
-        let pool = if is_max { VolumePool::max(frames, places) } else { VolumePool::avg(frames, places, divisor) };
-        let (kernel, input) = (windows.kernel, [depth, height, width]);
-        let kernel = Volumes { pool, channels, kernel, batch, input, name, words: Words::default() };
-        return Some(Lowered::new(kernel, wanted, output));
-    }
-    let (shape, input) = match *size {
-        [width] => (windows(site, [width])?.of_images(channels), [1, width]),
-        [height, width] => (windows(site, [height, width])?.of_images(channels), [height, width]),
+    let of_images = |shape: PoolShape, size: [usize; 2]| {
+        let pool = if is_max { Pool::max(shape) } else { Pool::avg(shape, divisor) };
+        (Pooled::Images(pool, size), Dims::from_slice(&shape.kernel))
+    };
+    let (pool, kernel) = match *size {
+        [width] => of_images(windows(site, [width])?.of_images(channels), [1, width]),
+        [height, width] => of_images(windows(site, [height, width])?.of_images(channels), [height, width]),
+        [depth, height, width] => {
+            let windows = windows(site, [depth, height, width])?;
+            let (frames, places) = windows.of_volumes(channels);
+            let pool = if is_max { VolumePool::max(frames, places) } else { VolumePool::avg(frames, places, divisor) };
+            (Pooled::Volumes(pool, [depth, height, width]), Dims::from_slice(&windows.kernel))
+        }
         _ => return None,
     };
-    let pool = if is_max { Pool::max(shape) } else { Pool::avg(shape, divisor) };
-    Some(Lowered::new(Pooling { pool, shape, batch, input, name, words: Words::default() }, wanted, output))
+    Some(Lowered::new(Pooling { pool, channels, kernel, batch, name, words: Words::default() }, wanted, output))
 }
 
 /// The windows over an input: of a call that only says how large the result is, windows of one size beside each other, if they cover
@@ -154,48 +152,17 @@ impl Windows<3> {
     }
 }
 
-impl Kernel for Volumes {
-    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let channels = self.words.input_len(self.channels);
-        let data = &operands[0].unwrap_or(&[])[..self.batch * channels * numel(&self.input)];
-        self.pool.run_words(out, data, self.batch, self.input, self.words);
-    }
-
-    fn is_half(&self, operands: &[bool]) -> bool {
-        all_half(operands)
-    }
-
-    fn rounds(&self, _operand: usize) -> Option<Rounded> {
-        self.words.output
-    }
-
-    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: self.words.reading(rounded), ..self.clone() }))
-    }
-
-    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
-        let kernel = || Arc::new(Self { words: self.words.writing(rounded), ..self.clone() });
-        self.pool.takes_words(rounded).then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
-    }
-
-    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
-        let part = || Arc::new(Self { batch: self.batch / count, ..self.clone() });
-        self.batch.is_multiple_of(count).then(|| part() as Arc<dyn Kernel>)
-    }
-
-    fn describe(&self) -> String {
-        let [depth, height, width] = self.kernel;
-        let (from, to) = (read(self.words.input), written(self.words.output));
-        format!("{} of {depth}x{height}x{width}{from}{to}", self.name)
-    }
-}
-
 impl Kernel for Pooling {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let (channels, words) = (self.words.input_len(self.shape.channels), self.words);
-        let data = &operands[0].unwrap_or(&[])[..self.batch * channels * self.input[0] * self.input[1]];
-        let images = Images::pixels(data, self.batch, self.input, channels);
-        self.pool.run_words(out, words.output_len(self.shape.channels), &images, words);
+        let (channels, words) = (self.words.input_len(self.channels), self.words);
+        let data = |size: &[usize]| &operands[0].unwrap_or(&[])[..self.batch * channels * numel(size)];
+        match &self.pool {
+            Pooled::Images(pool, size) => {
+                let images = Images::pixels(data(size), self.batch, *size, channels);
+                pool.run_words(out, words.output_len(self.channels), &images, words);
+            }
+            Pooled::Volumes(pool, size) => pool.run_words(out, data(size), self.batch, *size, words),
+        }
     }
 
     fn is_half(&self, operands: &[bool]) -> bool {
@@ -212,7 +179,11 @@ impl Kernel for Pooling {
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
         let kernel = || Arc::new(Self { words: self.words.writing(rounded), ..self.clone() });
-        self.pool.takes_words(rounded).then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
+        let takes = match &self.pool {
+            Pooled::Images(pool, _) => pool.takes_words(rounded),
+            Pooled::Volumes(pool, _) => pool.takes_words(rounded),
+        };
+        takes.then(|| (kernel() as Arc<dyn Kernel>, images_of_words(layout, rounded)))
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
@@ -221,7 +192,7 @@ impl Kernel for Pooling {
     }
 
     fn describe(&self) -> String {
-        let [h, w] = self.shape.kernel;
-        format!("{} of {h}x{w}{}{}", self.name, read(self.words.input), written(self.words.output))
+        let window = self.kernel.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+        format!("{} of {window}{}{}", self.name, read(self.words.input), written(self.words.output))
     }
 }

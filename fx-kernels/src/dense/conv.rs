@@ -11,7 +11,7 @@ use super::format::{Format, Packing};
 use super::grouped::{Grouped, Job};
 use super::images::{Images, Layout};
 use super::left::{Frames, Left, Windows};
-use super::panels::{Matrices, Panels};
+use super::panels::Panels;
 use super::patches::Patches;
 use super::product::{Product, Quantized, SMALL_PANELS, Written};
 use super::volumes::VolumeShape;
@@ -306,16 +306,10 @@ impl PackedConv {
 
     /// Packs a weight in such words, for products of windows where they lie.
     pub(crate) fn packed(words: (Level, Packing), weight: Weight<'_>, shape: ConvShape) -> Self {
-        let ConvShape { inputs, outputs, groups, .. } = shape;
         let (channels, taps) = shape.row();
-        let (step, columns) = (channels * taps, outputs / groups);
-        weight.check(outputs, step);
-        // The taps of a window one after the other, each with all channels.
-        let rows: Vec<usize> =
-            (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
-        let matrices = Matrices { weight, groups, distance: columns * step, rows: &rows, columns, step };
-        let weights = Weights::Groups(Panels::new(words, &matrices));
-        Self { shape, level: words.0, algorithm: Algorithm::Direct, weights, zeros: vec![0.0; inputs] }
+        weight.check(shape.outputs, channels * taps);
+        let weights = Weights::Groups(VolumeShape::of_images(shape).panels(words, weight));
+        Self { shape, level: words.0, algorithm: Algorithm::Direct, weights, zeros: vec![0.0; shape.inputs] }
     }
 
     /// The algorithm by which so many pixels of the output are computed.

@@ -66,8 +66,11 @@ impl Grouped {
     /// Whether numbers are multiplied faster than pairs of bf16 are, of which a panel would have as many as a vector has outputs, or fewer;
     /// a matrix unit takes longer for very few only.
     pub(crate) fn are_faster_than_pairs(level: Level, shape: &ConvShape) -> bool {
-        let few = if MatrixUnit::detect().is_some() { 4 } else { 8 };
-        shape.inputs / shape.groups <= few && Self::fits(level, shape)
+        /// The most channels of such a group, beside vectors of pairs and beside a unit.
+        const FEW: usize = 8;
+        const FEW_ON_UNIT: usize = 4;
+        let is_few = |few: usize| shape.inputs / shape.groups <= few;
+        is_few(FEW) && Self::fits(level, shape) && (is_few(FEW_ON_UNIT) || MatrixUnit::detect().is_none())
     }
 
     /// Whether panels of a group would have one vector or lanes that are empty, the windows are those that there is a version for, and the

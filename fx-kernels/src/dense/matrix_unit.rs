@@ -76,7 +76,7 @@ impl<'a> OnUnit<'a> {
         }
         let unit = MatrixUnit::detect()?;
         let words = panels.steps() / product.left.runs();
-        let lines = Lines::of(product, words, are_small(panels, panels.groups() * panels.count()), BLOCK)?;
+        let lines = Lines::of(product, words, are_small(panels, panels.groups() * panels.count()))?;
         (lines.run() >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })
     }
 

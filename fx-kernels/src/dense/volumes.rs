@@ -10,6 +10,7 @@ use super::algorithm::Algorithm;
 use super::conv::{ConvShape, PackedConv};
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
+use super::panels::{Matrices, Panels};
 use super::patches::Patches;
 use super::weight::Weight;
 use super::winograd::Winograd;
@@ -77,6 +78,18 @@ impl VolumeShape {
     /// The same, with so many groups together as one.
     pub(super) fn joined(&self, together: usize) -> Self {
         Self { frame: self.frame.joined(together), ..*self }
+    }
+
+    /// Packs a weight, `[outputs, inputs of a group, depth, height, width]`, in such words: the taps of a window one after the other, each
+    /// with all channels.
+    pub(super) fn panels(&self, words: (Level, Packing), weight: Weight<'_>) -> Panels {
+        let ConvShape { outputs, groups, .. } = self.frame;
+        let (channels, taps) = self.row();
+        let (step, columns) = (channels * taps, outputs / groups);
+        let rows: Vec<usize> =
+            (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
+        let matrices = Matrices { weight, groups, distance: columns * step, rows: &rows, columns, step };
+        Panels::new(words, &matrices)
     }
 
     /// As [`ConvShape::row`].

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::super::block::Rows;
 use super::super::left::{Frames, Left, Windows};
 use super::super::product::Product;
-use super::SHORTEST;
+use super::{BLOCK, SHORTEST};
 use crate::simd::{SIDE, row_distance, rows_collide};
 
 /// Lines of pixels, each with a window: one for each row of the product. The lines at one height of some neighbouring frames of a volume
@@ -72,9 +72,9 @@ fn depth(run: usize) -> Option<usize> {
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of a product's rows, of whose pixels each group has so many words, and that may be read again soon, in blocks of about so
-    /// many words; None where their numbers are apart, or few words are a group's.
-    pub(super) fn of(product: &Product<'a>, words: usize, again: bool, block: usize) -> Option<Self> {
+    /// The lines of a product's rows, of whose pixels each group has so many words, and that may be read again soon; None where their numbers are
+    /// apart, or few words are a group's.
+    pub(super) fn of(product: &Product<'a>, words: usize, again: bool) -> Option<Self> {
         let windows = match product.left {
             Left::Windows(windows) => windows,
             Left::Rows { data, stride: pixel } => {
@@ -131,18 +131,18 @@ impl<'a> Lines<'a> {
             registers: run.div_ceil(depth),
             is_there,
         };
-        let together = all.together(block);
+        let together = all.together();
         Some(Self { together, count: all.count / together, ..all })
     }
 
-    /// How many frames are taken together: as many as divide all and have the fewest words for each row of a block of so many.
-    fn together(&self, block: usize) -> usize {
+    /// How many frames are taken together: as many as divide all and have the fewest words for each row of a block.
+    fn together(&self) -> usize {
         let Windows { frames: Frames { output, .. }, output: [height, _], .. } = self.windows;
         let line = self.extent(2, self.width) * self.pixel;
         let words = |frames: usize| {
             let copied = self.extent(0, frames);
             // The lines for which there is room, of which some are read for the others' sake.
-            let read = (block / (copied * line)).min(self.extent(1, height));
+            let read = (BLOCK / (copied * line)).min(self.extent(1, height));
             let lines = (read + self.steps[1]).saturating_sub(self.extent(1, 1)) / self.steps[1];
             let lines = lines.clamp(1, height);
             copied * self.extent(1, lines) * line / (frames * lines)

@@ -1,11 +1,10 @@
 //! Convolutions of volumes as one product: what windows see of all frames, with the weights of all.
 
 use super::super::block::Rows;
-use super::super::conv::ConvShape;
 use super::super::epilogue::Epilogue;
 use super::super::format::Packing;
 use super::super::left::{Frames, Left, Windows};
-use super::super::panels::{Matrices, Panels};
+use super::super::panels::Panels;
 use super::super::product::{Product, Written};
 use super::super::weight::Weight;
 use super::VolumeShape;
@@ -27,14 +26,7 @@ pub(in crate::dense) struct VolumeWindows {
 impl VolumeWindows {
     /// Packs a weight, `[outputs, inputs of a group, depth, height, width]`, in such words.
     pub(in crate::dense) fn new(words: (Level, Packing), weight: Weight<'_>, shape: VolumeShape) -> Self {
-        let ConvShape { outputs, groups, .. } = shape.frame;
-        let (channels, taps) = shape.row();
-        let (step, columns) = (channels * taps, outputs / groups);
-        // The taps of a window one after the other, each with all channels.
-        let rows: Vec<usize> =
-            (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
-        let matrices = Matrices { weight, groups, distance: columns * step, rows: &rows, columns, step };
-        Self { shape, panels: Panels::new(words, &matrices) }
+        Self { shape, panels: shape.panels(words, weight) }
     }
 
     pub(in crate::dense) fn packing(&self) -> Packing {

@@ -73,6 +73,7 @@ pub(in crate::simd) unsafe fn multiply(rows: [usize; 2], squares: &Squares<'_>, 
     // SAFETY: the caller's promise.
     unsafe {
         match (squares.whole, squares.again) {
+            // Rows that are not read again leave room for panels, which are kept then.
             (true, [true, true]) => shaped::<true, true, true>(rows, squares, between),
             (true, [true, false]) => shaped::<true, true, false>(rows, squares, between),
             (true, [false, _]) => shaped::<true, false, true>(rows, squares, between),

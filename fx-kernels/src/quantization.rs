@@ -55,7 +55,7 @@ impl Quantization {
     /// Quotients of numbers by the scale, as far as they are from what stands for 0 and up to the largest: not rounded yet. What is
     /// less than the least stays so, or is no number.
     #[inline(always)]
-    fn scaled<V: Vector<Elem = f32>>(&self, x: V) -> V {
+    pub(crate) fn scaled<V: Vector<Elem = f32>>(&self, x: V) -> V {
         let scaled = x * V::splat(1.0 / self.scale);
         // No number is the least in the end, which is 0 of bytes without a sign; of others it is not.
         let scaled = match self.min {

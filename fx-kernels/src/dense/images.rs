@@ -83,18 +83,6 @@ impl<'a> Images<'a> {
         self.with_copy(channels, padding, lines, layout, f);
     }
 
-    /// Lends a copy of some lines of one image with the channels last and zeros around, as [`with_padding`](Self::with_padding)
-    /// does.
-    pub(crate) fn with_padded_pixels(
-        &self,
-        channels: usize,
-        padding: [[usize; 2]; 2],
-        lines: Range<usize>,
-        f: impl FnOnce(&Images<'_>),
-    ) {
-        self.with_copy(channels, padding, lines, Layout::Pixels { distance: channels }, f);
-    }
-
     /// Lends a copy of some lines in an order, without gaps, with zeros around.
     fn with_copy(
         &self,

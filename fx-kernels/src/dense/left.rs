@@ -217,6 +217,18 @@ impl Windows<'_> {
         (y * self.input[1] + x) * self.pixel
     }
 
+    /// Whether no window sees padding.
+    pub(crate) fn are_inside(&self) -> bool {
+        let Self { input, output, kernel, stride, dilation, before, frames, .. } = *self;
+        let fits = |input: usize, output: usize, kernel: usize, stride: usize, dilation: usize| {
+            (output.max(1) - 1) * stride + (kernel - 1) * dilation < input
+        };
+        before == [0; 2]
+            && frames.before == 0
+            && (0..2).all(|axis| fits(input[axis], output[axis], kernel[axis], stride[axis], dilation[axis]))
+            && fits(frames.input, frames.output, frames.kernel, frames.stride, frames.dilation)
+    }
+
     /// The image of a row, which is one of the output's, and where its window begins; a place before the image wraps around to one far behind it.
     pub(crate) fn corner(&self, row: usize) -> (usize, [usize; 2]) {
         let area = self.output[0] * self.output[1];

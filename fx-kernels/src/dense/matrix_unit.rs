@@ -4,28 +4,26 @@
 //! copied, with what pads it, as words. A task multiplies a block of lines with a set of panels, two tiles with a panel at a time, over
 //! the whole inner dimension. The sums go through memory to what follows them.
 
+mod finish;
 mod lines;
 
 use std::ops::Range;
 use std::ptr::null;
 
+use self::finish::Finish;
 use self::lines::{Block, Lines, Tile};
 use super::epilogue::Epilogue;
 use super::panels::{Panel, Panels};
 use super::product::Product;
 use crate::elementwise::run_rows;
-use crate::math;
 use crate::memory::{LINE, kept, new_key, scratch};
 use crate::rounded::Rounded;
-use crate::simd::{
-    Between, ByteKernel, Bytes, Kernel, MatrixUnit, PairKernel, Pairs, Registers, SIDE, Squares, Vector, dispatch,
-    dispatch_bytes, dispatch_pairs,
-};
+use crate::simd::{Between, MatrixUnit, Registers, SIDE, Squares, dispatch, dispatch_bytes, dispatch_pairs};
 use crate::threads::{Shared, for_each, shared_out};
 
 /// The fewest rows of a tile, and the shortest runs in words, that take less time than with vectors.
 const FEWEST: usize = 2;
-const SHORTEST: usize = 4;
+pub(super) const SHORTEST: usize = 3;
 /// The words of the left operand that stay in the second-level cache beside panels and results.
 const BLOCK: usize = 192 * 1024;
 /// The words of panels that stay in the cache while all of them are used for two tiles after two tiles.
@@ -284,9 +282,14 @@ impl<'a> OnUnit<'a> {
         let numbers = written.output.map_or(1, Rounded::numbers);
         let result = (task.out.at(row * task.stride + column / numbers), task.stride);
         let function = epilogue.function();
-        let in_pairs = written.output == Some(Rounded::Pairs) && function.is_none() && !panels.packing().is_whole();
+        let is_whole = panels.packing().is_whole();
+        let in_words = match written.output.filter(|_| function.is_none()) {
+            Some(Rounded::Pairs) => !is_whole,
+            Some(Rounded::Bytes(_)) => is_whole,
+            None => false,
+        };
         // Other numbers that are rounded are so before they leave the first-level cache.
-        let is_last = written.output.is_none() || in_pairs;
+        let is_last = written.output.is_none() || in_words;
         let (out, stride) = if is_last { result } else { (sums.as_mut_ptr(), width) };
         let words = self.product.words_added(task.out, task.stride).map(|(words, distance)| {
             let words = words.wrapping_add(row * distance).cast::<u16>();
@@ -307,12 +310,13 @@ impl<'a> OnUnit<'a> {
             first: column,
             out,
             stride,
+            rounded: written.output.filter(|_| in_words),
         };
         assert!(sums.len() >= rows * width && panel.columns <= width, "there is a sum for each number");
-        match panels.packing().is_whole() {
-            true => dispatch_bytes(level, false, finish),
-            false if in_pairs => dispatch_pairs(finish),
-            false => dispatch(level, finish),
+        match finish.rounded {
+            _ if is_whole => dispatch_bytes(level, false, finish),
+            Some(_) => dispatch_pairs(finish),
+            None => dispatch(level, finish),
         }
         if let Some(function) = function {
             // SAFETY: the result, or what is to be rounded, holds the rows and columns, which no other task has.
@@ -332,155 +336,4 @@ struct Pair {
     /// The first of their runs that count, and the end of these.
     first: usize,
     end: usize,
-}
-
-/// Sums of some rows and columns, and what is done with them.
-struct Finish<'a> {
-    /// Rows of the panel's width.
-    sums: *const f32,
-    width: usize,
-    rows: usize,
-    columns: usize,
-    /// What whole numbers are multiplied by, from the first column on.
-    scales: &'a [f32],
-    bias: Option<&'a [f32]>,
-    /// From the first row on.
-    epilogue: &'a Epilogue<'a>,
-    /// Numbers of bf16 that are added, from the first row and column on, and the distance of rows.
-    words: Option<(*const u16, usize)>,
-    /// The first column.
-    first: usize,
-    /// Where the first number is written, and the distance of rows: the result, as numbers or as words, or the sums.
-    out: *mut f32,
-    stride: usize,
-}
-
-/// How vectors of a row are written.
-trait Writer<V: Vector<Elem = f32>> {
-    /// Writes the first numbers of each vector to a row, from a column on.
-    ///
-    /// # Safety
-    /// There must be room for them.
-    unsafe fn write<const VECTORS: usize>(
-        row: *mut f32,
-        column: usize,
-        vectors: [V; VECTORS],
-        counts: [usize; VECTORS],
-    );
-}
-
-/// As they are.
-struct Numbers;
-
-/// As words of pairs.
-struct InPairs;
-
-impl<V: Vector<Elem = f32>> Writer<V> for Numbers {
-    #[inline(always)]
-    unsafe fn write<const VECTORS: usize>(
-        row: *mut f32,
-        column: usize,
-        vectors: [V; VECTORS],
-        counts: [usize; VECTORS],
-    ) {
-        for v in 0..VECTORS {
-            // SAFETY: the caller's promise.
-            unsafe { vectors[v].store_first(row.wrapping_add(column + v * V::LANES), counts[v]) };
-        }
-    }
-}
-
-impl<V: Pairs> Writer<V> for InPairs {
-    #[inline(always)]
-    unsafe fn write<const VECTORS: usize>(
-        row: *mut f32,
-        column: usize,
-        vectors: [V; VECTORS],
-        counts: [usize; VECTORS],
-    ) {
-        let (high, more) = if VECTORS > 1 { (vectors[1], counts[1]) } else { (V::zero(), 0) };
-        let words = V::pairs(vectors[0], high);
-        // SAFETY: the caller's promise.
-        unsafe { words.store_first(row.wrapping_add(column / 2), (counts[0] + more).div_ceil(2)) };
-    }
-}
-
-impl Finish<'_> {
-    /// Writes what sums become, which are `numbers`.
-    #[inline(always)]
-    fn write<V: Vector<Elem = f32>, W: Writer<V>>(&self, numbers: impl Fn(V) -> V) {
-        for column in (0..self.columns).step_by(2 * V::LANES) {
-            match self.columns - column {
-                count if count >= 2 * V::LANES => self.columns::<V, W, 2>(column, [V::LANES; 2], &numbers),
-                count if count > V::LANES => self.columns::<V, W, 2>(column, [V::LANES, count - V::LANES], &numbers),
-                count => self.columns::<V, W, 1>(column, [count], &numbers),
-            }
-        }
-    }
-
-    /// Some vectors of columns, of which so many are there.
-    #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn columns<V: Vector<Elem = f32>, W: Writer<V>, const VECTORS: usize>(
-        &self,
-        column: usize,
-        counts: [usize; VECTORS],
-        numbers: &impl Fn(V) -> V,
-    ) {
-        let (low, high) = self.epilogue.limits();
-        let (mut scales, mut biases) = ([V::splat(1.0); VECTORS], [V::zero(); VECTORS]);
-        for v in 0..VECTORS {
-            let place = column + v * V::LANES..column + v * V::LANES + counts[v];
-            if !self.scales.is_empty() {
-                scales[v] = V::load_part(&self.scales[place.clone()]);
-            }
-            if let Some(bias) = self.bias {
-                biases[v] = V::load_part(&bias[place]);
-            }
-        }
-        for row in 0..self.rows {
-            let mut vectors = [V::zero(); VECTORS];
-            // SAFETY: the sums, the residual and the result have the row and so many columns.
-            unsafe {
-                for v in 0..VECTORS {
-                    let (column, count) = (column + v * V::LANES, counts[v]);
-                    let sums = V::load_first(self.sums.wrapping_add(row * self.width + column), count);
-                    let mut sums = numbers(sums).mul_add(scales[v], biases[v]);
-                    if let Some((words, distance)) = self.words {
-                        sums = sums + V::load_bf16_first(words.wrapping_add(row * distance + column), count);
-                    }
-                    let load = |from: *const f32, stride: usize| {
-                        V::load_first(from.wrapping_add(row * stride + self.first + column), count)
-                    };
-                    let out = (self.out.wrapping_sub(self.first).cast_const(), self.stride);
-                    vectors[v] = math::clamp(self.epilogue.add(sums, out, load), low, high);
-                }
-                W::write(self.out.wrapping_add(row * self.stride), column, vectors, counts);
-            }
-        }
-    }
-}
-
-impl Kernel for Finish<'_> {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        self.write::<V, Numbers>(|sums| sums);
-    }
-}
-
-impl PairKernel for Finish<'_> {
-    #[inline(always)]
-    fn run<V: Pairs>(self) {
-        self.write::<V, InPairs>(|sums| sums);
-    }
-}
-
-impl ByteKernel for Finish<'_> {
-    #[inline(always)]
-    fn run<B: Bytes>(self) {
-        self.write::<B::Vector, Numbers>(B::numbers);
-    }
 }

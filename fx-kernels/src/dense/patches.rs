@@ -1,18 +1,23 @@
-//! Convolutions of images or volumes whose windows have few channels, of bf16 or whole numbers: each window is copied to a row of words.
+//! Convolutions of images or volumes whose windows have few channels, of bf16 or whole numbers.
 //!
-//! The numbers of a line of a window lie side by side, but neither begin with a word nor fill words. In a row of words all lines of
-//! a window follow each other, then zeros, and the products of rows are those of a linear layer.
+//! The numbers of a line of a window lie side by side, but neither begin with a word nor fill words. So each window is copied to a row of
+//! words, in which all its lines follow each other, then zeros, and the products of rows are those of a linear layer. Where a matrix unit
+//! takes lines of windows where they lie, pixels are filled up to whole words instead.
+
+mod pixels;
 
 use std::ops::Range;
 
-use super::block::{Rounding, Rows};
+use self::pixels::Line;
+use super::block::Rows;
 use super::conv::{ConvShape, Held};
 use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::images::Images;
 use super::linear::PackedLinear;
+use super::matrix_unit::SHORTEST;
 use super::product::Written;
-use super::volumes::VolumeShape;
+use super::volumes::{VolumeShape, VolumeWindows};
 use super::weight::Weight;
 use crate::memory::scratch;
 use crate::rounded::Rounded;
@@ -24,14 +29,23 @@ const MOST: usize = 64;
 /// The words of rows of windows that stay in the cache.
 const BAND: usize = 32 * 1024;
 
-/// Weights for windows as rows of words.
+/// Weights for windows of few channels.
 #[derive(Debug)]
 pub(super) struct Patches {
-    layer: PackedLinear,
+    weights: Weights,
     level: Level,
+    packing: Packing,
     shape: VolumeShape,
-    /// The numbers of a word, all of which are multiplied with others.
-    numbers: usize,
+    /// The channels of a pixel in lines of words.
+    channels: usize,
+}
+
+#[derive(Debug)]
+enum Weights {
+    /// Of windows that are copied, each to a row of words.
+    Rows(PackedLinear),
+    /// Of windows where they lie, of pixels that are whole words.
+    Windows(Box<VolumeWindows>),
 }
 
 impl Patches {
@@ -40,8 +54,26 @@ impl Patches {
         let ConvShape { inputs, outputs, kernel: [height, width], .. } = shape.frame;
         let window = shape.depth * height * width;
         let taps = inputs * window;
+        let has_unit = packing.is_for_unit() && MatrixUnit::detect().is_some();
+        let whole = inputs.next_multiple_of(packing.numbers());
+        let row = taps.div_ceil(packing.numbers());
+        if has_unit && is_for_unit(&shape, whole / packing.numbers(), row) {
+            let read = |rows: Range<usize>, numbers: &mut [f32]| {
+                weight.with_rows(rows, taps, |weight| {
+                    let rows = weight.chunks_exact(taps.max(1)).zip(numbers.chunks_exact_mut((whole * window).max(1)));
+                    for (weight, to) in rows {
+                        to[..taps].copy_from_slice(weight);
+                        to[taps..].fill(0.0);
+                    }
+                });
+            };
+            let frame = ConvShape { inputs: whole, before: [0; 2], after: [0; 2], ..shape.frame };
+            let filled = VolumeShape { frame, before: 0, after: 0, ..shape };
+            let weights = Weights::Windows(Box::new(VolumeWindows::new((level, packing), Weight::Rows(&read), filled)));
+            return Self { weights, level, packing, shape, channels: whole };
+        }
         // A matrix unit reads rows where they are if they fill its registers.
-        let words = if packing.is_for_unit() && MatrixUnit::detect().is_some() { SIDE } else { 1 };
+        let words = if has_unit { SIDE } else { 1 };
         let row = taps.next_multiple_of(words * packing.rows());
         let read = |rows: Range<usize>, numbers: &mut [f32]| {
             numbers.fill(0.0);
@@ -55,8 +87,8 @@ impl Patches {
                 }
             });
         };
-        let layer = PackedLinear::packed((level, packing), Weight::Rows(&read), [outputs, row]);
-        Self { layer, level, shape, numbers: packing.numbers() }
+        let weights = Weights::Rows(PackedLinear::packed((level, packing), Weight::Rows(&read), [outputs, row]));
+        Self { weights, level, packing, shape, channels: inputs }
     }
 
     pub(super) fn shape(&self) -> &VolumeShape {
@@ -69,7 +101,10 @@ impl Patches {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.layer.bytes()
+        match &self.weights {
+            Weights::Rows(layer) => layer.bytes(),
+            Weights::Windows(windows) => windows.bytes(),
+        }
     }
 
     /// Computes some lines of the output from some lines of the images; all of both if there are several images. What the images are
@@ -87,19 +122,17 @@ impl Patches {
         written: Written<'_>,
     ) {
         let frame = self.shape.frame;
-        let size = [1, lines.len(), frame.output([held.height, images.size[1]])[1]];
-        let (read, padding) = frame.lines_around(&lines, held.height);
-        let read = read.start - held.first..read.end - held.first;
+        let output = [1, lines.len(), frame.output([held.height, images.size[1]])[1]];
+        let (read, around) = frame.lines_around(&lines, held.height);
+        let lines = read.start - held.first..read.end - held.first;
         // One by one, so that what is copied stays in the cache.
         for image in 0..images.batch {
-            let row = image * size[1] * size[2];
+            let row = image * output[1] * output[2];
+            let padded =
+                Padded { frames: 1, lines: lines.clone(), width: images.size[1], around, frames_around: [0; 2] };
             let start = (row * stride).min(out.len());
             let out = &mut out[start..];
-            let pitch = self.pitch(images.size[1], padding[1]);
-            scratch((read.len() + padding[0].iter().sum::<usize>()) * pitch, |words| {
-                self.round(words, pitch, &images.one(image), (padding, read.clone()), written);
-                self.run_words(out, stride, (words, pitch, 0), size, &epilogue.at_row(row), written);
-            });
+            self.run(out, stride, &padded, |_| images.one(image), output, &epilogue.at_row(row), written);
         }
     }
 
@@ -120,60 +153,89 @@ impl Patches {
         let VolumeShape { frame, before, after, .. } = self.shape;
         let [depth, height, width] = size;
         let output = self.shape.output(size);
-        let padding = [[frame.before[0], frame.after[0]], [frame.before[1], frame.after[1]]];
-        let (rows, distance) = (output.iter().product::<usize>(), Rounded::len(written.output, frame.outputs));
-        let pitch = self.pitch(width, padding[1]);
-        let plane = (height + padding[0][0] + padding[0][1]) * pitch;
+        let around = [0, 1].map(|axis| [frame.before[axis], frame.after[axis]]);
+        let padded = Padded { frames: depth, lines: 0..height, width, around, frames_around: [before, after] };
+        let (rows, stride) = (output.iter().product::<usize>(), Rounded::len(written.output, frame.outputs));
         for volume in 0..batch {
-            let out = &mut out[volume * rows * distance..];
-            scratch((before + depth + after) * plane, |words| {
-                let zeros = written.whole.map_or(0.0, |quantized| quantized.left.zeros(self.numbers));
-                for (index, words) in words.chunks_exact_mut(plane.max(1)).enumerate() {
-                    match index.wrapping_sub(before) {
-                        frame if frame < depth => {
-                            let data = &data[(volume * depth + frame) * height * width * self.shape.frame.inputs..];
-                            let image = Images::pixels(data, 1, [height, width], self.shape.frame.inputs);
-                            self.round(words, pitch, &image, (padding, 0..height), written);
-                        }
-                        _ => words.fill(zeros),
-                    }
-                }
-                self.run_words(out, distance, (words, pitch, plane), output, &epilogue.at_row(volume * rows), written);
-            });
+            let image = |index: usize| {
+                let data = &data[(volume * depth + index) * height * width * frame.inputs..];
+                Images::pixels(data, 1, [height, width], frame.inputs)
+            };
+            let (out, epilogue) = (&mut out[volume * rows * stride..], epilogue.at_row(volume * rows));
+            self.run(out, stride, &padded, image, output, &epilogue, written);
         }
     }
 
-    /// The words of a line of pixels and their padding, with room to read on.
-    fn pitch(&self, width: usize, [before, after]: [usize; 2]) -> usize {
-        ((before + width + after) * self.shape.frame.inputs).div_ceil(self.numbers) + MOST / 4
+    /// Computes the output of some lines of frames, which are made words.
+    #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
+    fn run<'i>(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        padded: &Padded,
+        image: impl Fn(usize) -> Images<'i> + Sync,
+        output: [usize; 3],
+        epilogue: &Epilogue<'_>,
+        written: Written<'_>,
+    ) {
+        let size @ [frames, height, width] = padded.size();
+        // Where windows are copied there is room to read on.
+        let beyond = if matches!(self.weights, Weights::Rows(_)) { MOST / 4 } else { 0 };
+        let pitch = (width * self.channels).div_ceil(self.packing.numbers()) + beyond;
+        scratch(frames * height * pitch, |words| {
+            self.round(words, pitch, padded, image, written);
+            match &self.weights {
+                Weights::Rows(layer) => {
+                    let lines = (&*words, pitch, height * pitch);
+                    self.run_rows(layer, out, stride, lines, output, epilogue, written);
+                }
+                Weights::Windows(windows) => {
+                    let (pixel, written) = (self.channels / self.packing.numbers(), Written { left: true, ..written });
+                    windows.multiply(out, stride, (words, pixel), 1, size, epilogue, written);
+                }
+            }
+        });
     }
 
-    /// Writes some lines of an image with padding around them as lines of words.
-    fn round(
+    /// Writes lines of images with what is around them as lines of words.
+    fn round<'i>(
         &self,
         words: &mut [f32],
         pitch: usize,
-        image: &Images<'_>,
-        (padding, lines): ([[usize; 2]; 2], Range<usize>),
+        padded: &Padded,
+        image: impl Fn(usize) -> Images<'i> + Sync,
         written: Written<'_>,
     ) {
-        let rounding = match written.whole {
-            Some(quantized) => Rounding::Words(self.level, self.numbers, quantized.left),
-            None => Rounding::Pairs,
-        };
-        let inputs = self.shape.frame.inputs;
-        image.with_padded_pixels(inputs, padding, lines, |image| {
-            let (line, work) = (image.size[1] * inputs, 16 * words.len());
-            for_each_piece(words, pitch, work, |y, words| {
-                let data = &image.data[y * line..];
-                Rows { data, stride: line, width: line, rounding }.take(words, pitch);
+        let Padded { frames, lines, around: [[above, _], [left, _]], frames_around: [front, _], .. } = padded;
+        let [_, height, width] = padded.size();
+        let rounding = written.rounding(self.level, self.packing);
+        let padding = written.padding(self.packing);
+        let (inputs, channels) = (self.shape.frame.inputs, self.channels);
+        let work = 16 * words.len();
+        for_each_piece(words, pitch, work, |index, words| {
+            let (frame, y) = ((index / height).wrapping_sub(*front), (index % height).wrapping_sub(*above));
+            if frame >= *frames || y >= lines.len() {
+                return words.fill(padding);
+            }
+            scratch(width * channels, |numbers| {
+                let image = image(frame);
+                let [_, line, pixel, channel] = image.strides(inputs);
+                let (before, rest) = numbers.split_at_mut(left * channels);
+                let (inside, after) = rest.split_at_mut(padded.width * channels);
+                [before, after].into_iter().for_each(|outside| outside.fill(0.0));
+                let data = &image.data[(lines.start + y) * line..];
+                Line { data, inputs, pixel, channel }.write(self.level, inside, channels);
+                let width = numbers.len();
+                Rows { data: numbers, stride: width, width, rounding }.take(words, pitch);
             });
         });
     }
 
-    /// Applies the convolution to lines of words, which begin so many words apart, as frames do.
-    fn run_words(
+    /// Applies the convolution to lines of words, which begin so many words apart, as frames do, by copying windows.
+    #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
+    fn run_rows(
         &self,
+        layer: &PackedLinear,
         out: &mut [f32],
         stride: usize,
         lines: (&[f32], usize, usize),
@@ -182,26 +244,27 @@ impl Patches {
         written: Written<'_>,
     ) {
         let [depth, height, width] = output;
-        let (rows, len) = (depth * height * width, self.layer.inputs() / self.numbers);
+        let (rows, len) = (depth * height * width, layer.inputs() / self.packing.numbers());
         let (Some(last), outputs) = (rows.checked_sub(1), self.shape.frame.outputs) else { return };
         let out = &mut out[..last * stride + Rounded::len(written.output, outputs)];
         // Whole lines, so that threads have parts of their own.
         let band = width * (BAND / (width * len).max(1)).clamp(1, height);
-        let work = 2 * rows * self.layer.inputs() * outputs;
+        let work = 2 * rows * layer.inputs() * outputs;
         for_each_piece(out, band * stride, work, |index, out| {
             let rows = index * band..rows.min((index + 1) * band);
             scratch(rows.len() * len + MOST / 4, |patches| {
-                self.fill(patches, lines, [height, width], rows.clone());
+                self.fill(patches, len, lines, [height, width], rows.clone());
                 let (epilogue, written) = (epilogue.at_row(rows.start), Written { left: true, ..written });
-                self.layer.compute(out, stride, (patches, len), rows.len(), &epilogue, written);
+                layer.compute(out, stride, (patches, len), rows.len(), &epilogue, written);
             });
         });
     }
 
-    /// Copies the windows of some pixels of the output.
+    /// Copies the windows of some pixels of the output to rows of so many words.
     fn fill(
         &self,
         patches: &mut [f32],
+        row: usize,
         (words, pitch, plane): (&[f32], usize, usize),
         size: [usize; 2],
         rows: Range<usize>,
@@ -209,7 +272,7 @@ impl Patches {
         let VolumeShape { frame, depth, stride: frame_step, dilation: apart, .. } = self.shape;
         let ConvShape { inputs, kernel, stride, dilation, .. } = frame;
         // The bytes of a number and of a pixel.
-        let each = 4 / self.numbers;
+        let each = 4 / self.packing.numbers();
         let pixel = inputs * each;
         // The taps of a line are one piece, or one each: how many, how long, and how far apart where they are read.
         let (pieces, len, across) = match dilation[1] {
@@ -225,10 +288,40 @@ impl Patches {
             pieces: [depth, kernel[0], pieces],
             distances: [4 * apart * plane, 4 * dilation[0] * pitch, across],
             len,
-            zeros: (self.layer.inputs() - depth * kernel[0] * kernel[1] * inputs) * each,
+            zeros: 4 * row - depth * kernel[0] * kernel[1] * pixel,
         };
         dispatch(self.level, copy);
     }
+}
+
+/// Lines of frames, and what is around them that windows see.
+struct Padded {
+    frames: usize,
+    lines: Range<usize>,
+    width: usize,
+    /// Above and below, on the left and on the right, and the frames before and after.
+    around: [[usize; 2]; 2],
+    frames_around: [usize; 2],
+}
+
+impl Padded {
+    /// The frames, lines and pixels of a line with what is around.
+    fn size(&self) -> [usize; 3] {
+        let inner = [self.frames, self.lines.len(), self.width];
+        let around = [self.frames_around, self.around[0], self.around[1]];
+        [0, 1, 2].map(|axis| inner[axis] + around[axis].iter().sum::<usize>())
+    }
+}
+
+/// Whether a matrix unit takes less time for windows where they lie, of pixels that are so many words each, than for rows of words: each line
+/// of a window has registers of its own then, but none is copied.
+fn is_for_unit(shape: &VolumeShape, words: usize, row: usize) -> bool {
+    /// The outputs for which a register takes as long as copying a line of a window does.
+    const COPIED: usize = 128;
+    let ConvShape { kernel: [lines, columns], dilation, outputs, .. } = shape.frame;
+    let (lines, run) = (shape.depth * lines, columns * words);
+    let more = (lines * run.div_ceil(SIDE)).saturating_sub(row.div_ceil(SIDE));
+    dilation[1] == 1 && run >= SHORTEST && more * outputs <= COPIED * lines
 }
 
 /// Copies of some windows, one after the other. What is not counted otherwise is in bytes.

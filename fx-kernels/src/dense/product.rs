@@ -459,6 +459,12 @@ impl Written<'_> {
             None => Rounding::None,
         }
     }
+
+    /// What stands for 0 in such words.
+    pub(super) fn padding(&self, packing: Packing) -> f32 {
+        let whole = self.whole.filter(|_| packing.is_whole());
+        whole.map_or(0.0, |quantized| quantized.left.zeros(packing.numbers()))
+    }
 }
 
 impl Split {

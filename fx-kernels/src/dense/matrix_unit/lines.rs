@@ -35,7 +35,7 @@ pub(super) struct Lines<'a> {
     taps: usize,
     depth: usize,
     registers: usize,
-    /// Whether the pixels are such words where they lie, so that nothing is copied.
+    /// Whether the pixels are such words where they lie, with what windows see around them, so that nothing is copied.
     is_there: bool,
 }
 
@@ -66,6 +66,15 @@ struct Part {
     lines: Range<usize>,
 }
 
+/// A number divided, and what is left: divisions take as long as some steps of registers do, and there is mostly nothing to divide.
+fn split(index: usize, by: usize) -> (usize, usize) {
+    match by {
+        1 => (index, 0),
+        _ if index < by => (0, index),
+        _ => (index / by, index % by),
+    }
+}
+
 /// The most words that registers hold of a run of so many, each an equal part of it.
 fn depth(run: usize) -> Option<usize> {
     (1..=SIDE).rev().find(|depth| run.is_multiple_of(*depth))
@@ -89,7 +98,6 @@ impl<'a> Lines<'a> {
         let (kernel, stride) = ([frames.kernel, lines, columns], [frames.stride, stride[0], stride[1]]);
         let rows = width.div_ceil(width.div_ceil(SIDE));
         let pixel = windows.pixel;
-        let is_rows = !matches!(product.left, Left::Windows(_));
         let groups = product.panels.groups();
         // Neighbouring pixels without gaps are one run, which fills registers if these hold an equal part of it each. So do the words of a
         // group, which others follow.
@@ -109,14 +117,20 @@ impl<'a> Lines<'a> {
         let run = taps * words;
         let words = groups * words;
         let is_whole = filled.is_some() || words.is_multiple_of(SIDE);
-        let is_there = is_rows && product.written.left && is_whole && !rows_collide(pixel, again);
+        let is_there = product.written.left
+            && is_whole
+            && (taps == 1 || pixel == words)
+            && windows.are_inside()
+            && !rows_collide(stride[2] * pixel, again);
+        // What windows skip is not copied.
+        let is_skipped = |axis: usize| kernel[axis] == 1 && !is_there;
         let all = Self {
             windows,
             together: 1,
             count: product.rows / width,
             width,
-            read: [0, 1, 2].map(|axis| if kernel[axis] == 1 { stride[axis] } else { 1 }),
-            steps: [0, 1, 2].map(|axis| if kernel[axis] == 1 { 1 } else { stride[axis] }),
+            read: [0, 1, 2].map(|axis| if is_skipped(axis) { stride[axis] } else { 1 }),
+            steps: [0, 1, 2].map(|axis| if is_skipped(axis) { 1 } else { stride[axis] }),
             rows,
             tiles: width.div_ceil(rows),
             words,
@@ -131,7 +145,7 @@ impl<'a> Lines<'a> {
             registers: run.div_ceil(depth),
             is_there,
         };
-        let together = all.together();
+        let together = if is_there { 1 } else { all.together() };
         Some(Self { together, count: all.count / together, ..all })
     }
 
@@ -217,10 +231,13 @@ impl<'a> Lines<'a> {
         (tile * self.rows).min(self.width - self.rows)
     }
 
-    /// The first window in a line of a block, and the pixels of a line of its copy.
+    /// The first window in a line of a block, and the pixels of a line of its copy, or of the images.
     fn across(&self, block: &Block) -> (usize, usize) {
         let first = self.first(block.tiles.start);
-        (first, self.extent(2, self.first(block.tiles.end - 1) + self.rows - first))
+        match self.is_there {
+            true => (first, self.windows.input[1]),
+            false => (first, self.extent(2, self.first(block.tiles.end - 1) + self.rows - first)),
+        }
     }
 
     /// The parts of a block.
@@ -237,6 +254,22 @@ impl<'a> Lines<'a> {
         self.extent(0, self.together) * self.across(block).1 * self.pixel
     }
 
+    /// From a frame to the next, and from a line to the next, in a block's copy or in the images.
+    fn distances(&self, block: &Block) -> [usize; 2] {
+        let line = self.across(block).1 * self.pixel;
+        match self.is_there {
+            true => [self.windows.input[0] * line, line],
+            false => [line, self.line(block)],
+        }
+    }
+
+    /// Where a line's first window begins in the images.
+    fn place(&self, band: usize, line: usize) -> usize {
+        let Windows { input: [height, width], frames, .. } = self.windows;
+        let (volume, frame) = split(band, frames.output);
+        ((volume * frames.input + frame * self.steps[0]) * height + line * self.steps[1]) * width * self.pixel
+    }
+
     /// The words of a block's copy.
     pub(super) fn len(&self, block: &Block) -> usize {
         let lines: usize = self.parts(block).map(|part| self.extent(1, part.lines.len())).sum();
@@ -246,7 +279,7 @@ impl<'a> Lines<'a> {
     /// Where the runs of a window are in a block's copy, from its beginning on.
     pub(super) fn runs(&self, block: &Block) -> SmallVec<[usize; 64]> {
         let Windows { kernel: [lines, columns], dilation, frames, .. } = self.windows;
-        let (line, frame) = (self.line(block), self.across(block).1 * self.pixel);
+        let [frame, line] = self.distances(block);
         let taps = (0..frames.kernel)
             .flat_map(|i| (0..lines).map(move |j| i * frames.dilation * frame + j * dilation[0] * line))
             .flat_map(|from| (0..columns).step_by(self.taps).map(move |k| from + k * dilation[1] * self.pixel));
@@ -277,10 +310,8 @@ impl<'a> Lines<'a> {
     /// One of them; those of a frame follow each other.
     #[inline(always)]
     pub(super) fn tile(&self, block: &Block, index: usize) -> Tile {
-        // Divisions take as long as some steps do, and there is mostly nothing to divide.
-        let split = |index: usize, by: usize, of: usize| if of == 1 { (0, index) } else { (index / by, index % by) };
-        let (line, tile) = split(index, block.tiles.len(), block.lines.len() * self.together);
-        let (frame, line) = split(line, block.lines.len(), self.together);
+        let (line, tile) = split(index, block.tiles.len());
+        let (frame, line) = split(line, block.lines.len());
         let (first, across) = self.across(block);
         // The lines of the bands before this one's.
         let (height, line) = (self.windows.output[0], block.skipped + line);
@@ -294,25 +325,26 @@ impl<'a> Lines<'a> {
         };
         let (all, tile) = (block.band + band, block.tiles.start + tile);
         let x = self.first(tile);
-        let copied = copied * self.extent(0, self.together) + frame * self.steps[0];
-        let start = (copied * across + (x - first) * self.steps[2]) * self.pixel;
+        let start = match self.is_there {
+            true => self.place(all, y) - self.place(block.band, block.skipped),
+            false => (copied * self.extent(0, self.together) + frame * self.steps[0]) * across * self.pixel,
+        };
+        let start = start + (x - first) * self.steps[2] * self.pixel;
         let row = ((all * self.together + frame) * height + y) * self.width + x;
         Tile { start, row, again: tile * self.rows - x }
     }
 
     /// The pixels of a block where they lie, if they need not be copied.
     pub(super) fn in_place(&self, block: &Block) -> Option<&'a [f32]> {
-        self.is_there.then(|| &self.windows.data[self.first(block.tiles.start) * self.pixel..])
+        let first = self.first(block.tiles.start) * self.steps[2] * self.pixel;
+        self.is_there.then(|| &self.windows.data[self.place(block.band, block.skipped) + first..])
     }
 
     /// Copies the pixels that a block's windows have, rounded.
     pub(super) fn copy(&self, product: &Product<'_>, block: &Block, copy: &mut [f32]) {
         let Windows { input: [height, width], before, pixel, data, frames, .. } = self.windows;
         let (packing, words) = (product.panels.packing(), self.words);
-        let padding = match product.written.whole {
-            Some(quantized) if packing.is_whole() => quantized.left.zeros(packing.numbers()),
-            _ => 0.0,
-        };
+        let padding = product.written.padding(packing);
         let (first, across) = self.across(block);
         // The pixels of a line that are in the image.
         let place = |coordinate: usize| coordinate.div_ceil(self.read[2]);

@@ -73,7 +73,11 @@ fn convolutions_on_units() {
     for case in 0..200 {
         let whole = case % 2 == 0;
         let groups = choices.of(&[1, 1, 2, 3]);
-        let inputs = groups * channels(&mut choices, if whole { 4 } else { 2 });
+        // Now and then few ones, which are filled up to whole words.
+        let inputs = match choices.below(4) {
+            0 if groups == 1 => choices.of(&[1, 3, 3, 5, 6, 10]),
+            _ => groups * channels(&mut choices, if whole { 4 } else { 2 }),
+        };
         let outputs = groups * choices.of(&[5, 16, 33, 64]);
         let mut two = |values: &[usize]| [0; 2].map(|_| choices.of(values));
         let kernel = two(&[1, 1, 2, 3, 5]);
@@ -94,8 +98,11 @@ fn convolutions_on_units() {
         let [height, width] = shape.output(size);
         let rows = batch * height * width;
         let x = numbers(batch * size[0] * size[1] * (inputs + 2), 1);
-        let images =
-            Images { layout: Layout::Pixels { distance: inputs + 2 }, ..Images::pixels(&x, batch, size, inputs) };
+        let planes = planes(&x, batch, size, inputs, inputs + 2);
+        let images = match choices.below(2) {
+            0 => Images { layout: Layout::Pixels { distance: inputs + 2 }, ..Images::pixels(&x, batch, size, inputs) },
+            _ => Images::planes(&planes, batch, size),
+        };
         let (bias, residual) = (numbers(outputs, 3), numbers(rows * outputs, 4));
         let epilogue = following(case % 8, &bias, &residual, outputs);
         let run = |f: &dyn Fn(&mut [f32])| {
@@ -106,11 +113,13 @@ fn convolutions_on_units() {
         let row = inputs / groups * kernel[0] * kernel[1];
         let (got, want) = if whole {
             let (weight, scales) = (quantized::bytes(outputs * row, 2), quantized::scales(outputs));
-            let conv = QuantizedConv::at(LEVEL, Bytes { weight: &weight, scales: &scales, bits: 8 }, shape);
-            on_each(|| run(&|out| conv.run(out, outputs, &images, RANGE, &epilogue)))
+            // Few channels are packed for units as long as there is one.
+            on_each(|| {
+                let conv = QuantizedConv::at(LEVEL, Bytes { weight: &weight, scales: &scales, bits: 8 }, shape);
+                run(&|out| conv.run(out, outputs, &images, RANGE, &epilogue))
+            })
         } else {
             let weight = numbers(outputs * row, 2);
-            // Few channels are packed for units as long as there is one.
             on_each(|| {
                 let conv = PackedConv::at(LEVEL, Weight::Numbers(&weight), shape, Algorithm::Direct, Format::Bf16);
                 run(&|out| conv.run(out, outputs, &images, &epilogue))

@@ -33,6 +33,9 @@ fn shapes() -> Vec<ConvShape> {
     vec![
         plain,
         ConvShape { stride: [2; 2], ..plain },
+        // Without padding, so that words are read where they are.
+        ConvShape { kernel: [3, 2], stride: [2, 1], dilation: [1, 2], ..plain },
+        ConvShape { kernel: [2; 2], stride: [2; 2], inputs: 24, ..plain },
         around,
         ConvShape { stride: [2; 2], groups: 2, ..around },
         ConvShape { dilation: [1, 2], inputs: 200, ..around },

@@ -64,9 +64,10 @@ impl VolumeWindows {
         let rounding = written.rounding(self.level(), packing);
         let numbers = rounding.numbers();
         let pixels = batch * size.iter().product::<usize>();
+        let stride = Rounded::len(written.output, self.shape.frame.outputs);
         if numbers == 1 {
             let words = if written.left { packing.numbers() } else { 1 };
-            return self.multiply(out, (data, inputs / words), batch, size, epilogue, written);
+            return self.multiply(out, stride, (data, inputs / words), batch, size, epilogue, written);
         }
         // Several windows read each number: it is rounded once.
         scratch(pixels * inputs / numbers, |words| {
@@ -77,28 +78,26 @@ impl VolumeWindows {
                 Rows { data, stride: width, width, rounding }.take(words, words.len());
             });
             let written = Written { left: true, ..written };
-            self.multiply(out, (words, inputs / numbers), batch, size, epilogue, written);
+            self.multiply(out, stride, (words, inputs / numbers), batch, size, epilogue, written);
         });
     }
 
-    /// The same of pixels that are so many words each, or numbers.
-    fn multiply(
+    /// The same of pixels that are so many words each, or numbers, into pixels that are `stride` apart.
+    #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
+    pub(in crate::dense) fn multiply(
         &self,
         out: &mut [f32],
+        stride: usize,
         (data, pixel): (&[f32], usize),
         batch: usize,
         size: [usize; 3],
         epilogue: &Epilogue<'_>,
         written: Written<'_>,
     ) {
-        let VolumeShape { frame, depth, stride, dilation, before, .. } = self.shape;
+        let VolumeShape { frame, depth, stride: step, dilation, before, .. } = self.shape;
         let [frames, height, width] = self.shape.output(size);
-        let padding = match written.whole {
-            Some(quantized) if self.packing().is_whole() => quantized.left.zeros(self.packing().numbers()),
-            _ => 0.0,
-        };
         scratch(pixel, |zeros| {
-            zeros.fill(padding);
+            zeros.fill(written.padding(self.packing()));
             let windows = Windows {
                 data,
                 input: [size[1], size[2]],
@@ -109,10 +108,9 @@ impl VolumeWindows {
                 dilation: frame.dilation,
                 before: frame.before,
                 zeros,
-                frames: Frames { input: size[0], output: frames, kernel: depth, stride, dilation, before },
+                frames: Frames { input: size[0], output: frames, kernel: depth, stride: step, dilation, before },
             };
             let rows = batch * frames * height * width;
-            let stride = Rounded::len(written.output, frame.outputs);
             Product { written, ..Product::new(Left::Windows(windows), rows, &self.panels, epilogue) }.run(out, stride);
         });
     }

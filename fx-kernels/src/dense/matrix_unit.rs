@@ -10,9 +10,9 @@ mod lines;
 use std::ops::Range;
 use std::ptr::null;
 
-use self::finish::Finish;
+use self::finish::{Added, Finish};
 use self::lines::{Block, Lines, Tile};
-use super::epilogue::Epilogue;
+use super::epilogue::{Epilogue, Residual};
 use super::panels::{Panel, Panels};
 use super::product::Product;
 use crate::elementwise::run_rows;
@@ -274,6 +274,22 @@ impl<'a> OnUnit<'a> {
         }
     }
 
+    /// What is added from a row and a column on, where the result, as numbers, has such a place.
+    fn added(&self, task: &Task<'_>, row: usize, column: usize, (out, stride): (*mut f32, usize)) -> Added {
+        let Epilogue { residual, accumulate, .. } = *self.product.epilogue;
+        if let Some((words, distance)) = self.product.words_added(task.out, task.stride) {
+            let words = words.wrapping_add(row * distance).cast::<u16>();
+            return Added::Words(words.wrapping_add(column), 2 * distance);
+        }
+        let residual = residual.map(|Residual { data, stride }| (data[row * stride + column..].as_ptr(), stride));
+        match (residual, accumulate) {
+            (None, false) => Added::Nothing,
+            (None, true) => Added::Once(out, stride),
+            (Some((data, stride)), false) => Added::Once(data, stride),
+            (Some(residual), true) => Added::Twice([(out, stride), residual]),
+        }
+    }
+
     /// Writes what follows the sums of some rows of the product.
     fn finish_rows(&self, task: &Task<'_>, rows: Range<usize>, panel: &Panel<'_>, sums: &mut [f32]) {
         let Product { panels, epilogue, written, .. } = *self.product;
@@ -291,10 +307,6 @@ impl<'a> OnUnit<'a> {
         // Other numbers that are rounded are so before they leave the first-level cache.
         let is_last = written.output.is_none() || in_words;
         let (out, stride) = if is_last { result } else { (sums.as_mut_ptr(), width) };
-        let words = self.product.words_added(task.out, task.stride).map(|(words, distance)| {
-            let words = words.wrapping_add(row * distance).cast::<u16>();
-            (words.wrapping_add(column), 2 * distance)
-        });
         let finish = Finish {
             sums: sums.as_ptr(),
             width,
@@ -302,14 +314,11 @@ impl<'a> OnUnit<'a> {
             columns: panel.columns,
             scales: written.whole.map_or(&[], |quantized| &quantized.scales[column..]),
             bias: epilogue.bias.map(|bias| &bias[column..]),
-            epilogue: &match words {
-                None => epilogue.at_row(row),
-                Some(_) => Epilogue { residual: None, accumulate: false, ..*epilogue },
-            },
-            words,
-            first: column,
+            added: self.added(task, row, column, (out, stride)),
+            limits: epilogue.limits(),
             out,
             stride,
+            ahead: 2 * self.lines.rows(),
             rounded: written.output.filter(|_| in_words),
         };
         assert!(sums.len() >= rows * width && panel.columns <= width, "there is a sum for each number");

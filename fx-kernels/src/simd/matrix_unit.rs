@@ -24,16 +24,16 @@ mod amx {
 /// The most rows of a register, and the words in a row.
 pub(crate) const SIDE: usize = 16;
 
-/// How far apart rows of so many words are copied: as whole registers have words, and such that rows do not [collide](rows_collide).
+/// How far apart rows of so many words are copied: as whole registers have words, and such that no two rows of a register displace each
+/// other in the first-level cache, where a line's place is one of 64.
 pub(crate) fn row_distance(words: usize) -> usize {
     let whole = words.next_multiple_of(SIDE);
-    if rows_collide(whole, false) { whole + SIDE } else { whole }
+    if whole.is_multiple_of(8 * SIDE) { whole + SIDE } else { whole }
 }
 
-/// Whether rows that are so far apart displace each other in the first-level cache, where a line's place is one of 64: two or more rows of a
-/// register would have the same. Where rows are read again soon, and so kept, four or more.
-pub(crate) fn rows_collide(distance: usize, again: bool) -> bool {
-    distance.is_multiple_of(if again { 16 * SIDE } else { 8 * SIDE })
+/// Whether four or more rows of a register that are so far apart displace each other there.
+pub(crate) fn rows_collide(distance: usize) -> bool {
+    distance.is_multiple_of(16 * SIDE)
 }
 
 /// What multiplies matrices in registers.

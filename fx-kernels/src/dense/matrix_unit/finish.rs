@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::super::epilogue::Epilogue;
 use crate::math;
+use crate::memory::prefetch_far;
 use crate::quantization::Quantization;
 use crate::rounded::Rounded;
 use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, PairKernel, Pairs, Vector};
@@ -18,17 +18,68 @@ pub(super) struct Finish<'a> {
     /// What whole numbers are multiplied by, from the first column on.
     pub(super) scales: &'a [f32],
     pub(super) bias: Option<&'a [f32]>,
-    /// From the first row on.
-    pub(super) epilogue: &'a Epilogue<'a>,
-    /// Numbers of bf16 that are added, from the first row and column on, and the distance of rows.
-    pub(super) words: Option<(*const u16, usize)>,
-    /// The first column.
-    pub(super) first: usize,
+    pub(super) added: Added,
+    /// The least and the largest that is written.
+    pub(super) limits: (f32, f32),
     /// Where the first number is written, and the distance of rows: the result, as numbers or as words, or the sums.
     pub(super) out: *mut f32,
     pub(super) stride: usize,
+    /// The rows of two tiles.
+    pub(super) ahead: usize,
     /// What they are rounded to, if it is words.
     pub(super) rounded: Option<Rounded>,
+}
+
+/// What is added to the sums: where it begins, from the first row and column on, and the distance of its rows.
+#[derive(Clone, Copy)]
+pub(super) enum Added {
+    Nothing,
+    /// Numbers of bf16.
+    Words(*const u16, usize),
+    /// Numbers.
+    Once(*const f32, usize),
+    Twice([(*const f32, usize); 2]),
+}
+
+/// How numbers are added to those of some columns of a row.
+trait Adder<V> {
+    /// Adds the first numbers to a vector of a row, from a column on.
+    ///
+    /// # Safety
+    /// They must be there.
+    unsafe fn add(&self, sums: V, row: usize, column: usize, count: usize) -> V;
+}
+
+/// Nothing.
+impl<V> Adder<V> for () {
+    #[inline(always)]
+    unsafe fn add(&self, sums: V, _row: usize, _column: usize, _count: usize) -> V {
+        sums
+    }
+}
+
+impl<V: Vector<Elem = f32>> Adder<V> for (*const u16, usize) {
+    #[inline(always)]
+    unsafe fn add(&self, sums: V, row: usize, column: usize, count: usize) -> V {
+        // SAFETY: the caller's promise.
+        sums + unsafe { V::load_bf16_first(self.0.wrapping_add(row * self.1 + column), count) }
+    }
+}
+
+impl<V: Vector<Elem = f32>> Adder<V> for (*const f32, usize) {
+    #[inline(always)]
+    unsafe fn add(&self, sums: V, row: usize, column: usize, count: usize) -> V {
+        // SAFETY: the caller's promise.
+        sums + unsafe { V::load_first(self.0.wrapping_add(row * self.1 + column), count) }
+    }
+}
+
+impl<V: Vector<Elem = f32>> Adder<V> for [(*const f32, usize); 2] {
+    #[inline(always)]
+    unsafe fn add(&self, sums: V, row: usize, column: usize, count: usize) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { self[1].add(self[0].add(sums, row, column, count), row, column, count) }
+    }
 }
 
 /// How vectors of a row are written.
@@ -49,8 +100,9 @@ trait Writer<V: Vector<Elem = f32>> {
 /// As they are.
 struct Numbers;
 
-/// As words of pairs.
-struct InPairs;
+/// As words of pairs. What is written is asked for so many words before: more lines can be on their way to the second-level cache than
+/// those that are written.
+struct InPairs(usize);
 
 /// As words of bytes, which count from the least whole number on.
 struct InBytes<B>(Quantization, PhantomData<B>);
@@ -81,9 +133,10 @@ impl<V: Pairs> Writer<V> for InPairs {
         counts: [usize; VECTORS],
     ) {
         let (high, more) = if VECTORS > 1 { (vectors[1], counts[1]) } else { (V::zero(), 0) };
-        let words = V::pairs(vectors[0], high);
+        let (words, row) = (V::pairs(vectors[0], high), row.wrapping_add(column / 2));
+        prefetch_far(row.wrapping_add(self.0));
         // SAFETY: the caller's promise.
-        unsafe { words.store_first(row.wrapping_add(column / 2), (counts[0] + more).div_ceil(2)) };
+        unsafe { words.store_first(row, (counts[0] + more).div_ceil(2)) };
     }
 }
 
@@ -121,7 +174,6 @@ impl Finish<'_> {
 
     /// Some vectors of columns, of which so many are there.
     #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn columns<V: Vector<Elem = f32>, W: Writer<V>, const VECTORS: usize>(
         &self,
         writer: &W,
@@ -129,7 +181,26 @@ impl Finish<'_> {
         counts: [usize; VECTORS],
         numbers: &impl Fn(V) -> V,
     ) {
-        let (low, high) = self.epilogue.limits();
+        match self.added {
+            Added::Nothing => self.rows(writer, &(), column, counts, numbers),
+            Added::Words(words, distance) => self.rows(writer, &(words, distance), column, counts, numbers),
+            Added::Once(data, distance) => self.rows(writer, &(data, distance), column, counts, numbers),
+            Added::Twice(both) => self.rows(writer, &both, column, counts, numbers),
+        }
+    }
+
+    /// The rows of these, to which something is added.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    fn rows<V: Vector<Elem = f32>, W: Writer<V>, A: Adder<V>, const VECTORS: usize>(
+        &self,
+        writer: &W,
+        adder: &A,
+        column: usize,
+        counts: [usize; VECTORS],
+        numbers: &impl Fn(V) -> V,
+    ) {
+        let (low, high) = self.limits;
         let (mut scales, mut biases) = ([V::splat(1.0); VECTORS], [V::zero(); VECTORS]);
         for v in 0..VECTORS {
             let place = column + v * V::LANES..column + v * V::LANES + counts[v];
@@ -142,20 +213,13 @@ impl Finish<'_> {
         }
         for row in 0..self.rows {
             let mut vectors = [V::zero(); VECTORS];
-            // SAFETY: the sums, the residual and the result have the row and so many columns.
+            // SAFETY: the sums, what is added and the result have the row and so many columns.
             unsafe {
                 for v in 0..VECTORS {
                     let (column, count) = (column + v * V::LANES, counts[v]);
                     let sums = V::load_first(self.sums.wrapping_add(row * self.width + column), count);
-                    let mut sums = numbers(sums).mul_add(scales[v], biases[v]);
-                    if let Some((words, distance)) = self.words {
-                        sums = sums + V::load_bf16_first(words.wrapping_add(row * distance + column), count);
-                    }
-                    let load = |from: *const f32, stride: usize| {
-                        V::load_first(from.wrapping_add(row * stride + self.first + column), count)
-                    };
-                    let out = (self.out.wrapping_sub(self.first).cast_const(), self.stride);
-                    vectors[v] = math::clamp(self.epilogue.add(sums, out, load), low, high);
+                    let sums = numbers(sums).mul_add(scales[v], biases[v]);
+                    vectors[v] = math::clamp(adder.add(sums, row, column, count), low, high);
                 }
                 writer.write(self.out.wrapping_add(row * self.stride), column, vectors, counts);
             }
@@ -176,7 +240,7 @@ impl Kernel for Finish<'_> {
 impl PairKernel for Finish<'_> {
     #[inline(always)]
     fn run<V: Pairs>(self) {
-        self.write(&InPairs, |sums: V| sums);
+        self.write(&InPairs(self.ahead * self.stride), |sums: V| sums);
     }
 }
 

@@ -117,11 +117,13 @@ impl<'a> Lines<'a> {
         let run = taps * words;
         let words = groups * words;
         let is_whole = filled.is_some() || words.is_multiple_of(SIDE);
-        let is_there = product.written.left
+        // What is read for one panel after the other is copied: rows in many pages of memory take twice as long each time.
+        let is_there = again
+            && product.written.left
             && is_whole
             && (taps == 1 || pixel == words)
             && windows.are_inside()
-            && !rows_collide(stride[2] * pixel, again);
+            && !rows_collide(stride[2] * pixel);
         // What windows skip is not copied.
         let is_skipped = |axis: usize| kernel[axis] == 1 && !is_there;
         let all = Self {

@@ -63,7 +63,8 @@ impl Level {
 
     /// Whether this processor has the level.
     pub fn is_available(self) -> bool {
-        self <= Self::detect() && self.on_this()
+        let best = Self::detect();
+        self == best || self < best && self.on_this()
     }
 
     fn on_this(self) -> bool {

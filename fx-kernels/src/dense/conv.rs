@@ -72,7 +72,7 @@ pub struct PackedConv {
 enum Weights {
     /// A product of the windows with a matrix for each group.
     Groups(Panels),
-    /// A product of rows that windows of few channels are copied to, rounded.
+    /// A product of windows of few channels, which are rounded.
     Patches(Patches),
     /// A number for each tap and channel.
     Depthwise(Vec<f32>),

@@ -56,8 +56,7 @@ impl Patches {
         let taps = inputs * window;
         let has_unit = packing.is_for_unit() && MatrixUnit::detect().is_some();
         let whole = inputs.next_multiple_of(packing.numbers());
-        let row = taps.div_ceil(packing.numbers());
-        if has_unit && is_for_unit(&shape, whole / packing.numbers(), row) {
+        if has_unit && is_for_unit(&shape, whole / packing.numbers(), taps.div_ceil(packing.numbers())) {
             let read = |rows: Range<usize>, numbers: &mut [f32]| {
                 weight.with_rows(rows, taps, |weight| {
                     let rows = weight.chunks_exact(taps.max(1)).zip(numbers.chunks_exact_mut((whole * window).max(1)));
@@ -179,6 +178,9 @@ impl Patches {
         written: Written<'_>,
     ) {
         let size @ [frames, height, width] = padded.size();
+        if output.contains(&0) {
+            return;
+        }
         // Where windows are copied there is room to read on.
         let beyond = if matches!(self.weights, Weights::Rows(_)) { MOST / 4 } else { 0 };
         let pitch = (width * self.channels).div_ceil(self.packing.numbers()) + beyond;
@@ -313,8 +315,8 @@ impl Padded {
     }
 }
 
-/// Whether a matrix unit takes less time for windows where they lie, of pixels that are so many words each, than for rows of words: each line
-/// of a window has registers of its own then, but none is copied.
+/// Whether a matrix unit takes less time for windows where they lie, of pixels that are so many words each, than for rows of so many words:
+/// each line of a window has registers of its own then, but none is copied.
 fn is_for_unit(shape: &VolumeShape, words: usize, row: usize) -> bool {
     /// The outputs for which a register takes as long as copying a line of a window does.
     const COPIED: usize = 128;

@@ -161,7 +161,7 @@ pub struct QuantizedConv {
 enum Weights {
     /// Where they lie.
     Windows(PackedConv),
-    /// As rows.
+    /// Of few channels, in lines of words.
     Patches(Patches),
     /// Where they lie in images that are rounded first: of what the numbers stand for.
     Rounded(PackedConv),

@@ -63,7 +63,7 @@ pub struct VolumeConv {
 enum Weights {
     /// As one product.
     Windows(VolumeWindows),
-    /// As a product of rows that windows of few channels are copied to.
+    /// As a product of windows of few channels.
     Patches(Patches),
     /// As a sum of convolutions, one for each frame that a window sees.
     Frames(FrameSums),

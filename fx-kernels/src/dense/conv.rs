@@ -11,6 +11,7 @@ use super::format::{Format, Packing};
 use super::grouped::{Grouped, Job};
 use super::images::{Images, Layout};
 use super::left::{Frames, Left, Windows};
+use super::matrix_unit::SHORTEST;
 use super::panels::Panels;
 use super::patches::Patches;
 use super::product::{Product, Quantized, SMALL_PANELS, Written};
@@ -210,14 +211,19 @@ impl ConvShape {
     /// number of numbers, mostly: they are copied to be multiplied in pairs, if enough is done with each copy. Other half floats do
     /// not make up for it.
     fn format(&self, level: Level, allowed: Format) -> Format {
-        /// The products for a pixel of the output, with those that fill vectors, which take as long as rounding and copying.
+        /// The products for a pixel of the output, with those that fill vectors, which take as long as rounding and copying; and as
+        /// rounding for a matrix unit, which reads windows where they lie.
         const COPIED: usize = 768;
+        const ROUNDED: usize = 384;
         let products = || self.inputs * self.kernel[0] * self.kernel[1] * self.outputs.next_multiple_of(16);
+        // The words of a line of a window: few are half zeros, mostly.
+        let is_long = self.kernel[1] * self.inputs.div_ceil(2) > SHORTEST;
+        let is_much = || products() >= if is_long && MatrixUnit::detect().is_some() { ROUNDED } else { COPIED };
         match allowed {
             Format::Bf16 if Grouped::are_faster_than_pairs(level, self) => Format::F32,
             Format::Bf16 if has_pairs(level) && !self.is_copied() => allowed,
             _ if !self.has_short_pixels() => allowed,
-            Format::Bf16 if has_pairs(level) && products() >= COPIED => allowed,
+            Format::Bf16 if has_pairs(level) && is_much() => allowed,
             _ => Format::F32,
         }
     }

@@ -55,7 +55,7 @@ fn weights_in_half_floats() {
             },
             ConvShape { inputs: 16, outputs: 16, kernel: [7; 2], before: [3; 2], after: [3; 2], ..plain },
             // Too few.
-            ConvShape { inputs: 3, outputs: 16, ..plain },
+            ConvShape { inputs: 1, outputs: 16, ..plain },
         ]
         .into_iter()
         .enumerate()

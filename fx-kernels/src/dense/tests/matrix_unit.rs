@@ -120,10 +120,13 @@ fn convolutions_on_units() {
             })
         } else {
             let weight = numbers(outputs * row, 2);
-            on_each(|| {
-                let conv = PackedConv::at(LEVEL, Weight::Numbers(&weight), shape, Algorithm::Direct, Format::Bf16);
-                run(&|out| conv.run(out, outputs, &images, &epilogue))
-            })
+            let pack = || PackedConv::at(LEVEL, Weight::Numbers(&weight), shape, Algorithm::Direct, Format::Bf16);
+            // Units are worth rounding for where vectors are not yet.
+            let format = |unit| MatrixUnit::with(unit, || pack().format());
+            if format(Some(MatrixUnit::Model)) != format(None) {
+                continue;
+            }
+            on_each(|| run(&|out| pack().run(out, outputs, &images, &epilogue)))
         };
         for got in got {
             are_close(&got, &want, whole, &format!("{batch}x{size:?} {shape:?}, case {case}"));

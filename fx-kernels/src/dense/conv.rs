@@ -244,12 +244,13 @@ impl ConvShape {
         (packing != Packing::Single || !Grouped::fits(level, self)).then_some(packing)
     }
 
-    /// Whether windows are copied to be multiplied in pairs where weights may be kept in a format.
+    /// Whether windows of few channels are multiplied in pairs, of lines that are rounded first, where weights may be kept in a format.
     pub(super) fn is_in_patches(&self, level: Level, allowed: Format) -> bool {
         self.format(level, allowed) == Format::Bf16 && self.is_copied()
     }
 
-    /// Whether windows are copied to be multiplied in pairs: those of few channels, unless a matrix unit takes their lines where they lie.
+    /// Whether lines are rounded first, and windows mostly copied, to be multiplied in pairs: those of few channels, unless a matrix unit takes
+    /// their pixels as they are.
     fn is_copied(&self) -> bool {
         self.has_short_pixels() && !(self.inputs == SIDE && MatrixUnit::detect().is_some())
     }

@@ -249,6 +249,83 @@ pub(crate) fn transpose(to: &mut [f32], width: usize, from: &[f32], step: usize,
     unsafe { Piece { to: to.as_mut_ptr(), from: from.as_ptr(), rows, columns }.copy(Level::detect()) };
 }
 
+/// As [`transpose`], with zeros after each row's columns up to its width.
+///
+/// # Panics
+/// As there, or if the columns are wider than rows.
+pub(crate) fn transpose_filled(to: &mut [f32], width: usize, from: &[f32], step: usize, [columns, count]: [usize; 2]) {
+    assert!(columns <= width && width * count <= to.len(), "{columns} columns do not fit rows of {width}");
+    if columns == 0 || count == 0 {
+        return to.fill(0.0);
+    }
+    assert!((columns - 1) * step + count <= from.len(), "a column lies outside");
+    dispatch(Level::detect(), Filled { to: to.as_mut_ptr(), from: from.as_ptr(), step, size: [columns, count], width });
+}
+
+/// Rows of few columns without gaps, each with zeros at its end.
+struct Filled {
+    to: *mut f32,
+    from: *const f32,
+    step: usize,
+    size: [usize; 2],
+    width: usize,
+}
+
+impl Filled {
+    /// A transposed copy whose loops over constants become vectors.
+    ///
+    /// # Safety
+    /// All columns must be readable, and all rows writable.
+    #[inline(always)]
+    unsafe fn few<const WIDTH: usize, const COLUMNS: usize>(&self) {
+        for row in 0..self.size[1] {
+            for column in 0..WIDTH {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let element = if column < COLUMNS { *self.from.add(column * self.step + row) } else { 0.0 };
+                    *self.to.add(row * WIDTH + column) = element;
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`few`](Self::few).
+    #[inline(always)]
+    unsafe fn copy(&self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match [self.width, self.size[0]] {
+                [2, 1] => self.few::<2, 1>(),
+                [2, 2] => self.few::<2, 2>(),
+                [3, 3] => self.few::<3, 3>(),
+                [4, 1] => self.few::<4, 1>(),
+                [4, 3] => self.few::<4, 3>(),
+                [4, 4] => self.few::<4, 4>(),
+                [width, columns] => {
+                    for row in 0..self.size[1] {
+                        for column in 0..columns {
+                            *self.to.add(row * width + column) = *self.from.add(column * self.step + row);
+                        }
+                        (columns..width).for_each(|column| *self.to.add(row * width + column) = 0.0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Kernel for Filled {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        // SAFETY: `transpose_filled` has seen that columns and rows are there.
+        unsafe { self.copy() };
+    }
+}
+
 /// Two dimensions of a copy.
 struct Piece {
     to: *mut f32,
@@ -323,6 +400,9 @@ impl Kernel for Squares {
         let n = V::LANES;
         // SAFETY: whoever makes one promises what `Piece::copy` asks for; squares lie within.
         unsafe {
+            if columns.size < n && columns.size == rows.to {
+                return Filled { to, from, step: columns.from, size: [columns.size, rows.size], width: rows.to }.copy();
+            }
             if rows.size < n || columns.size < n {
                 for i in 0..rows.size {
                     for j in 0..columns.size {

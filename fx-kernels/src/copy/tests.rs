@@ -153,3 +153,20 @@ fn words_side_by_side() {
         }
     }
 }
+
+/// Rows of few columns, with zeros up to their width or without.
+#[test]
+fn rows_that_are_filled_up() {
+    let count = 37;
+    for (columns, width) in (1..=6).flat_map(|columns| (columns..=8).map(move |width| (columns, width))) {
+        let step = count + 3;
+        let from: Vec<f32> = (0..columns * step).map(|i| i as f32 + 1.0).collect();
+        let mut to = vec![-1.0; width * count];
+        transpose_filled(&mut to, width, &from, step, [columns, count]);
+        for (i, got) in to.iter().enumerate() {
+            let (row, column) = (i / width, i % width);
+            let want = if column < columns { from[column * step + row] } else { 0.0 };
+            assert_eq!(*got, want, "{columns} of {width} at {row}, {column}");
+        }
+    }
+}

@@ -11,9 +11,8 @@ use super::format::{Format, Packing};
 use super::grouped::{Grouped, Job};
 use super::images::{Images, Layout};
 use super::left::{Frames, Left, Windows};
-use super::matrix_unit::SHORTEST;
 use super::panels::Panels;
-use super::patches::Patches;
+use super::patches::{Patches, are_in_place};
 use super::product::{Product, Quantized, SMALL_PANELS, Written};
 use super::volumes::VolumeShape;
 use super::weight::Weight;
@@ -216,9 +215,9 @@ impl ConvShape {
         const COPIED: usize = 768;
         const ROUNDED: usize = 384;
         let products = || self.inputs * self.kernel[0] * self.kernel[1] * self.outputs.next_multiple_of(16);
-        // The words of a line of a window: few are half zeros, mostly.
-        let is_long = self.kernel[1] * self.inputs.div_ceil(2) > SHORTEST;
-        let is_much = || products() >= if is_long && MatrixUnit::detect().is_some() { ROUNDED } else { COPIED };
+        // Of one channel half of each word is zeros.
+        let in_place = || self.inputs > 1 && are_in_place(&VolumeShape::of_images(*self), Packing::Pairs);
+        let is_much = || products() >= if in_place() { ROUNDED } else { COPIED };
         match allowed {
             Format::Bf16 if Grouped::are_faster_than_pairs(level, self) => Format::F32,
             Format::Bf16 if has_pairs(level) && !self.is_copied() => allowed,

@@ -4,21 +4,19 @@
 //! words, in which all its lines follow each other, then zeros, and the products of rows are those of a linear layer. Where a matrix unit
 //! takes lines of windows where they lie, pixels are filled up to whole words instead.
 
-mod pixels;
-
 use std::ops::Range;
 
-use self::pixels::Line;
 use super::block::Rows;
 use super::conv::{ConvShape, Held};
 use super::epilogue::Epilogue;
 use super::format::Packing;
-use super::images::Images;
+use super::images::{Images, Layout};
 use super::linear::PackedLinear;
 use super::matrix_unit::SHORTEST;
 use super::product::Written;
 use super::volumes::{VolumeShape, VolumeWindows};
 use super::weight::Weight;
+use crate::copy::{copy, transpose_filled};
 use crate::memory::scratch;
 use crate::rounded::Rounded;
 use crate::simd::{Kernel, Level, MatrixUnit, SIDE, Vector, dispatch};
@@ -54,9 +52,8 @@ impl Patches {
         let ConvShape { inputs, outputs, kernel: [height, width], .. } = shape.frame;
         let window = shape.depth * height * width;
         let taps = inputs * window;
-        let has_unit = packing.is_for_unit() && MatrixUnit::detect().is_some();
-        let whole = inputs.next_multiple_of(packing.numbers());
-        if has_unit && is_for_unit(&shape, whole / packing.numbers(), taps.div_ceil(packing.numbers())) {
+        if are_in_place(&shape, packing) {
+            let whole = inputs.next_multiple_of(packing.numbers());
             let read = |rows: Range<usize>, numbers: &mut [f32]| {
                 weight.with_rows(rows, taps, |weight| {
                     let rows = weight.chunks_exact(taps.max(1)).zip(numbers.chunks_exact_mut((whole * window).max(1)));
@@ -72,7 +69,7 @@ impl Patches {
             return Self { weights, level, packing, shape, channels: whole };
         }
         // A matrix unit reads rows where they are if they fill its registers.
-        let words = if has_unit { SIDE } else { 1 };
+        let words = if packing.is_for_unit() && MatrixUnit::detect().is_some() { SIDE } else { 1 };
         let row = taps.next_multiple_of(words * packing.rows());
         let read = |rows: Range<usize>, numbers: &mut [f32]| {
             numbers.fill(0.0);
@@ -122,13 +119,12 @@ impl Patches {
     ) {
         let frame = self.shape.frame;
         let output = [1, lines.len(), frame.output([held.height, images.size[1]])[1]];
-        let (read, around) = frame.lines_around(&lines, held.height);
+        let (read, [across, along]) = frame.lines_around(&lines, held.height);
         let lines = read.start - held.first..read.end - held.first;
+        let padded = Padded { frames: 1, lines, width: images.size[1], around: [[0; 2], across, along] };
         // One by one, so that what is copied stays in the cache.
         for image in 0..images.batch {
             let row = image * output[1] * output[2];
-            let padded =
-                Padded { frames: 1, lines: lines.clone(), width: images.size[1], around, frames_around: [0; 2] };
             let start = (row * stride).min(out.len());
             let out = &mut out[start..];
             self.run(out, stride, &padded, |_| images.one(image), output, &epilogue.at_row(row), written);
@@ -152,8 +148,8 @@ impl Patches {
         let VolumeShape { frame, before, after, .. } = self.shape;
         let [depth, height, width] = size;
         let output = self.shape.output(size);
-        let around = [0, 1].map(|axis| [frame.before[axis], frame.after[axis]]);
-        let padded = Padded { frames: depth, lines: 0..height, width, around, frames_around: [before, after] };
+        let around = [[before, after], [frame.before[0], frame.after[0]], [frame.before[1], frame.after[1]]];
+        let padded = Padded { frames: depth, lines: 0..height, width, around };
         let (rows, stride) = (output.iter().product::<usize>(), Rounded::len(written.output, frame.outputs));
         for volume in 0..batch {
             let image = |index: usize| {
@@ -208,7 +204,7 @@ impl Patches {
         image: impl Fn(usize) -> Images<'i> + Sync,
         written: Written<'_>,
     ) {
-        let Padded { frames, lines, around: [[above, _], [left, _]], frames_around: [front, _], .. } = padded;
+        let Padded { frames, lines, around: [[front, _], [above, _], [left, _]], .. } = padded;
         let [_, height, width] = padded.size();
         let rounding = written.rounding(self.level, self.packing);
         let padding = written.padding(self.packing);
@@ -226,7 +222,16 @@ impl Patches {
                 let (inside, after) = rest.split_at_mut(padded.width * channels);
                 [before, after].into_iter().for_each(|outside| outside.fill(0.0));
                 let data = &image.data[(lines.start + y) * line..];
-                Line { data, inputs, pixel, channel }.write(self.level, inside, channels);
+                match image.layout {
+                    Layout::Planes => transpose_filled(inside, channels, data, channel, [inputs, padded.width]),
+                    Layout::Pixels { distance } if distance == channels && inputs == channels => {
+                        inside.copy_from_slice(&data[..inside.len()]);
+                    }
+                    Layout::Pixels { .. } => {
+                        inside.fill(0.0);
+                        copy(inside, &[channels, 1], data, &[pixel, channel], &[padded.width, inputs]);
+                    }
+                }
                 let width = numbers.len();
                 Rows { data: numbers, stride: width, width, rounding }.take(words, pitch);
             });
@@ -301,29 +306,29 @@ struct Padded {
     frames: usize,
     lines: Range<usize>,
     width: usize,
-    /// Above and below, on the left and on the right, and the frames before and after.
-    around: [[usize; 2]; 2],
-    frames_around: [usize; 2],
+    /// The frames before and after, what is above and below, and on the left and on the right.
+    around: [[usize; 2]; 3],
 }
 
 impl Padded {
     /// The frames, lines and pixels of a line with what is around.
     fn size(&self) -> [usize; 3] {
         let inner = [self.frames, self.lines.len(), self.width];
-        let around = [self.frames_around, self.around[0], self.around[1]];
-        [0, 1, 2].map(|axis| inner[axis] + around[axis].iter().sum::<usize>())
+        [0, 1, 2].map(|axis| inner[axis] + self.around[axis].iter().sum::<usize>())
     }
 }
 
-/// Whether a matrix unit takes less time for windows where they lie, of pixels that are so many words each, than for rows of so many words:
-/// each line of a window has registers of its own then, but none is copied.
-fn is_for_unit(shape: &VolumeShape, words: usize, row: usize) -> bool {
+/// Whether windows of few channels are multiplied where they lie, for a matrix unit takes less time for them than for rows of words: each line
+/// of a window has registers of its own then, but none is copied.
+pub(super) fn are_in_place(shape: &VolumeShape, packing: Packing) -> bool {
     /// The outputs for which a register takes as long as copying a line of a window does.
     const COPIED: usize = 128;
-    let ConvShape { kernel: [lines, columns], dilation, outputs, .. } = shape.frame;
-    let (lines, run) = (shape.depth * lines, columns * words);
+    let ConvShape { inputs, outputs, kernel: [lines, columns], dilation, .. } = shape.frame;
+    let (lines, numbers) = (shape.depth * lines, packing.numbers());
+    let (run, row) = (columns * inputs.div_ceil(numbers), (lines * columns * inputs).div_ceil(numbers));
     let more = (lines * run.div_ceil(SIDE)).saturating_sub(row.div_ceil(SIDE));
-    dilation[1] == 1 && run >= SHORTEST && more * outputs <= COPIED * lines
+    let is_sooner = dilation[1] == 1 && run >= SHORTEST && more * outputs <= COPIED * lines;
+    is_sooner && packing.is_for_unit() && MatrixUnit::detect().is_some()
 }
 
 /// Copies of some windows, one after the other. What is not counted otherwise is in bytes.

@@ -567,8 +567,8 @@ pub(crate) fn far(
         // A tile that is alone brings its own.
         (_, 1) => (own, own + half * LINE),
         _ if of >= lines && share < lines => (line(share), line(share)),
-        _ if (half..lines).contains(&of) && share < half => (line(share), line(share + half)),
-        // The processor brings in the other line of a pair by itself.
+        // The processor brings in the other line of a pair by itself: two tiles that share one would bring in the same.
+        _ if (half..lines).contains(&of) && share < half => (line(2 * share), line(2 * share + 1)),
         (0..2, ..4) => (line(2 * share), line(2 * (share + 2))),
         _ => (0, 0),
     }

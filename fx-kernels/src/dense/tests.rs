@@ -530,3 +530,34 @@ fn long_rows_are_read_in_parts() {
         assert!(most.into_inner() < 24, "{outputs} by {inputs}");
     }
 }
+
+/// Tiles that share a step bring in each line of what comes next once, or one of each pair; of some, each has pairs of its own.
+#[test]
+fn tiles_share_what_comes_next() {
+    use std::collections::BTreeSet;
+
+    use super::product::far;
+    use crate::memory::LINE;
+    for width in [LINE, 2 * LINE] {
+        let lines = tile::UNROLL * width / LINE;
+        let panel = vec![0.0; 64 * LINE];
+        let steps = (panel.as_ptr(), 8 * LINE);
+        let next = panel[32 * LINE..].as_ptr();
+        for of in 2..=lines + 3 {
+            let shares: Vec<_> = (0..of).map(|share| far((share, of), steps, next, width)).collect();
+            let line = |at: usize| (at - 32 * LINE) / LINE;
+            // Who has nothing to bring in asks for its own place.
+            let asked = |&&(at, _): &&(usize, usize)| at > 0;
+            let asked: Vec<_> = shares.iter().filter(asked).map(|&(a, b)| [line(a), line(b)]).collect();
+            let all: BTreeSet<_> = asked.iter().flatten().copied().collect();
+            let pairs: BTreeSet<_> = all.iter().map(|line| line / 2).collect();
+            assert_eq!(pairs, (0..lines / 2).collect(), "{of} tiles, {lines} lines");
+            if of >= lines / 2 {
+                assert_eq!(all.len(), lines, "{of} tiles, {lines} lines");
+            }
+            if (lines / 2..lines).contains(&of) {
+                assert!(asked.iter().all(|[a, b]| a / 2 == b / 2), "{of} tiles share pairs: {asked:?}");
+            }
+        }
+    }
+}

@@ -135,11 +135,12 @@ fn conv(
         groups,
     };
     let output = shape.output([size; 2]);
-    // `ALGORITHM=direct`, `winograd2` or `winograd4` is used wherever it can be.
+    // `ALGORITHM=direct`, `winograd2`, `winograd4` or `bf16x6` is used wherever it can be.
     let algorithm = match std::env::var("ALGORITHM").as_deref() {
         Ok("direct") => Algorithm::Direct,
         Ok("winograd2") => Algorithm::Winograd2,
         Ok("winograd4") => Algorithm::Winograd4,
+        Ok("bf16x6") => Algorithm::Bf16x6,
         _ => shape.algorithm(batch, output, format),
     };
     let layer =
@@ -356,6 +357,7 @@ fn linear() -> Vec<Layer> {
         let weight = numbers(inputs * outputs);
         let algorithm = match std::env::var("ALGORITHM").as_deref() {
             Ok("direct") => Algorithm::Direct,
+            Ok("bf16x6") => Algorithm::Bf16x6,
             _ => Algorithm::Strassen,
         };
         let layer = PackedLinear::from_matrix(Matrix::rows(&weight, outputs, inputs).t(), algorithm, format);

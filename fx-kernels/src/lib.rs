@@ -13,6 +13,7 @@ mod math;
 pub mod memory;
 mod pairs;
 mod peak;
+mod pieces;
 mod quantization;
 pub mod recurrent;
 pub mod resize;

@@ -78,7 +78,8 @@ fn rows_are_apart() {
     let rows: Vec<Tensor> =
         (0..128).map(|i| [1.0, 1e20, 0.0, f64::INFINITY, 1e-20, f64::NAN, 1.0][i % 7] * &row).collect();
     let x: Tensor = fx::functional::cat(&rows);
-    assert!(plan(&module, &x).contains("by Strassen"));
+    let text = plan(&module, &x);
+    assert!(text.contains("by Strassen") || text.contains("by bf16x6"), "{text}");
     let all = module.forward(&x).unwrap();
     for i in (0..128).filter(|i| i % 7 == 0 || i % 7 == 6) {
         assert!(all.narrow(0, i as i64, 1).all_close(&alone, 1e-5, 1e-5), "row {i}");

@@ -11,6 +11,7 @@ use super::format::{Format, Packing};
 use super::grouped::{Grouped, Job};
 use super::images::{Images, Layout};
 use super::left::{Frames, Left, Windows};
+use super::matrix_unit::Estimate;
 use super::panels::Panels;
 use super::patches::{Patches, are_in_place};
 use super::product::{Product, Quantized, SMALL_PANELS, Written};
@@ -148,9 +149,12 @@ impl ConvShape {
         }
         let level = Level::detect();
         let in_pairs = self.format(level, format) == Format::Bf16 && has_pairs(level);
+        let in_pieces = self.in_pieces(level, images, output).filter(|_| format == Format::F32);
         if !Winograd::fits(self) {
-            return Algorithm::Direct;
+            let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
+            return if is_faster { Algorithm::Bf16x6 } else { Algorithm::Direct };
         }
+        let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
         let Self { inputs, outputs, .. } = *self;
         let tiles = |side: usize| images * output.map(|size| size.div_ceil(side)).iter().product::<usize>();
         let (taps, matrix) = (9 * inputs * outputs, inputs * outputs);
@@ -174,8 +178,33 @@ impl ConvShape {
             false => direct,
         };
         let direct = direct + if is_copied { tiles(1) * 9 * inputs * TRANSFORM } else { 0 };
-        let costs = [(direct, Algorithm::Direct), (tiled(2), Algorithm::Winograd2), (tiled(4), Algorithm::Winograd4)];
+        let costs = [
+            (direct, Algorithm::Direct),
+            (tiled(2), Algorithm::Winograd2),
+            (tiled(4), Algorithm::Winograd4),
+            (in_pieces, Algorithm::Bf16x6),
+        ];
         costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)
+    }
+
+    /// The product of windows where they lie, of numbers that may be split; None if windows are computed in another way.
+    fn in_pieces(&self, level: Level, images: usize, [height, width]: [usize; 2]) -> Option<Estimate> {
+        if self.is_depthwise() || self.has_short_pixels() || Grouped::fits(level, self) {
+            return None;
+        }
+        let Self { inputs, outputs, kernel, stride, groups, .. } = *self;
+        // Of single pixels those that windows skip are not read.
+        let read = |axis: usize| if kernel[axis] == 1 { 1 } else { stride[axis] };
+        let lines = images * height;
+        Some(Estimate {
+            lines,
+            width,
+            numbers: lines * width * read(0) * read(1) * inputs,
+            runs: kernel[0] * kernel[1],
+            run: inputs / groups,
+            groups,
+            columns: outputs / groups,
+        })
     }
 
     /// Whether the output's pixels are products of the input's pixels, in the same order.
@@ -323,8 +352,14 @@ impl PackedConv {
         match &self.weights {
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
+            Weights::Groups(panels) if panels.packing() == Packing::Single => self.by_windows(),
             Weights::Groups(_) | Weights::Patches(_) | Weights::Depthwise(_) | Weights::Joined(_) => Algorithm::Direct,
         }
+    }
+
+    /// The algorithm by which windows are multiplied where they lie, whatever their number.
+    fn by_windows(&self) -> Algorithm {
+        if self.algorithm == Algorithm::Bf16x6 { self.algorithm } else { Algorithm::Direct }
     }
 
     /// The type in which the weights are kept.
@@ -432,12 +467,16 @@ impl PackedConv {
         let [height, width] = self.shape.output(images.size);
         let whole = Held { first: 0, height: images.size[0] };
         let pixels = images.batch * height * width;
-        if let (Weights::Groups(panels), Algorithm::Strassen) = (&self.weights, self.algorithm(pixels)) {
+        let algorithm = self.algorithm(pixels);
+        if let Weights::Groups(panels) = &self.weights
+            && self.shape.is_pointwise()
+            && algorithm != Algorithm::Direct
+        {
             images.with_pixels(self.shape.inputs, 0..images.size[0], |images| {
                 let Layout::Pixels { distance: stride_in } = images.layout else { return };
                 let left = Left::Rows { data: images.data, stride: stride_in };
                 let product = Product { written, ..Product::new(left, pixels, panels, epilogue) };
-                product.run_by(self.algorithm, out, stride);
+                product.run_by(algorithm, out, stride);
             });
         } else {
             self.run_lines(out, stride, images, (whole, 0..height), epilogue, written);
@@ -549,7 +588,7 @@ impl PackedConv {
         };
         match &self.weights {
             Weights::Groups(panels) => {
-                Product { written, ..Product::new(left, rows, panels, epilogue) }.run(out, stride);
+                Product { written, ..Product::new(left, rows, panels, epilogue) }.run_by(self.algorithm, out, stride);
             }
             Weights::Depthwise(weights) if Depthwise::fits(&windows) => {
                 let channels = self.shape.inputs;

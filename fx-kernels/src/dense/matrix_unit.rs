@@ -6,26 +6,33 @@
 
 mod finish;
 mod lines;
+mod pieces;
 
 use std::ops::Range;
 use std::ptr::null;
 
 use self::finish::{Added, Finish};
 use self::lines::{Block, Lines, Tile};
+pub(super) use self::pieces::Estimate;
+use super::algorithm::Algorithm;
 use super::epilogue::{Epilogue, Residual};
+use super::format::Packing;
 use super::panels::{Panel, Panels};
 use super::product::Product;
 use crate::elementwise::run_rows;
 use crate::memory::{LINE, kept, new_key, scratch};
 use crate::rounded::Rounded;
 use crate::simd::{Between, MatrixUnit, Registers, SIDE, Squares, dispatch, dispatch_bytes, dispatch_pairs};
-use crate::threads::{Shared, for_each, shared_out};
+use crate::threads::{Shared, for_each, num_threads, shared_out};
 
 /// The fewest rows of a tile, and the shortest runs in words, that take less time than with vectors.
 const FEWEST: usize = 2;
 pub(super) const SHORTEST: usize = 3;
 /// The words of the left operand that stay in the second-level cache beside panels and results.
 const BLOCK: usize = 192 * 1024;
+/// The same of one that is split: as many as these rows have, for panels are split again for each block, within limits.
+const SPLIT_ROWS: usize = 128;
+const SPLIT_BLOCK: [usize; 2] = [160 * 1024, 640 * 1024];
 /// The words of panels that stay in the cache while all of them are used for two tiles after two tiles.
 const SMALL_PANELS: usize = 64 * 1024;
 /// The words of rows and panels that stay in the first-level cache while others are used.
@@ -34,6 +41,8 @@ const NEAR: usize = 10 * 1024;
 const COPIED: usize = 8;
 /// The tasks that make a fair share for each of a few threads likely.
 const TASKS: usize = 8;
+/// The same where rows are split: each set of panels reads all that are.
+const SPLIT_TASKS: usize = 2;
 /// The most parts in which what follows the sums of two tiles is done while others are computed, and the rows of registers for each.
 const PARTS: usize = 4;
 const STEPS: usize = 6;
@@ -67,14 +76,16 @@ struct Task<'a> {
 
 impl<'a> OnUnit<'a> {
     /// The product, if there is a unit that computes it faster than vectors do.
-    pub(super) fn of(product: &'a Product<'a>) -> Option<Self> {
+    pub(super) fn of(product: &'a Product<'a>, algorithm: Algorithm) -> Option<Self> {
         let panels = product.panels;
-        if !panels.packing().is_for_unit() || panels.lanes() != SIDE {
+        let split = panels.packing() == Packing::Single && algorithm == Algorithm::Bf16x6;
+        if !(panels.packing().is_for_unit() || split) || panels.lanes() != SIDE {
             return None;
         }
         let unit = MatrixUnit::detect()?;
-        let words = panels.steps() / product.left.runs();
-        let lines = Lines::of(product, words, are_small(panels, panels.groups() * panels.count()))?;
+        let run = panels.steps() / product.left.runs();
+        let words = if split { run / 2 } else { run };
+        let lines = Lines::of(product, split, words, are_small(panels, panels.groups() * panels.count()))?;
         (lines.run() >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })
     }
 
@@ -94,7 +105,11 @@ impl<'a> OnUnit<'a> {
             let run = |copy: &[f32]| {
                 let (runs, registers) =
                     (&self.lines.runs(block), &self.unit.registers(self.lines.rows(), self.lines.depth()));
-                self.task(&Task { block, copy, runs, registers, out, stride }, set);
+                let task = Task { block, copy, runs, registers, out, stride };
+                match self.lines.are_split() {
+                    false => self.task(&task, set),
+                    true => self.task_in_pieces(&task, set),
+                }
             };
             match self.lines.in_place(block) {
                 Some(words) => run(words),
@@ -110,11 +125,19 @@ impl<'a> OnUnit<'a> {
     fn split(&self) -> [usize; 2] {
         let (lines, panels) = (&self.lines, self.product.panels);
         let copied = lines.len(&lines.block(0, 1));
-        let least = copied.div_ceil(BLOCK).clamp(1, lines.most_blocks());
-        let tasks = shared_out(TASKS);
+        let block = match lines.are_split() {
+            false => BLOCK,
+            true => (copied * SPLIT_ROWS / self.product.rows).clamp(SPLIT_BLOCK[0], SPLIT_BLOCK[1]),
+        };
+        let least = copied.div_ceil(block).clamp(1, lines.most_blocks());
+        let tasks = shared_out(if lines.are_split() { SPLIT_TASKS } else { TASKS });
         let (groups, words) = (panels.groups(), panels.groups() * panels.group());
         let sets = |blocks: usize| tasks.div_ceil(blocks).min(groups * panels.count());
-        let traffic = |blocks: usize| blocks * words + sets(blocks) * copied * COPIED;
+        let traffic = |blocks: usize| match lines.are_split() {
+            false => blocks * words + sets(blocks) * copied * COPIED,
+            // Each block splits all panels, and each thread the rows of its blocks.
+            true => 2 * blocks * words + sets(blocks).min(num_threads()) * copied,
+        };
         let most = (lines.all_tiles() / 4).min(4 * tasks).max(least);
         let blocks = (least..=most).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
         let blocks = shared_out(blocks).min(lines.most_blocks());
@@ -292,6 +315,9 @@ impl<'a> OnUnit<'a> {
 
     /// Writes what follows the sums of some rows of the product.
     fn finish_rows(&self, task: &Task<'_>, rows: Range<usize>, panel: &Panel<'_>, sums: &mut [f32]) {
+        if self.lines.are_split() {
+            self.mend(rows.clone(), panel, sums);
+        }
         let Product { panels, epilogue, written, .. } = *self.product;
         let (level, width, column) = (panels.level(), panel.width, panel.first);
         let (row, rows) = (rows.start, rows.len());

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::algorithm::Algorithm;
 use super::block::Rows;
 use super::conv::{ConvShape, Held};
 use super::epilogue::Epilogue;
@@ -65,7 +66,12 @@ impl Patches {
             };
             let frame = ConvShape { inputs: whole, before: [0; 2], after: [0; 2], ..shape.frame };
             let filled = VolumeShape { frame, before: 0, after: 0, ..shape };
-            let weights = Weights::Windows(Box::new(VolumeWindows::new((level, packing), Weight::Rows(&read), filled)));
+            let weights = Weights::Windows(Box::new(VolumeWindows::new(
+                (level, packing),
+                Weight::Rows(&read),
+                filled,
+                Algorithm::Direct,
+            )));
             return Self { weights, level, packing, shape, channels: whole };
         }
         // A matrix unit reads rows where they are if they fill its registers.

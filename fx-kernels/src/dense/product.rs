@@ -168,8 +168,9 @@ impl Product<'_> {
         let scales = self.written.whole.map_or(0, |quantized| quantized.scales.len());
         assert!(!panels.packing().is_whole() || scales >= width, "{scales} scales for {width} columns");
         let out = Shared(out.as_mut_ptr());
+        let algorithm = algorithm.of_rows(self.rows, panels);
         match self.left {
-            Left::Rows { data, stride: distance } if algorithm.of_rows(self.rows, panels) == Algorithm::Strassen => {
+            Left::Rows { data, stride: distance } if algorithm == Algorithm::Strassen => {
                 // SAFETY: the operands hold all rows and columns (just seen), and what is faster has the sizes for it.
                 unsafe {
                     let caches = (ways(), second_level());
@@ -178,7 +179,7 @@ impl Product<'_> {
             }
             // SAFETY: as above.
             _ if self.is_one_tile() => unsafe { self.one_tile(&out, stride) },
-            _ => match OnUnit::of(self) {
+            _ => match OnUnit::of(self, algorithm) {
                 // SAFETY: the operands hold all rows and columns (just seen).
                 Some(product) => unsafe { product.run(&out, stride) },
                 // SAFETY: as above.

@@ -6,6 +6,7 @@ mod grouped;
 mod half_floats;
 mod matrix_unit;
 mod panels;
+mod pieces;
 mod quantized;
 mod transposed;
 mod volumes;
@@ -254,11 +255,17 @@ fn algorithms() {
         (16, 1, 2, Algorithm::Direct),
         (24, 1, 56, Algorithm::Direct),
     ] {
-        assert_eq!(window(channels).algorithm(images, [side; 2], Format::F32), algorithm, "{images}x{side}x{channels}");
+        let got = MatrixUnit::with(None, || window(channels).algorithm(images, [side; 2], Format::F32));
+        assert_eq!(got, algorithm, "{images}x{side}x{channels}");
     }
-    assert_eq!(ConvShape { stride: [2; 2], ..window(64) }.algorithm(8, [56; 2], Format::F32), Algorithm::Direct);
+    let strided = |unit| {
+        MatrixUnit::with(unit, || ConvShape { stride: [2; 2], ..window(128) }.algorithm(8, [56; 2], Format::F32))
+    };
+    assert_eq!(strided(None), Algorithm::Direct);
     // Pairs are multiplied at twice the rate, by a matrix unit at eight times.
     let pairs = crate::simd::has_pairs(Level::detect());
+    let in_pieces = if pairs { Algorithm::Bf16x6 } else { Algorithm::Direct };
+    assert_eq!(strided(Some(MatrixUnit::Model)), in_pieces);
     for (side, with_pairs) in [(7, Algorithm::Direct), (56, Algorithm::Winograd4)] {
         let algorithm = |unit, otherwise| {
             let want = if pairs { otherwise } else { Algorithm::Winograd4 };

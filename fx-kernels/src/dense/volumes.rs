@@ -128,11 +128,12 @@ impl VolumeConv {
         let (channels, taps) = shape.row();
         let (outputs, all) = (shape.frame.outputs, channels * taps);
         weight.check(outputs, all);
-        let is_sum = shape.depth > 1 && (algorithm == Algorithm::Direct || !Winograd::fits(&shape.frame));
+        let by_definition = matches!(algorithm, Algorithm::Direct | Algorithm::Bf16x6);
+        let is_sum = shape.depth > 1 && (by_definition || !Winograd::fits(&shape.frame));
         let packing = || shape.frame.packing(level, format, |is_such| weight.all(outputs, all, is_such));
         let weights = match is_sum.then(packing) {
             Some(Some(packing)) if packing != Packing::Single || !shape.frame.has_short_pixels() => {
-                Weights::Windows(VolumeWindows::new((level, packing), weight, shape))
+                Weights::Windows(VolumeWindows::new((level, packing), weight, shape, algorithm))
             }
             Some(None) if shape.frame.is_in_patches(level, format) => {
                 Weights::Patches(Patches::new((level, Packing::Pairs), weight, shape))
@@ -151,7 +152,8 @@ impl VolumeConv {
     pub fn algorithm(&self, pixels: usize) -> Algorithm {
         match &self.weights {
             Weights::Frames(frames) => frames.algorithm(pixels),
-            Weights::Windows(_) | Weights::Patches(_) => Algorithm::Direct,
+            Weights::Windows(windows) => windows.algorithm(),
+            Weights::Patches(_) => Algorithm::Direct,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use crate::pieces::Below;
+
 #[cfg(test)]
 mod model;
 
@@ -19,6 +21,8 @@ mod amx {
     pub(super) unsafe fn release() {}
 
     pub(super) unsafe fn multiply(_rows: [usize; 2], _squares: &super::Squares<'_>, _between: super::Between<'_>) {}
+
+    pub(super) unsafe fn multiply_pieces(_rows: [usize; 2], _pieces: super::Pieces<'_>, _between: super::Between<'_>) {}
 }
 
 /// The most rows of a register, and the words in a row.
@@ -85,6 +89,46 @@ pub(crate) struct Squares<'a> {
     pub(crate) sums: *mut f32,
 }
 
+/// What is multiplied of numbers that are [split](crate::pieces): registers of rows with those of columns, again and again, in all of which
+/// a row has the same runs.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
+    allow(dead_code, reason = "there is no unit")
+)]
+pub(crate) struct Pieces<'a> {
+    /// What is multiplied: all of two registers of rows or all of one, and all of two of columns or all of one.
+    pub(crate) all: &'a [Piece],
+    pub(crate) tall: bool,
+    pub(crate) wide: bool,
+    /// The distance of the rows.
+    pub(crate) distance: usize,
+    /// Where the runs of a row are, from its beginning on, and the words of each: after them come zeros, up to a multiple of the words of a
+    /// register.
+    pub(crate) runs: &'a [usize],
+    pub(crate) len: usize,
+    /// From one piece of the words that a register of rows holds to the next one; after the last one's comes the next register's first.
+    pub(crate) plane: usize,
+    /// From one piece of what rows are multiplied with to the next one.
+    pub(crate) piece: usize,
+    /// Whether sums are added to those that are there.
+    pub(crate) keeps: bool,
+    /// What is split meanwhile, and how many vectors of it after each of the [products](crate::pieces::PRODUCTS) of registers.
+    pub(crate) soon: &'a mut Below,
+    pub(crate) each: usize,
+}
+
+/// Registers of numbers that are split, as in [`Squares`].
+#[derive(Clone, Copy)]
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
+    allow(dead_code, reason = "there is no unit")
+)]
+pub(crate) struct Piece {
+    pub(crate) left: [*const f32; 2],
+    pub(crate) panel: *const f32,
+    pub(crate) sums: *mut f32,
+}
+
 /// What else is done while matrices are multiplied: vectors need not wait for the unit, nor it for them.
 #[cfg_attr(
     not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
@@ -139,6 +183,20 @@ impl Registers {
             #[cfg(test)]
             // SAFETY: the caller's promise.
             MatrixUnit::Model => unsafe { model::multiply([self.rows, self.depth], squares, between) },
+        }
+    }
+
+    /// As [`multiply`](Self::multiply), of numbers in pieces.
+    ///
+    /// # Safety
+    /// As there, for all pieces, and what is split meanwhile must be there.
+    pub(crate) unsafe fn multiply_pieces<'a>(&self, pieces: Pieces<'a>, between: Between<'a>) {
+        match self.unit {
+            // SAFETY: the registers are ready, and the rest is the caller's promise.
+            MatrixUnit::Amx => unsafe { amx::multiply_pieces([self.rows, self.depth], pieces, between) },
+            #[cfg(test)]
+            // SAFETY: the caller's promise.
+            MatrixUnit::Model => unsafe { model::multiply_pieces([self.rows, self.depth], pieces, between) },
         }
     }
 }

@@ -130,10 +130,11 @@ impl Conv {
         format!("{}{by}{kept}{from}{follow}", window_of(self.packed.shape()))
     }
 
-    /// Whether it may be part of a chain: the tiles of Winograd's algorithm depend on where a band begins. Single pixels are
+    /// Whether it may be part of a chain: the tiles of Winograd's algorithm depend on where a band begins, and for each
+    /// band of numbers in pieces weights would be split again. Single pixels are
     /// multiplied by the definition there.
     fn may_be_chained(&self) -> bool {
-        !matches!(self.packed.algorithm(1), Algorithm::Winograd2 | Algorithm::Winograd4)
+        !matches!(self.packed.algorithm(1), Algorithm::Winograd2 | Algorithm::Winograd4 | Algorithm::Bf16x6)
     }
 }
 

@@ -8,6 +8,7 @@ use super::super::block::Rows;
 use super::super::left::{Frames, Left, Windows};
 use super::super::product::Product;
 use super::{BLOCK, SHORTEST};
+use crate::pieces::{PIECES, split_rows};
 use crate::simd::{SIDE, row_distance, rows_collide};
 
 /// Lines of pixels, each with a window: one for each row of the product. The lines at one height of some neighbouring frames of a volume
@@ -29,6 +30,9 @@ pub(super) struct Lines<'a> {
     /// The words of a pixel, and from one to the next in the copy.
     words: usize,
     pixel: usize,
+    /// Whether numbers are [split](crate::pieces). Then a line is copied as planes, one for each register that a pixel fills and each piece
+    /// of it, in which a pixel has the place of a register's row.
+    split: bool,
     /// The words of a run, those of a group of some neighbouring pixels, how many pixels these are, the words that a register holds, and how
     /// many rows of registers a run takes.
     run: usize,
@@ -83,7 +87,7 @@ fn depth(run: usize) -> Option<usize> {
 impl<'a> Lines<'a> {
     /// The lines of a product's rows, of whose pixels each group has so many words, and that may be read again soon; None where their numbers are
     /// apart, or few words are a group's.
-    pub(super) fn of(product: &Product<'a>, words: usize, again: bool) -> Option<Self> {
+    pub(super) fn of(product: &Product<'a>, split: bool, words: usize, again: bool) -> Option<Self> {
         let windows = match product.left {
             Left::Windows(windows) => windows,
             Left::Rows { data, stride: pixel } => {
@@ -103,7 +107,7 @@ impl<'a> Lines<'a> {
         // group, which others follow.
         let filled = match groups {
             1 => {
-                let taps = if dilation[1] == 1 { columns } else { 1 };
+                let taps = if dilation[1] == 1 && !split { columns } else { 1 };
                 let most = taps * words.div_ceil(SIDE);
                 let fits = |depth: &usize| !words.is_multiple_of(SIDE) && taps * words / depth <= most;
                 depth(taps * words).filter(fits).map(|depth| (taps, depth))
@@ -138,9 +142,11 @@ impl<'a> Lines<'a> {
             words,
             pixel: match filled {
                 _ if is_there => pixel,
+                _ if split => groups * run.div_ceil(depth) * PIECES * SIDE,
                 Some(_) if !words.is_multiple_of(SIDE) => words,
                 _ => row_distance(words),
             },
+            split,
             run,
             taps,
             depth,
@@ -166,6 +172,32 @@ impl<'a> Lines<'a> {
         (1..=output).filter(|frames| output.is_multiple_of(*frames)).min_by_key(|frames| words(*frames)).unwrap_or(1)
     }
 
+    /// Whether numbers are split.
+    pub(super) fn are_split(&self) -> bool {
+        self.split
+    }
+
+    /// From one plane to the next in a block's copy of lines that are split.
+    pub(super) fn plane(&self, block: &Block) -> usize {
+        self.plane_of(self.across(block).1)
+    }
+
+    /// The same for lines of so many pixels: an odd number of lines of memory, so that planes do not displace each other in the first-level
+    /// cache.
+    fn plane_of(&self, pixels: usize) -> usize {
+        (pixels | 1) * SIDE
+    }
+
+    /// The words of so many pixels of a line in one frame.
+    fn row(&self, pixels: usize) -> usize {
+        if self.split { self.pixel / SIDE * self.plane_of(pixels) } else { pixels * self.pixel }
+    }
+
+    /// From a pixel to the next in the copy.
+    fn step(&self) -> usize {
+        if self.split { SIDE } else { self.pixel }
+    }
+
     /// The rows of a tile.
     pub(super) fn rows(&self) -> usize {
         self.rows
@@ -188,7 +220,7 @@ impl<'a> Lines<'a> {
 
     /// From one row of a tile to the next, in the copy.
     pub(super) fn distance(&self) -> usize {
-        self.steps[2] * self.pixel
+        self.steps[2] * self.step()
     }
 
     /// The words that two neighbouring tiles read.
@@ -253,12 +285,12 @@ impl<'a> Lines<'a> {
 
     /// The words of a line of a block's copy, in all frames.
     fn line(&self, block: &Block) -> usize {
-        self.extent(0, self.together) * self.across(block).1 * self.pixel
+        self.extent(0, self.together) * self.row(self.across(block).1)
     }
 
     /// From a frame to the next, and from a line to the next, in a block's copy or in the images.
     fn distances(&self, block: &Block) -> [usize; 2] {
-        let line = self.across(block).1 * self.pixel;
+        let line = self.row(self.across(block).1);
         match self.is_there {
             true => [self.windows.input[0] * line, line],
             false => [line, self.line(block)],
@@ -284,7 +316,7 @@ impl<'a> Lines<'a> {
         let [frame, line] = self.distances(block);
         let taps = (0..frames.kernel)
             .flat_map(|i| (0..lines).map(move |j| i * frames.dilation * frame + j * dilation[0] * line))
-            .flat_map(|from| (0..columns).step_by(self.taps).map(move |k| from + k * dilation[1] * self.pixel));
+            .flat_map(|from| (0..columns).step_by(self.taps).map(move |k| from + k * dilation[1] * self.step()));
         taps.collect()
     }
 
@@ -329,9 +361,9 @@ impl<'a> Lines<'a> {
         let x = self.first(tile);
         let start = match self.is_there {
             true => self.place(all, y) - self.place(block.band, block.skipped),
-            false => (copied * self.extent(0, self.together) + frame * self.steps[0]) * across * self.pixel,
+            false => (copied * self.extent(0, self.together) + frame * self.steps[0]) * self.row(across),
         };
-        let start = start + (x - first) * self.steps[2] * self.pixel;
+        let start = start + (x - first) * self.steps[2] * self.step();
         let row = ((all * self.together + frame) * height + y) * self.width + x;
         Tile { start, row, again: tile * self.rows - x }
     }
@@ -359,7 +391,7 @@ impl<'a> Lines<'a> {
             rounding: product.rounding(),
         };
         let depth = self.extent(0, self.together);
-        let mut copied = copy.chunks_exact_mut(across * self.pixel);
+        let mut copied = copy.chunks_exact_mut(self.row(across));
         for Part { band, lines } in self.parts(block) {
             // The volume, and the first frame.
             let band = band * self.together;
@@ -372,12 +404,26 @@ impl<'a> Lines<'a> {
                 let z = (z * self.read[0]).wrapping_sub(frames.before);
                 let y = (y * self.read[1]).wrapping_sub(before[0]);
                 let (start, end) = if z < frames.input && y < height { (start, end) } else { (0, 0) };
+                let from = || {
+                    let x = (first * self.steps[2] + start) * self.read[2] - before[1];
+                    &data[(((volume * frames.input + z) * height + y) * width + x) * pixel..]
+                };
+                if self.split {
+                    for plane in line.chunks_exact_mut(self.plane_of(across)) {
+                        plane[..start * SIDE].fill(0.0);
+                        plane[end * SIDE..].fill(0.0);
+                    }
+                    if start < end {
+                        let (plane, size) = (self.plane_of(across), [end - start, 2 * words]);
+                        split_rows(&mut line[start * SIDE..], plane, 2 * self.depth, from(), rows.stride, size);
+                    }
+                    continue;
+                }
                 let (left, inside) = line.split_at_mut(start * self.pixel);
                 let (inside, right) = inside.split_at_mut((end - start) * self.pixel);
                 [left, right].into_iter().for_each(|outside| outside.fill(padding));
                 if start < end {
-                    let x = (first * self.steps[2] + start) * self.read[2] - before[1];
-                    let data = &data[(((volume * frames.input + z) * height + y) * width + x) * pixel..];
+                    let data = from();
                     if rows.stride == rows.width && words == self.pixel {
                         let width = rows.width * (end - start);
                         Rows { data, width, ..rows }.take(inside, inside.len());

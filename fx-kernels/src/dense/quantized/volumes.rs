@@ -60,7 +60,7 @@ impl QuantizedVolumeConv {
                 let weight = Bytes { weight: joined.as_deref().unwrap_or(weight.weight), ..weight };
                 let shape = shape.joined(together);
                 weight.pack(row * together, packing, |weight, packing| {
-                    Weights::Windows(VolumeWindows::new((level, packing), weight, shape))
+                    Weights::Windows(VolumeWindows::new((level, packing), weight, shape, Algorithm::Direct))
                 })
             }
         };

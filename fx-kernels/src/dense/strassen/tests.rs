@@ -7,6 +7,7 @@ use crate::Level;
 use crate::dense::panels::Matrices;
 use crate::dense::tests::{close, followed, following, numbers};
 use crate::dense::{Algorithm, Format, PackedLinear, Weight};
+use crate::simd::MatrixUnit;
 
 /// The right operand `w^T`, packed.
 fn packed(level: Level, w: &[f32], [columns, inner]: [usize; 2]) -> Panels {
@@ -173,7 +174,8 @@ fn errors_are_small() {
                 let errors = some.iter().zip(&sums).map(|(i, sum)| (f64::from(out[*i]) - sum).powi(2));
                 (errors.sum::<f64>() / square).sqrt()
             };
-            let (direct, strassen) = (error(Algorithm::Direct), error(Algorithm::Strassen));
+            let [direct, strassen] =
+                [Algorithm::Direct, Algorithm::Strassen].map(|by| MatrixUnit::with(None, || error(by)));
             println!("{level:?}, {k} inputs: {direct:.1e} directly, {strassen:.1e} by Strassen");
             assert!(direct < 1e-6 && strassen < most * direct, "{level:?} {k}: {strassen:e}, direct {direct:e}");
         }
@@ -200,6 +202,7 @@ fn algorithms() {
     ] {
         let read = |_: Range<usize>, numbers: &mut [f32]| numbers.fill(0.0);
         let layer = PackedLinear::with(Weight::Rows(&read), outputs, inputs, Algorithm::Strassen, Format::F32);
-        assert_eq!(layer.algorithm(rows), algorithm, "{rows}x{inputs}x{outputs}");
+        let got = MatrixUnit::with(None, || layer.algorithm(rows));
+        assert_eq!(got, algorithm, "{rows}x{inputs}x{outputs}");
     }
 }

@@ -9,22 +9,22 @@ const LEVEL: Level = Level::Avx512;
 const RANGE: Quantization = Quantization { scale: 0.004, zero_point: 117, min: 0, max: 255 };
 
 /// What is computed with each unit there is, and with vectors alone.
-fn on_each(f: impl Fn() -> Vec<f32>) -> (Vec<Vec<f32>>, Vec<f32>) {
+pub(super) fn on_each(f: impl Fn() -> Vec<f32>) -> (Vec<Vec<f32>>, Vec<f32>) {
     let model = Some(MatrixUnit::Model);
     let units = [model, MatrixUnit::detect()].into_iter().filter(|unit| unit.is_some());
     (units.map(|unit| MatrixUnit::with(unit, &f)).collect(), MatrixUnit::with(None, &f))
 }
 
 /// Numbers from 0 to 1 below some, one after the other.
-struct Choices(u32);
+pub(super) struct Choices(pub(super) u32);
 
 impl Choices {
-    fn below(&mut self, most: usize) -> usize {
+    pub(super) fn below(&mut self, most: usize) -> usize {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (self.0 >> 8) as usize % most
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(super) fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 }

@@ -1,5 +1,6 @@
 //! Convolutions of volumes as one product: what windows see of all frames, with the weights of all.
 
+use super::super::algorithm::Algorithm;
 use super::super::block::Rows;
 use super::super::epilogue::Epilogue;
 use super::super::format::Packing;
@@ -21,12 +22,25 @@ const PIECE: usize = 4 * 1024;
 pub(in crate::dense) struct VolumeWindows {
     shape: VolumeShape,
     panels: Panels,
+    /// What was asked for.
+    algorithm: Algorithm,
 }
 
 impl VolumeWindows {
-    /// Packs a weight, `[outputs, inputs of a group, depth, height, width]`, in such words.
-    pub(in crate::dense) fn new(words: (Level, Packing), weight: Weight<'_>, shape: VolumeShape) -> Self {
-        Self { shape, panels: shape.panels(words, weight) }
+    /// Packs a weight, `[outputs, inputs of a group, depth, height, width]`, in such words, for the direct algorithm or in pieces.
+    pub(in crate::dense) fn new(
+        words: (Level, Packing),
+        weight: Weight<'_>,
+        shape: VolumeShape,
+        algorithm: Algorithm,
+    ) -> Self {
+        Self { shape, panels: shape.panels(words, weight), algorithm }
+    }
+
+    /// The algorithm.
+    pub(in crate::dense) fn algorithm(&self) -> Algorithm {
+        let in_pieces = self.algorithm == Algorithm::Bf16x6 && self.packing() == Packing::Single;
+        if in_pieces { self.algorithm } else { Algorithm::Direct }
     }
 
     pub(in crate::dense) fn packing(&self) -> Packing {
@@ -111,7 +125,8 @@ impl VolumeWindows {
                 frames: Frames { input: size[0], output: frames, kernel: depth, stride: step, dilation, before },
             };
             let rows = batch * frames * height * width;
-            Product { written, ..Product::new(Left::Windows(windows), rows, &self.panels, epilogue) }.run(out, stride);
+            let product = Product { written, ..Product::new(Left::Windows(windows), rows, &self.panels, epilogue) };
+            product.run_by(self.algorithm(), out, stride);
         });
     }
 }

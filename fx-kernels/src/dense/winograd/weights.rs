@@ -76,7 +76,7 @@ impl Winograd {
         outputs: usize,
     ) -> Option<Self> {
         let side = match algorithm {
-            Algorithm::Direct | Algorithm::Strassen => return None,
+            Algorithm::Direct | Algorithm::Strassen | Algorithm::Bf16x6 => return None,
             Algorithm::Winograd2 => 4,
             Algorithm::Winograd4 => 6,
         };

@@ -2,9 +2,8 @@
 
 use std::cell::Cell;
 
-use half::bf16;
-
-use super::{Between, MatrixUnit, SIDE, Squares};
+use super::{Between, MatrixUnit, Piece, Pieces, SIDE, Squares};
+use crate::pieces::{Below, PIECES, PRODUCTS};
 
 thread_local! {
     static CHOSEN: Cell<Option<Option<MatrixUnit>>> = const { Cell::new(None) };
@@ -42,12 +41,12 @@ pub(super) unsafe fn multiply([rows, depth]: [usize; 2], squares: &Squares<'_>, 
                         let x = left.add(row * distance + start + k).read().to_bits();
                         (x, panel.add((run * len + k) * width + column).read().to_bits())
                     };
-                    let (x, y) = (x.to_le_bytes(), y.to_le_bytes());
                     if whole {
+                        let (x, y) = (x.to_le_bytes(), y.to_le_bytes());
                         total += (0..4).map(|i| i32::from(x[i]) * i32::from(y[i] as i8)).sum::<i32>();
                     } else {
-                        let number = |word: [u8; 4], i| f32::from(bf16::from_le_bytes([word[i], word[i + 1]]));
-                        sum += number(x, 0) * number(y, 0) + number(x, 2) * number(y, 2);
+                        let ([a, b], [c, d]) = (numbers(x), numbers(y));
+                        sum += a * c + b * d;
                     }
                 }
             }
@@ -56,4 +55,46 @@ pub(super) unsafe fn multiply([rows, depth]: [usize; 2], squares: &Squares<'_>, 
             unsafe { sums.add((register * rows + row) * width + column).write(sum) };
         }
     }
+}
+
+/// The bf16 of a word.
+fn numbers(word: u32) -> [f32; 2] {
+    [word << 16, word & 0xffff_0000].map(f32::from_bits)
+}
+
+/// See [`Registers::multiply_pieces`](super::Registers::multiply_pieces).
+pub(super) unsafe fn multiply_pieces([rows, depth]: [usize; 2], pieces: Pieces<'_>, between: Between<'_>) {
+    let Pieces { all, tall, wide, distance, runs, len, plane, piece, keeps, soon, .. } = pieces;
+    let width = if wide { 2 * SIDE } else { SIDE };
+    for Piece { left, panel, sums } in all {
+        (0..runs.len() * len.div_ceil(depth) / between.steps).for_each(|_| (between.call)());
+        for (register, left) in left.iter().enumerate().take(if tall { 2 } else { 1 }) {
+            for (row, column) in (0..rows).flat_map(|row| (0..width).map(move |column| (row, column))) {
+                let to = sums.wrapping_add((register * rows + row) * width + column);
+                // SAFETY: the caller's promise.
+                let mut sum = if keeps { unsafe { to.read() } } else { 0.0 };
+                for (run, start) in runs.iter().enumerate() {
+                    for (register, k) in (0..len).step_by(depth).enumerate() {
+                        for [i, j] in PRODUCTS {
+                            let left = left.wrapping_add(row * distance + start + (register * PIECES + i) * plane);
+                            let panel = panel.wrapping_add((run * len + k) * width + column + j * piece);
+                            // The products of a register are added up before.
+                            let mut sums = [0.0; 2];
+                            for k in 0..depth {
+                                // SAFETY: the caller's promise.
+                                let [x, y] = unsafe { [left.add(k).read(), panel.add(k * width).read()] };
+                                let (x, y) = (numbers(x.to_bits()), numbers(y.to_bits()));
+                                (0..2).for_each(|half| sums[half] += x[half] * y[half]);
+                            }
+                            sum += sums[0] + sums[1];
+                        }
+                    }
+                }
+                // SAFETY: the caller's promise.
+                unsafe { to.write(sum) };
+            }
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::mem::replace(soon, Below::NOTHING).all() };
 }

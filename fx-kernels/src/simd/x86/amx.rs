@@ -8,7 +8,9 @@ use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::sync::OnceLock;
 
 use crate::memory::{LINE, prefetch_far};
-use crate::simd::matrix_unit::{Between, SIDE, Squares};
+use crate::pieces::PIECES;
+use crate::simd::matrix_unit::{Between, Piece, Pieces, SIDE, Squares};
+use crate::simd::{PairKernel, Pairs, dispatch_pairs};
 
 /// The bytes of a word.
 const WORD: usize = size_of::<f32>();
@@ -205,5 +207,130 @@ unsafe fn run<const WHOLE: bool, const ROWS: bool, const PANEL: bool, const TALL
         if TALL && WIDE {
             store!(3, below.wrapping_add(SIDE), across);
         }
+    }
+}
+
+/// See [`Registers::multiply_pieces`](crate::simd::matrix_unit::Registers::multiply_pieces), of registers with so many rows and words.
+///
+/// # Safety
+/// As there, with registers that were [made ready](configure).
+pub(in crate::simd) unsafe fn multiply_pieces<'a>(rows: [usize; 2], pieces: Pieces<'a>, between: Between<'a>) {
+    match (pieces.tall, pieces.wide) {
+        (true, true) => dispatch_pairs(InPieces::<true, true>(rows, pieces, between)),
+        (true, false) => dispatch_pairs(InPieces::<true, false>(rows, pieces, between)),
+        (false, true) => dispatch_pairs(InPieces::<false, true>(rows, pieces, between)),
+        (false, false) => dispatch_pairs(InPieces::<false, false>(rows, pieces, between)),
+    }
+}
+
+/// Products of numbers in pieces, with two registers of rows (`TALL`) or one, and two of columns (`WIDE`) or one.
+struct InPieces<'a, const TALL: bool, const WIDE: bool>([usize; 2], Pieces<'a>, Between<'a>);
+
+impl<const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, TALL, WIDE> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        let Self([rows, depth], pieces, between) = self;
+        let Pieces { all, distance, runs, len, plane, piece, keeps, soon: kept, each, .. } = pieces;
+        let width = if WIDE { 2 * SIDE } else { SIDE };
+        let (apart, across) = (distance * WORD, width * WORD);
+        // In registers, meanwhile.
+        let mut soon = *kept;
+        macro_rules! left {
+            ($from:expr, $piece:expr) => {
+                let [upper, lower] = $from.map(|from: *const f32| from.wrapping_add($piece * plane));
+                load!(false, 4, upper, apart);
+                if TALL {
+                    load!(false, 5, lower, apart);
+                }
+            };
+        }
+        macro_rules! right {
+            ($from:expr, $piece:expr) => {
+                let from = $from.wrapping_add($piece * piece);
+                load!(true, 6, from, across);
+                if WIDE {
+                    load!(true, 7, from.wrapping_add(SIDE), across);
+                }
+            };
+        }
+        macro_rules! dots {
+            () => {
+                dot!(false, 0, 4, 6);
+                if WIDE {
+                    dot!(false, 1, 4, 7);
+                }
+                if TALL {
+                    dot!(false, 2, 5, 6);
+                }
+                if TALL && WIDE {
+                    dot!(false, 3, 5, 7);
+                }
+                // What is done in between is little at a time: a processor runs on for some hundred instructions.
+                soon.some::<V>(each);
+            };
+        }
+        // SAFETY: the promise of who calls `multiply_pieces`, for all that is read and written.
+        unsafe {
+            for Piece { left, panel, sums } in all {
+                let (sums, below) = (*sums, sums.wrapping_add(rows * width));
+                if keeps {
+                    load!(true, 0, sums, across);
+                    if WIDE {
+                        load!(true, 1, sums.wrapping_add(SIDE), across);
+                    }
+                    if TALL {
+                        load!(true, 2, below, across);
+                    }
+                    if TALL && WIDE {
+                        load!(true, 3, below.wrapping_add(SIDE), across);
+                    }
+                } else {
+                    zero!(0);
+                    zero!(1);
+                    zero!(2);
+                    zero!(3);
+                }
+                let mut until = between.steps;
+                for (run, start) in runs.iter().enumerate() {
+                    let mut right = panel.wrapping_add(run * len * width);
+                    let mut rows = left.map(|left| left.wrapping_add(*start));
+                    let mut step = 0;
+                    while step < len {
+                        // In the order of the products: each brings in what it does not share with the one before.
+                        left!(rows, 0);
+                        right!(right, 2);
+                        dots!();
+                        right!(right, 0);
+                        dots!();
+                        left!(rows, 2);
+                        dots!();
+                        left!(rows, 1);
+                        dots!();
+                        right!(right, 1);
+                        dots!();
+                        left!(rows, 0);
+                        dots!();
+                        (step, right) = (step + depth, right.wrapping_add(depth * width));
+                        rows = rows.map(|left| left.wrapping_add(PIECES * plane));
+                        until -= 1;
+                        if until == 0 {
+                            (between.call)();
+                            until = between.steps;
+                        }
+                    }
+                }
+                store!(0, sums, across);
+                if WIDE {
+                    store!(1, sums.wrapping_add(SIDE), across);
+                }
+                if TALL {
+                    store!(2, below, across);
+                }
+                if TALL && WIDE {
+                    store!(3, below.wrapping_add(SIDE), across);
+                }
+            }
+        }
+        *kept = soon;
     }
 }

@@ -1,0 +1,363 @@
+//! Products of numbers that are [split into three](crate::pieces).
+//!
+//! Panels are split as they are used, a chunk of their rows at a time: the words of a chunk stay in the first-level cache while all pairs of
+//! tiles are multiplied with it, and the sums of these wait in the second. The next chunk is split meanwhile. Of long rows a part that
+//! stays in the second-level cache is multiplied with all panels, then the next part.
+
+use std::ops::Range;
+use std::ptr::null;
+
+use smallvec::SmallVec;
+
+use super::super::block::Block as Places;
+use super::super::panels::{Panel, Panels};
+use super::super::product::Product;
+use super::super::tile::MOST_ROWS;
+use super::lines::{Lines, Tile};
+use super::{OnUnit, SUMS, Task};
+use crate::memory::scratch;
+use crate::pieces::{Below, PIECES, PRODUCTS};
+use crate::simd::{
+    BESIDE, Beside, Between, Kernel, Lanes, Level, MatrixUnit, Piece, Pieces, SIDE, Vector, dispatch, has_pairs,
+};
+
+/// The most rows of registers in a chunk, unless a run of so many is shorter.
+const REGISTERS: usize = 4;
+/// The words after those of the last piece: registers are read whole.
+const BEYOND: usize = (SIDE - 1) * 2 * SIDE;
+/// The most parts in which what follows the sums of two tiles is done while others are computed.
+const PARTS: usize = 8;
+/// The pairs of tiles that are multiplied with a chunk one after the other.
+const FEW: usize = 32;
+/// The words of rows that stay in the second-level cache beside sums.
+const PART: usize = 256 * 1024;
+/// The sums that do so beside such words.
+const WAITING: usize = 160 * 1024;
+
+/// The products that vectors make in the time in which a unit multiplies a row of registers of a pair of tiles and a panel, in which such a
+/// row of a panel is split, a number of the rows is, and one of the result is written. Measured.
+const STEP: usize = 18_800;
+const SPLIT: usize = 7_000;
+const NUMBER: usize = 32;
+const RESULT: usize = 38;
+/// The rows of registers from which on splitting them makes up for what comes before and after.
+const SHORTEST: usize = SIDE / 2;
+
+/// A product whose numbers may be split.
+pub(in crate::dense) struct Estimate {
+    /// The lines of rows, the rows in each, and the numbers of all that they are made of.
+    pub(in crate::dense) lines: usize,
+    pub(in crate::dense) width: usize,
+    pub(in crate::dense) numbers: usize,
+    /// The runs of a row, and the numbers of each of them in a group.
+    pub(in crate::dense) runs: usize,
+    pub(in crate::dense) run: usize,
+    /// The groups, and the columns of each.
+    pub(in crate::dense) groups: usize,
+    pub(in crate::dense) columns: usize,
+}
+
+impl Estimate {
+    /// The product of so many rows with panels.
+    pub(in crate::dense) fn of_rows(rows: usize, panels: &Panels) -> Self {
+        let (groups, run) = (panels.groups(), panels.inner());
+        Self { lines: 1, width: rows, numbers: rows * groups * run, runs: 1, run, groups, columns: panels.columns() }
+    }
+
+    /// The products that vectors make in the time that a matrix unit takes, if there is one that splits such numbers.
+    pub(in crate::dense) fn products(&self, level: Level) -> Option<usize> {
+        let Self { lines, width, numbers, runs, run, groups, columns } = *self;
+        let is_such =
+            run.is_multiple_of(2) && run / 2 >= SHORTEST && has_pairs(level) && MatrixUnit::detect().is_some();
+        let pairs = (lines * width.div_ceil(SIDE)).div_ceil(2);
+        let registers = runs * (run / 2).div_ceil(SIDE) * groups * columns.div_ceil(2 * SIDE);
+        // The rows of a block, or more.
+        let blocks = (numbers * PIECES / 2).div_ceil(super::SPLIT_BLOCK[1]);
+        let results = lines * width * groups * columns;
+        is_such.then_some(registers * (pairs * STEP + blocks * SPLIT) + numbers * NUMBER + results * RESULT)
+    }
+
+    /// Whether a unit takes clearly less time than vectors.
+    pub(in crate::dense) fn is_faster(&self, level: Level) -> bool {
+        let Self { lines, width, runs, run, groups, columns, .. } = *self;
+        let products = lines * width * runs * run * groups * columns;
+        self.products(level).is_some_and(|others| others < products / 8 * 7)
+    }
+}
+
+/// As many as there are pairs at a time.
+type Few<T> = SmallVec<[T; FEW]>;
+
+/// Some rows of words of a panel: whole runs, or a part of one.
+struct Chunk {
+    runs: Range<usize>,
+    /// Where it begins in a run, and how many words of it there are.
+    offset: usize,
+    len: usize,
+}
+
+/// The chunks of a panel.
+struct Chunks {
+    /// All runs, and the words of each; those that a register holds, and the rows of registers that they take.
+    runs: usize,
+    run: usize,
+    depth: usize,
+    registers: usize,
+    /// The parts of a run, or the runs that are taken together.
+    parts: usize,
+    together: usize,
+}
+
+impl Chunks {
+    /// Those of panels for so many runs of rows.
+    fn new(lines: &Lines<'_>, runs: usize) -> Self {
+        let (run, depth, registers) = (lines.run(), lines.depth(), lines.registers());
+        let (parts, together) = (registers.div_ceil(REGISTERS), (REGISTERS / registers).max(1));
+        Self { runs, run, depth, registers, parts, together }
+    }
+
+    fn count(&self) -> usize {
+        self.runs.div_ceil(self.together) * self.parts
+    }
+
+    fn at(&self, index: usize) -> Chunk {
+        let (first, part) = (index / self.parts * self.together, index % self.parts);
+        let at = |part: usize| (part * self.registers / self.parts * self.depth).min(self.run);
+        let runs = first..(first + self.together).min(self.runs);
+        Chunk { runs, offset: at(part), len: at(part + 1) - at(part) }
+    }
+
+    /// The rows of a panel that a chunk has.
+    fn rows(&self, chunk: &Chunk) -> Range<usize> {
+        let start = chunk.runs.start * self.run + chunk.offset;
+        start..start + chunk.runs.len() * chunk.len
+    }
+
+    /// The rows of registers in a chunk.
+    fn steps(&self, chunk: &Chunk) -> usize {
+        chunk.runs.len() * chunk.len.div_ceil(self.depth)
+    }
+
+    /// The most words of a piece of a chunk.
+    fn piece(&self) -> usize {
+        (0..self.count()).map(|index| self.rows(&self.at(index)).len()).max().unwrap_or(0) * 2 * SIDE
+    }
+}
+
+impl OnUnit<'_> {
+    /// The numbers of a chunk of a panel, and how many there are in a row.
+    fn numbers(&self, index: usize, rows: Range<usize>) -> (&[f32], usize) {
+        let panel = self.panel(index).0;
+        (&panel.data[2 * rows.start * panel.width..2 * rows.end * panel.width], panel.width)
+    }
+
+    /// A block times a set of panels.
+    pub(super) fn task_in_pieces(&self, task: &Task<'_>, set: Range<usize>) {
+        let chunks = Chunks::new(&self.lines, task.runs.len());
+        let (pairs, piece) = (self.lines.count(task.block).div_ceil(2), chunks.piece());
+        let words = PIECES * piece + BEYOND;
+        let parts = match pairs * set.len() * SUMS <= WAITING {
+            true => task.copy.len().div_ceil(PART).min(chunks.count()),
+            false => 1,
+        };
+        // The sums of all pairs with a panel wait, and what follows those of one is done while the next is multiplied; of parts, those with
+        // all panels.
+        let kept = if parts == 1 { pairs + 1 } else { pairs * set.len() };
+        let order = (0..parts).flat_map(|part| {
+            let [first, end] = [part, part + 1].map(|part| part * chunks.count() / parts);
+            set.clone().flat_map(move |index| (first..end).map(move |number| (index, number)))
+        });
+        scratch(kept * SUMS + 2 * words, |memory| {
+            let (sums, split) = memory.split_at_mut(kept * SUMS);
+            split.fill(0.0);
+            let (mut now, mut soon) = split.split_at_mut(words);
+            let sums = sums.as_mut_ptr();
+            let mut following = Following { on: self, task, sums, steps: 0, before: None, all: Few::new(), step: 0 };
+            let mut order = order.peekable();
+            if let Some((index, number)) = order.peek() {
+                let (numbers, width) = self.numbers(*index, chunks.rows(&chunks.at(*number)));
+                // SAFETY: the numbers and the places are there.
+                unsafe { Below::new(now, piece, numbers, width).all() };
+            }
+            while let Some((index, number)) = order.next() {
+                let chunk = chunks.at(number);
+                let mut below = match order.peek() {
+                    Some((index, number)) => {
+                        let (numbers, width) = self.numbers(*index, chunks.rows(&chunks.at(*number)));
+                        Below::new(soon, piece, numbers, width)
+                    }
+                    None => Below::NOTHING,
+                };
+                let each = below.left().div_ceil(pairs * chunks.steps(&chunk) * PRODUCTS.len());
+                following.steps = if number + 1 == chunks.count() { chunks.steps(&chunk) } else { 0 };
+                for first in (0..pairs).step_by(FEW) {
+                    let work = |pair| Work {
+                        tiles: self.pair(task, pair).tiles,
+                        index,
+                        sums: ((index - set.start) * pairs + pair) % kept,
+                    };
+                    following.begin((first..pairs.min(first + FEW)).map(work).collect());
+                    let words = (&*now, piece, number > 0);
+                    self.multiply_chunk(task, (&chunks, &chunk), words, (&mut below, each), &mut following);
+                }
+                // SAFETY: the numbers and the places are there.
+                unsafe { below.all() };
+                std::mem::swap(&mut now, &mut soon);
+            }
+            following.last();
+        });
+    }
+
+    /// The sums of pairs of tiles with a chunk of a panel, whose pieces are so far apart, added to those that are there if it keeps them.
+    /// Meanwhile some of the next chunk is split, and what follows other sums is done.
+    fn multiply_chunk(
+        &self,
+        task: &Task<'_>,
+        (chunks, chunk): (&Chunks, &Chunk),
+        (words, piece, keeps): (&[f32], usize, bool),
+        (soon, each): (&mut Below, usize),
+        following: &mut Following<'_, '_>,
+    ) {
+        let plane = self.lines.plane(task.block);
+        let place = |words: usize| words / chunks.depth * PIECES * plane;
+        let shifted = [task.runs[chunk.runs.start] + place(chunk.offset)];
+        let Some(Work { index, .. }) = following.all.first() else { return };
+        let (panel, offset) = self.panel(*index);
+        let registers = |work: &Work| Piece {
+            left: work.tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start + place(offset)..].as_ptr())),
+            panel: words.as_ptr(),
+            sums: following.sums.wrapping_add(work.sums * SUMS),
+        };
+        let all: Few<Piece> = following.all.iter().map(registers).collect();
+        // The last tile may be alone.
+        let tall = all.iter().take_while(|piece| !piece.left[1].is_null()).count();
+        let (tall, rest) = all.split_at(tall);
+        for (all, is_tall) in [(tall, true), (rest, false)] {
+            let pieces = Pieces {
+                all,
+                tall: is_tall,
+                wide: panel.width > SIDE,
+                distance: self.lines.distance(),
+                runs: if chunk.runs.len() == 1 { &shifted } else { &task.runs[chunk.runs.clone()] },
+                len: chunk.len,
+                plane,
+                piece,
+                keeps,
+                soon,
+                each,
+            };
+            let between = Between { steps: 1, call: &mut || following.step() };
+            // SAFETY: the copy has the rows of all tiles, words are followed by others or by zeros, and there is room for the sums.
+            unsafe { task.registers.multiply_pieces(pieces, between) };
+        }
+    }
+
+    /// Computes by the definition what pieces do not give: sums that are not finite, of numbers that are not, or that are too large to be split.
+    pub(super) fn mend(&self, rows: Range<usize>, panel: &Panel<'_>, sums: &mut [f32]) {
+        let Product { left, panels, .. } = self.product;
+        let sums = &mut sums[..rows.len() * panel.width];
+        if !dispatch(panels.level(), Doubt(sums)) {
+            return;
+        }
+        // The numbers of a run, and where those of the panel's group begin in it.
+        let run = panels.steps() / left.runs();
+        let first = if panels.groups() == 1 { 0 } else { panel.first / panels.columns() * run };
+        for (row, sums) in rows.zip(sums.chunks_exact_mut(panel.width)) {
+            if sums.iter().all(|sum| sum.is_finite()) {
+                continue;
+            }
+            sums.fill(0.0);
+            Places::once(left, std::iter::once(row..row + 1), |table| {
+                for (place, weights) in table.iter().step_by(MOST_ROWS).zip(panel.data.chunks_exact(run * panel.width))
+                {
+                    // SAFETY: the left operand covers the row.
+                    let numbers = unsafe { std::slice::from_raw_parts(place.add(first), run) };
+                    for (x, weights) in numbers.iter().zip(weights.chunks_exact(panel.width)) {
+                        sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += x * weight);
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Whether any number is not finite.
+struct Doubt<'a>(&'a [f32]);
+
+impl Kernel for Doubt<'_> {
+    type Elem = f32;
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) -> bool {
+        // Several sums, so that few wait for each other: all stay 0.
+        let mut sums = Beside::<V>::zero();
+        let numbers = self.0.chunks_exact(BESIDE * V::LANES);
+        let rest = numbers.remainder();
+        for numbers in numbers {
+            // SAFETY: there are as many.
+            let numbers = unsafe { Beside::load_each(numbers.as_ptr(), Beside::<V>::from(0)) };
+            sums = numbers.mul_add(Beside::zero(), sums);
+        }
+        sums.join(|x, y| x + y).sum() != 0.0 || rest.iter().any(|x| !x.is_finite())
+    }
+}
+
+/// A pair of tiles that is multiplied with a panel.
+#[derive(Clone, Copy)]
+struct Work {
+    tiles: [Option<Tile>; 2],
+    /// Which panel it is.
+    index: usize,
+    /// Which of the places for sums is theirs.
+    sums: usize,
+}
+
+/// What follows sums, a part of it at each step.
+struct Following<'a, 'b> {
+    on: &'a OnUnit<'b>,
+    task: &'a Task<'a>,
+    /// The sums of as many pairs as there are places.
+    sums: *mut f32,
+    /// The steps in which a pair's sums are computed, if they are finished then.
+    steps: usize,
+    /// What is finished, what is multiplied, and the steps that are made.
+    before: Option<Work>,
+    all: Few<Work>,
+    step: usize,
+}
+
+impl Following<'_, '_> {
+    /// Begins with other pairs.
+    fn begin(&mut self, all: Few<Work>) {
+        (self.all, self.step) = (all, 0);
+    }
+
+    /// What is done after a step.
+    fn step(&mut self) {
+        if self.steps == 0 {
+            return;
+        }
+        let (number, part, parts) = (self.step / self.steps, self.step % self.steps, self.steps.min(PARTS));
+        if let Some(work) = self.before.filter(|_| part < parts) {
+            self.finish(&work, (part, parts));
+        }
+        self.step += 1;
+        if part + 1 == self.steps {
+            self.before = Some(self.all[number]);
+        }
+    }
+
+    /// What follows the last sums.
+    fn last(&mut self) {
+        if let Some(work) = self.before.take() {
+            self.finish(&work, (0, 1));
+        }
+    }
+
+    fn finish(&mut self, work: &Work, part: (usize, usize)) {
+        // SAFETY: the place is there, and what is multiplied has others.
+        let sums = unsafe { std::slice::from_raw_parts_mut(self.sums.add(work.sums * SUMS), SUMS) };
+        self.on.finish(self.task, &work.tiles, &self.on.panel(work.index).0, sums, part);
+    }
+}

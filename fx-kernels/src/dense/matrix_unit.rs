@@ -32,7 +32,7 @@ pub(super) const SHORTEST: usize = 3;
 const BLOCK: usize = 192 * 1024;
 /// The same of one that is split: as many as these rows have, for panels are split again for each block, within limits.
 const SPLIT_ROWS: usize = 128;
-const SPLIT_BLOCK: [usize; 2] = [160 * 1024, 640 * 1024];
+const SPLIT_BLOCK: [usize; 2] = [256 * 1024, 640 * 1024];
 /// The words of panels that stay in the cache while all of them are used for two tiles after two tiles.
 const SMALL_PANELS: usize = 64 * 1024;
 /// The words of rows and panels that stay in the first-level cache while others are used.

@@ -15,7 +15,7 @@ use super::super::product::Product;
 use super::super::tile::MOST_ROWS;
 use super::lines::{Lines, Tile};
 use super::{OnUnit, SUMS, Task};
-use crate::memory::scratch;
+use crate::memory::{LINE, prefetch_far, scratch};
 use crate::pieces::{Below, PIECES, PRODUCTS};
 use crate::simd::{
     BESIDE, Beside, Between, Kernel, Lanes, Level, MatrixUnit, Piece, Pieces, SIDE, Vector, dispatch, has_pairs,
@@ -184,6 +184,12 @@ impl OnUnit<'_> {
                 let mut below = match order.peek() {
                     Some((index, number)) => {
                         let (numbers, width) = self.numbers(*index, chunks.rows(&chunks.at(*number)));
+                        // What comes then, the processor brings in by itself, once it has seen the first lines of a page.
+                        let after = numbers.as_ptr_range().end;
+                        for page in (0..numbers.len()).step_by(1024) {
+                            prefetch_far(after.wrapping_add(page));
+                            prefetch_far(after.wrapping_add(page + 2 * LINE));
+                        }
                         Below::new(soon, piece, numbers, width)
                     }
                     None => Below::NOTHING,

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::conv::{ConvShape, Held, PackedConv};
+use super::conv::{Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::images::Images;
+use super::shape::ConvShape;
 use super::words::Words;
 use crate::memory::{scratch, second_level};
 use crate::rounded::Rounded;

@@ -10,10 +10,10 @@ mod lines;
 
 use std::ops::Range;
 
-use super::conv::ConvShape;
 use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
 use super::panels::tile_size;
+use super::shape::ConvShape;
 use super::weight::Weight;
 use crate::elementwise::run_rows;
 use crate::memory::{Lines, scratch};

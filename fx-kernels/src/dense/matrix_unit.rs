@@ -22,7 +22,7 @@ use super::product::Product;
 use crate::elementwise::run_rows;
 use crate::memory::{LINE, kept, new_key, scratch};
 use crate::rounded::Rounded;
-use crate::simd::{Between, MatrixUnit, Registers, SIDE, Squares, dispatch, dispatch_bytes, dispatch_pairs};
+use crate::simd::{Between, MatrixUnit, Registers, SIDE, Squares, dispatch, dispatch_bytes, dispatch_pairs, has_pairs};
 use crate::threads::{Shared, for_each, num_threads, shared_out};
 
 /// The fewest rows of a tile, and the shortest runs in words, that take less time than with vectors.
@@ -78,12 +78,13 @@ impl<'a> OnUnit<'a> {
     /// The product, if there is a unit that computes it faster than vectors do.
     pub(super) fn of(product: &'a Product<'a>, algorithm: Algorithm) -> Option<Self> {
         let panels = product.panels;
-        let split = panels.packing() == Packing::Single && algorithm == Algorithm::Bf16x6;
+        let run = panels.steps() / product.left.runs();
+        let is_single = panels.packing() == Packing::Single && run.is_multiple_of(2) && has_pairs(panels.level());
+        let split = is_single && algorithm == Algorithm::Bf16x6;
         if !(panels.packing().is_for_unit() || split) || panels.lanes() != SIDE {
             return None;
         }
         let unit = MatrixUnit::detect()?;
-        let run = panels.steps() / product.left.runs();
         let words = if split { run / 2 } else { run };
         let lines = Lines::of(product, split, words, are_small(panels, panels.groups() * panels.count()))?;
         (lines.run() >= SHORTEST && lines.rows() >= FEWEST).then_some(Self { product, unit, lines })

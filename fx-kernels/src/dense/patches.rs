@@ -8,13 +8,14 @@ use std::ops::Range;
 
 use super::algorithm::Algorithm;
 use super::block::Rows;
-use super::conv::{ConvShape, Held};
+use super::conv::Held;
 use super::epilogue::Epilogue;
 use super::format::Packing;
 use super::images::{Images, Layout};
 use super::linear::PackedLinear;
 use super::matrix_unit::SHORTEST;
 use super::product::Written;
+use super::shape::ConvShape;
 use super::volumes::{VolumeShape, VolumeWindows};
 use super::weight::Weight;
 use crate::copy::{copy, transpose_filled};

@@ -9,13 +9,14 @@ mod volumes;
 use std::ops::Range;
 
 use super::algorithm::Algorithm;
-use super::conv::{ConvShape, Held, PackedConv};
+use super::conv::{Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::images::{Images, Layout};
 use super::linear::PackedLinear;
 use super::patches::Patches;
 use super::product::{Quantized, Written};
+use super::shape::ConvShape;
 use super::volumes::VolumeShape;
 use super::weight::Weight;
 use super::words::Words;

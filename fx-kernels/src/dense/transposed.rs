@@ -6,11 +6,12 @@
 use std::ops::Range;
 
 use super::algorithm::Algorithm;
-use super::conv::{ConvShape, Held, PackedConv};
+use super::conv::{Held, PackedConv};
 use super::epilogue::Epilogue;
 use super::format::Format;
 use super::images::Images;
 use super::quantized::{Activations, Bytes, QuantizedConv};
+use super::shape::ConvShape;
 use super::weight::Weight;
 use super::words::Words;
 use crate::memory::scratch;

@@ -7,11 +7,12 @@ mod windows;
 
 use self::frames::FrameSums;
 use super::algorithm::Algorithm;
-use super::conv::{ConvShape, PackedConv};
+use super::conv::PackedConv;
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::panels::{Matrices, Panels};
 use super::patches::Patches;
+use super::shape::ConvShape;
 use super::weight::Weight;
 use super::winograd::Winograd;
 use super::words::Words;

@@ -22,7 +22,12 @@ mod amx {
 
     pub(super) unsafe fn multiply(_rows: [usize; 2], _squares: &super::Squares<'_>, _between: super::Between<'_>) {}
 
-    pub(super) unsafe fn multiply_pieces(_rows: [usize; 2], _pieces: super::Pieces<'_>, _between: super::Between<'_>) {}
+    pub(super) unsafe fn multiply_pieces(
+        _rows: [usize; 2],
+        _pieces: super::SplitSquares<'_>,
+        _between: super::Between<'_>,
+    ) {
+    }
 }
 
 /// The most rows of a register, and the words in a row.
@@ -95,9 +100,9 @@ pub(crate) struct Squares<'a> {
     not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
     allow(dead_code, reason = "there is no unit")
 )]
-pub(crate) struct Pieces<'a> {
+pub(crate) struct SplitSquares<'a> {
     /// What is multiplied: all of two registers of rows or all of one, and all of two of columns or all of one.
-    pub(crate) all: &'a [Piece],
+    pub(crate) all: &'a [Place],
     pub(crate) tall: bool,
     pub(crate) wide: bool,
     /// The distance of the rows.
@@ -123,7 +128,7 @@ pub(crate) struct Pieces<'a> {
     not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
     allow(dead_code, reason = "there is no unit")
 )]
-pub(crate) struct Piece {
+pub(crate) struct Place {
     pub(crate) left: [*const f32; 2],
     pub(crate) panel: *const f32,
     pub(crate) sums: *mut f32,
@@ -190,7 +195,7 @@ impl Registers {
     ///
     /// # Safety
     /// As there, for all pieces, and what is split meanwhile must be there.
-    pub(crate) unsafe fn multiply_pieces<'a>(&self, pieces: Pieces<'a>, between: Between<'a>) {
+    pub(crate) unsafe fn multiply_pieces<'a>(&self, pieces: SplitSquares<'a>, between: Between<'a>) {
         match self.unit {
             // SAFETY: the registers are ready, and the rest is the caller's promise.
             MatrixUnit::Amx => unsafe { amx::multiply_pieces([self.rows, self.depth], pieces, between) },

@@ -18,7 +18,7 @@ use super::{OnUnit, SUMS, Task};
 use crate::memory::{LINE, prefetch_far, scratch};
 use crate::pieces::{Below, PIECES, PRODUCTS};
 use crate::simd::{
-    BESIDE, Beside, Between, Kernel, Lanes, Level, MatrixUnit, Piece, Pieces, SIDE, Vector, dispatch, has_pairs,
+    BESIDE, Beside, Between, Kernel, Lanes, Level, MatrixUnit, Place, SIDE, SplitSquares, Vector, dispatch, has_pairs,
 };
 
 /// The most rows of registers in a chunk, unless a run of so many is shorter.
@@ -229,17 +229,17 @@ impl OnUnit<'_> {
         let shifted = [task.runs[chunk.runs.start] + place(chunk.offset)];
         let Some(Work { index, .. }) = following.all.first() else { return };
         let (panel, offset) = self.panel(*index);
-        let registers = |work: &Work| Piece {
+        let registers = |work: &Work| Place {
             left: work.tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start + place(offset)..].as_ptr())),
             panel: words.as_ptr(),
             sums: following.sums.wrapping_add(work.sums * SUMS),
         };
-        let all: Few<Piece> = following.all.iter().map(registers).collect();
+        let all: Few<Place> = following.all.iter().map(registers).collect();
         // The last tile may be alone.
         let tall = all.iter().take_while(|piece| !piece.left[1].is_null()).count();
         let (tall, rest) = all.split_at(tall);
         for (all, is_tall) in [(tall, true), (rest, false)] {
-            let pieces = Pieces {
+            let pieces = SplitSquares {
                 all,
                 tall: is_tall,
                 wide: panel.width > SIDE,

@@ -5,10 +5,11 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::super::algorithm::Algorithm;
-use super::super::conv::{ConvShape, PackedConv};
+use super::super::conv::PackedConv;
 use super::super::epilogue::Epilogue;
 use super::super::format::Format;
 use super::super::images::Images;
+use super::super::shape::ConvShape;
 use super::super::weight::Weight;
 use super::super::words::Words;
 use super::VolumeShape;

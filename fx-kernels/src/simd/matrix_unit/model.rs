@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{Between, MatrixUnit, Piece, Pieces, SIDE, Squares};
+use super::{Between, MatrixUnit, Place, SIDE, SplitSquares, Squares};
 use crate::pieces::{Below, PIECES, PRODUCTS};
 
 thread_local! {
@@ -63,10 +63,10 @@ fn numbers(word: u32) -> [f32; 2] {
 }
 
 /// See [`Registers::multiply_pieces`](super::Registers::multiply_pieces).
-pub(super) unsafe fn multiply_pieces([rows, depth]: [usize; 2], pieces: Pieces<'_>, between: Between<'_>) {
-    let Pieces { all, tall, wide, distance, runs, len, plane, piece, keeps, soon, .. } = pieces;
+pub(super) unsafe fn multiply_pieces([rows, depth]: [usize; 2], pieces: SplitSquares<'_>, between: Between<'_>) {
+    let SplitSquares { all, tall, wide, distance, runs, len, plane, piece, keeps, soon, .. } = pieces;
     let width = if wide { 2 * SIDE } else { SIDE };
-    for Piece { left, panel, sums } in all {
+    for Place { left, panel, sums } in all {
         (0..runs.len() * len.div_ceil(depth) / between.steps).for_each(|_| (between.call)());
         for (register, left) in left.iter().enumerate().take(if tall { 2 } else { 1 }) {
             for (row, column) in (0..rows).flat_map(|row| (0..width).map(move |column| (row, column))) {

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use crate::memory::{LINE, prefetch_far};
 use crate::pieces::PIECES;
-use crate::simd::matrix_unit::{Between, Piece, Pieces, SIDE, Squares};
+use crate::simd::matrix_unit::{Between, Place, SIDE, SplitSquares, Squares};
 use crate::simd::{PairKernel, Pairs, dispatch_pairs};
 
 /// The bytes of a word.
@@ -214,7 +214,7 @@ unsafe fn run<const WHOLE: bool, const ROWS: bool, const PANEL: bool, const TALL
 ///
 /// # Safety
 /// As there, with registers that were [made ready](configure).
-pub(in crate::simd) unsafe fn multiply_pieces<'a>(rows: [usize; 2], pieces: Pieces<'a>, between: Between<'a>) {
+pub(in crate::simd) unsafe fn multiply_pieces<'a>(rows: [usize; 2], pieces: SplitSquares<'a>, between: Between<'a>) {
     match (pieces.tall, pieces.wide) {
         (true, true) => dispatch_pairs(InPieces::<true, true>(rows, pieces, between)),
         (true, false) => dispatch_pairs(InPieces::<true, false>(rows, pieces, between)),
@@ -224,13 +224,13 @@ pub(in crate::simd) unsafe fn multiply_pieces<'a>(rows: [usize; 2], pieces: Piec
 }
 
 /// Products of numbers in pieces, with two registers of rows (`TALL`) or one, and two of columns (`WIDE`) or one.
-struct InPieces<'a, const TALL: bool, const WIDE: bool>([usize; 2], Pieces<'a>, Between<'a>);
+struct InPieces<'a, const TALL: bool, const WIDE: bool>([usize; 2], SplitSquares<'a>, Between<'a>);
 
 impl<const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, TALL, WIDE> {
     #[inline(always)]
     fn run<V: Pairs>(self) {
         let Self([rows, depth], pieces, between) = self;
-        let Pieces { all, distance, runs, len, plane, piece, keeps, soon: kept, each, .. } = pieces;
+        let SplitSquares { all, distance, runs, len, plane, piece, keeps, soon: kept, each, .. } = pieces;
         let width = if WIDE { 2 * SIDE } else { SIDE };
         let (apart, across) = (distance * WORD, width * WORD);
         // In registers, meanwhile.
@@ -271,7 +271,7 @@ impl<const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, TALL, WIDE>
         }
         // SAFETY: the promise of who calls `multiply_pieces`, for all that is read and written.
         unsafe {
-            for Piece { left, panel, sums } in all {
+            for Place { left, panel, sums } in all {
                 let (sums, below) = (*sums, sums.wrapping_add(rows * width));
                 if keeps {
                     load!(true, 0, sums, across);

@@ -1,0 +1,231 @@
+//! The sizes of a convolution, and what they decide: the algorithm, and how weights are kept.
+
+use std::ops::Range;
+
+use super::algorithm::Algorithm;
+use super::format::{Format, Packing};
+use super::grouped::Grouped;
+use super::matrix_unit::Estimate;
+use super::patches::are_in_place;
+use super::product::SMALL_PANELS;
+use super::volumes::VolumeShape;
+use super::winograd::Winograd;
+use crate::simd::{Level, MatrixUnit, SIDE, has_pairs};
+
+/// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConvShape {
+    /// The channels of the input.
+    pub inputs: usize,
+    /// The channels of the output.
+    pub outputs: usize,
+    /// The height and width of the window.
+    pub kernel: [usize; 2],
+    /// The steps of the window.
+    pub stride: [usize; 2],
+    /// The distances between the window's taps.
+    pub dilation: [usize; 2],
+    /// The padding above and on the left.
+    pub before: [usize; 2],
+    /// The padding below and on the right.
+    pub after: [usize; 2],
+    /// The groups that the channels are split into.
+    pub groups: usize,
+}
+
+impl ConvShape {
+    /// A convolution of single pixels.
+    pub fn pointwise(inputs: usize, outputs: usize) -> Self {
+        let (none, one) = ([0; 2], [1; 2]);
+        Self { inputs, outputs, kernel: one, stride: one, dilation: one, before: none, after: none, groups: 1 }
+    }
+
+    /// The height and width of the output for an input's; 0 where the window does not fit.
+    pub fn output(&self, input: [usize; 2]) -> [usize; 2] {
+        std::array::from_fn(|i| {
+            let window = self.dilation[i] * (self.kernel[i].max(1) - 1) + 1;
+            let padded = input[i] + self.before[i] + self.after[i];
+            if padded < window { 0 } else { (padded - window) / self.stride[i] + 1 }
+        })
+    }
+
+    /// The lines of an image of some height that lines of the output are computed from, and how many lines of padding are
+    /// above these.
+    pub(crate) fn lines_read(&self, lines: &Range<usize>, height: usize) -> (Range<usize>, usize) {
+        if lines.is_empty() {
+            return (0..0, 0);
+        }
+        let window = self.dilation[0] * (self.kernel[0].max(1) - 1) + 1;
+        let (first, end) = (lines.start * self.stride[0], (lines.end - 1) * self.stride[0] + window);
+        let start = first.saturating_sub(self.before[0]).min(height);
+        let end = end.saturating_sub(self.before[0]).clamp(start, height);
+        (start..end, self.before[0].saturating_sub(first))
+    }
+
+    /// As [`lines_read`](Self::lines_read), and the padding that the windows have around these lines: above and below, on the left and
+    /// on the right.
+    pub(super) fn lines_around(&self, lines: &Range<usize>, height: usize) -> (Range<usize>, [[usize; 2]; 2]) {
+        let (read, above) = self.lines_read(lines, height);
+        let window = self.dilation[0] * (self.kernel[0].max(1) - 1) + 1;
+        let needed = if lines.is_empty() { 0 } else { (lines.len() - 1) * self.stride[0] + window };
+        let below = needed.saturating_sub(above + read.len());
+        (read, [[above, below], [self.before[1], self.after[1]]])
+    }
+
+    /// The algorithm that is fastest for so many images whose output has a height and width, if weights may be kept in a
+    /// format. For single pixels it is Strassen's, whatever their number.
+    pub fn algorithm(&self, images: usize, output: [usize; 2], format: Format) -> Algorithm {
+        /// The operations on each number of a tile before and after the products, or of a window that is copied.
+        const TRANSFORM: usize = 8;
+        /// The products in the time in which a weight is read from memory.
+        const READ: usize = 24;
+        /// The products in the time in which a weight of Winograd's algorithm is made of taps.
+        const MAKE: usize = 4;
+        /// The products that a matrix unit makes of pairs in the time of one of numbers, at least.
+        const ON_UNIT: usize = 8;
+        /// The tiles that take as long as a single one: products wait for the ones before.
+        const FEW: usize = 4;
+        if self.is_pointwise() && format == Format::F32 {
+            return Algorithm::Strassen;
+        }
+        let level = Level::detect();
+        let in_pairs = self.format(level, format) == Format::Bf16 && has_pairs(level);
+        let in_pieces = self.in_pieces(level, images, output).filter(|_| format == Format::F32);
+        if !Winograd::fits(self) {
+            let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
+            return if is_faster { Algorithm::Bf16x6 } else { Algorithm::Direct };
+        }
+        let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
+        let Self { inputs, outputs, .. } = *self;
+        let tiles = |side: usize| images * output.map(|size| size.div_ceil(side)).iter().product::<usize>();
+        let (taps, matrix) = (9 * inputs * outputs, inputs * outputs);
+        let is_copied = in_pairs && self.is_copied();
+        let is_on_unit = in_pairs && (is_copied || inputs >= SIDE) && MatrixUnit::detect().is_some();
+        let tiled = |side: usize| {
+            let (tiles, places) = (tiles(side), (side + 2).pow(2));
+            let products = places * matrix * tiles.max(FEW);
+            let all = match Winograd::keeps(places * matrix) {
+                true => products,
+                false => (products + places * matrix * MAKE).max(taps * READ),
+            };
+            all + tiles * places * (inputs + outputs) * TRANSFORM
+        };
+        let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
+        let direct = match in_pairs {
+            // Fewer channels than a row of its registers holds take as long.
+            true if is_on_unit => direct.max(9 * 2 * SIDE * outputs * tiles(1)) / ON_UNIT,
+            // They take half of the memory: what comes in their place must be faster by a tenth.
+            true => direct / 2 - direct / 20,
+            false => direct,
+        };
+        let direct = direct + if is_copied { tiles(1) * 9 * inputs * TRANSFORM } else { 0 };
+        let costs = [
+            (direct, Algorithm::Direct),
+            (tiled(2), Algorithm::Winograd2),
+            (tiled(4), Algorithm::Winograd4),
+            (in_pieces, Algorithm::Bf16x6),
+        ];
+        costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)
+    }
+
+    /// The product of windows where they lie, of numbers that may be split; None if windows are computed in another way.
+    pub(super) fn in_pieces(&self, level: Level, images: usize, [height, width]: [usize; 2]) -> Option<Estimate> {
+        if self.is_depthwise() || self.has_short_pixels() || Grouped::fits(level, self) {
+            return None;
+        }
+        let Self { inputs, outputs, kernel, stride, groups, .. } = *self;
+        // Of single pixels those that windows skip are not read.
+        let read = |axis: usize| if kernel[axis] == 1 { 1 } else { stride[axis] };
+        let lines = images * height;
+        Some(Estimate {
+            lines,
+            width,
+            numbers: lines * width * read(0) * read(1) * inputs,
+            runs: kernel[0] * kernel[1],
+            run: inputs / groups,
+            groups,
+            columns: outputs / groups,
+        })
+    }
+
+    /// Whether the output's pixels are products of the input's pixels, in the same order.
+    pub(super) fn is_pointwise(&self) -> bool {
+        self.kernel == [1; 2] && self.stride == [1; 2] && self.before == [0; 2] && self.after == [0; 2]
+    }
+
+    /// The same, with so many groups together as one.
+    pub(super) fn joined(&self, together: usize) -> Self {
+        Self { groups: self.groups / together, ..*self }
+    }
+
+    /// Whether each channel is on its own.
+    pub(crate) fn is_depthwise(&self) -> bool {
+        self.groups == self.inputs && self.groups == self.outputs && self.groups > 1
+    }
+
+    /// The channels of a group and the taps, whose product is the length of an output's weights.
+    ///
+    /// # Panics
+    /// If the groups do not divide the channels.
+    pub(crate) fn row(&self) -> (usize, usize) {
+        let Self { inputs, outputs, kernel, groups, .. } = *self;
+        assert!(
+            groups > 0 && inputs % groups == 0 && outputs % groups == 0,
+            "{groups} groups do not divide {inputs} and {outputs} channels"
+        );
+        (inputs / groups, kernel[0] * kernel[1])
+    }
+
+    /// The format in which the direct algorithm's weights are kept where one is allowed. Windows of few channels have an odd
+    /// number of numbers, mostly: they are copied to be multiplied in pairs, if enough is done with each copy. Other half floats do
+    /// not make up for it.
+    pub(super) fn format(&self, level: Level, allowed: Format) -> Format {
+        /// The products for a pixel of the output, with those that fill vectors, which take as long as rounding and copying; and as
+        /// rounding for a matrix unit, which reads windows where they lie.
+        const COPIED: usize = 768;
+        const ROUNDED: usize = 384;
+        let products = || self.inputs * self.kernel[0] * self.kernel[1] * self.outputs.next_multiple_of(16);
+        // Of one channel half of each word is zeros.
+        let in_place = || self.inputs > 1 && are_in_place(&VolumeShape::of_images(*self), Packing::Pairs);
+        let is_much = || products() >= if in_place() { ROUNDED } else { COPIED };
+        match allowed {
+            Format::Bf16 if Grouped::are_faster_than_pairs(level, self) => Format::F32,
+            Format::Bf16 if has_pairs(level) && !self.is_copied() => allowed,
+            _ if !self.has_short_pixels() => allowed,
+            Format::Bf16 if has_pairs(level) && is_much() => allowed,
+            _ => Format::F32,
+        }
+    }
+
+    /// What the words of weights are that windows are multiplied with where they lie; None if there is a better way. `all` says whether all
+    /// weights are such.
+    pub(super) fn packing(
+        &self,
+        level: Level,
+        allowed: Format,
+        all: impl Fn(fn(f32) -> bool) -> bool,
+    ) -> Option<Packing> {
+        let format = self.format(level, allowed);
+        if self.is_depthwise() || self.is_in_patches(level, allowed) {
+            return None;
+        }
+        let packing = Packing::of(format, level, self.row().0, all);
+        (packing != Packing::Single || !Grouped::fits(level, self)).then_some(packing)
+    }
+
+    /// Whether windows of few channels are multiplied in pairs, of lines that are rounded first, where weights may be kept in a format.
+    pub(super) fn is_in_patches(&self, level: Level, allowed: Format) -> bool {
+        self.format(level, allowed) == Format::Bf16 && self.is_copied()
+    }
+
+    /// Whether lines are rounded first, and windows mostly copied, to be multiplied in pairs: those of few channels, unless a matrix unit takes
+    /// their pixels as they are.
+    pub(super) fn is_copied(&self) -> bool {
+        self.has_short_pixels() && !(self.inputs == SIDE && MatrixUnit::detect().is_some())
+    }
+
+    /// Whether a pixel has so few channels that all numbers of a window are better taken together.
+    pub(crate) fn has_short_pixels(&self) -> bool {
+        self.groups == 1 && self.kernel != [1; 2] && self.inputs <= 16
+    }
+}

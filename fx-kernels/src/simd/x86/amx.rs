@@ -142,6 +142,22 @@ macro_rules! dot {
     };
 }
 
+/// Writes the sums of one or two registers of rows and of columns.
+macro_rules! write_sums {
+    ($tall:expr, $wide:expr, [$sums:expr, $below:expr], $across:expr) => {
+        store!(0, $sums, $across);
+        if $wide {
+            store!(1, $sums.wrapping_add(SIDE), $across);
+        }
+        if $tall {
+            store!(2, $below, $across);
+        }
+        if $tall && $wide {
+            store!(3, $below.wrapping_add(SIDE), $across);
+        }
+    };
+}
+
 /// The products, with two registers of rows (`TALL`) or one, and two of columns (`WIDE`) or one.
 ///
 /// # Safety
@@ -196,17 +212,7 @@ unsafe fn run<const WHOLE: bool, const ROWS: bool, const PANEL: bool, const TALL
                 }
             }
         }
-        let below = sums.wrapping_add(rows * width);
-        store!(0, sums, across);
-        if WIDE {
-            store!(1, sums.wrapping_add(SIDE), across);
-        }
-        if TALL {
-            store!(2, below, across);
-        }
-        if TALL && WIDE {
-            store!(3, below.wrapping_add(SIDE), across);
-        }
+        write_sums!(TALL, WIDE, [sums, sums.wrapping_add(rows * width)], across);
     }
 }
 
@@ -319,16 +325,7 @@ impl<const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, TALL, WIDE>
                         }
                     }
                 }
-                store!(0, sums, across);
-                if WIDE {
-                    store!(1, sums.wrapping_add(SIDE), across);
-                }
-                if TALL {
-                    store!(2, below, across);
-                }
-                if TALL && WIDE {
-                    store!(3, below.wrapping_add(SIDE), across);
-                }
+                write_sums!(TALL, WIDE, [sums, below], across);
             }
         }
         *kept = soon;

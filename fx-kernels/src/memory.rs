@@ -9,7 +9,7 @@ mod words;
 
 pub(crate) use lines::{Line, Lines};
 pub(crate) use prefetch::{FEW_ROWS, ahead_in_cache, fills_second, foresees_rows, prefetch, prefetch_far};
-pub(crate) use processor::{second_level, ways};
+pub(crate) use processor::{Maker, maker, second_level, ways};
 pub use stack::scratch;
 pub(crate) use stack::{Lent, kept, new_key};
 pub use words::{Plain, into_values, into_words, values, values_mut};

@@ -79,8 +79,6 @@ impl ConvShape {
         const TRANSFORM: usize = 8;
         /// The products in the time in which a weight is read from memory.
         const READ: usize = 24;
-        /// The products in the time in which a weight of Winograd's algorithm is made of taps.
-        const MAKE: usize = 4;
         /// The products that a matrix unit makes of pairs in the time of one of numbers, at least.
         const ON_UNIT: usize = 8;
         /// The tiles that take as long as a single one: products wait for the ones before.
@@ -106,7 +104,7 @@ impl ConvShape {
             let products = places * matrix * tiles.max(FEW);
             let all = match Winograd::keeps(places * matrix) {
                 true => products,
-                false => (products + places * matrix * MAKE).max(taps * READ),
+                false => (products + places * matrix * Winograd::making(level)).max(taps * READ),
             };
             all + tiles * places * (inputs + outputs) * TRANSFORM
         };

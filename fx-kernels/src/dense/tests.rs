@@ -14,6 +14,7 @@ mod words;
 
 use std::ops::Range;
 
+use super::winograd::Winograd;
 use super::*;
 use crate::elementwise::Unary;
 use crate::gemm::Matrix;
@@ -248,7 +249,8 @@ fn algorithms() {
     for (channels, images, side, algorithm) in [
         (64, 1, 56, Algorithm::Winograd4),
         (256, 1, 14, Algorithm::Winograd4),
-        (512, 1, 7, Algorithm::Winograd4),
+        // Where products take little time beside making weights of taps, the fewer of these are faster.
+        (512, 1, 7, if Winograd::making(Level::detect()) > 4 { Algorithm::Winograd2 } else { Algorithm::Winograd4 }),
         (256, 8, 14, Algorithm::Winograd4),
         (512, 1, 3, Algorithm::Direct),
         (16, 1, 8, Algorithm::Winograd4),

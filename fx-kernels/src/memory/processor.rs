@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 /// Who made the processor, where something depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), allow(dead_code, reason = "others do not say who made them"))]
-pub(super) enum Maker {
+pub(crate) enum Maker {
     /// AMD, with the processor's family.
     Amd(u32),
     Intel,
@@ -13,7 +13,7 @@ pub(super) enum Maker {
 }
 
 /// The processor's maker.
-pub(super) fn maker() -> Maker {
+pub(crate) fn maker() -> Maker {
     static MAKER: OnceLock<Maker> = OnceLock::new();
     *MAKER.get_or_init(|| {
         #[cfg(all(target_arch = "x86_64", not(miri)))]

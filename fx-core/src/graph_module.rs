@@ -273,7 +273,8 @@ impl GraphModule {
     ///
     /// Rounding errors of Winograd's and of Strassen's algorithm are two to three times those of the definition: some 1e-6 of the result's
     /// size in the place of 5e-7. Of `bf16x6` each number is the sum of three bf16, which have all its bits: errors are no larger than
-    /// those of the definition, and numbers too small to be normal count as 0. What 28 bits lack is the upper part of the exponent: of 256 weights of an output, those that are not smaller than a
+    /// those of the definition, and what of a number is too small to be normal counts as 0. What 28 bits lack is the upper part of the
+    /// exponent: of 256 weights of an output, those that are not smaller than a
     /// 2<sup>14</sup>th of the largest are what they were, and others are off by at most a 2<sup>37</sup>th of it. A printed plan
     /// says where which algorithm is used. What is not finite is as by the definition.
     ///

@@ -21,7 +21,7 @@ pub enum Algorithm {
     /// times those of the direct algorithm.
     Winograd4,
     /// The sums of its definition, each number of which is the sum of three bf16: a matrix unit adds up six products of these in f32. Its
-    /// rounding errors are no larger than those of the direct algorithm. Numbers too small to be normal count as 0. Where this takes less
+    /// rounding errors are no larger than those of the direct algorithm. What of a number is too small to be normal counts as 0. Where this takes less
     /// time it comes in the place of Strassen's too; without a unit the direct algorithm does.
     Bf16x6,
 }

@@ -44,6 +44,31 @@ fn linear_layers_in_pieces() {
     }
 }
 
+/// More rows than are multiplied with a chunk at a time, and rows so long that a part of them is multiplied with all panels.
+#[test]
+fn many_rows_and_long_ones_in_pieces() {
+    if !has_pairs(LEVEL) {
+        return;
+    }
+    for [m, n, k] in [[1100, 20, 64], [64, 40, 4200]] {
+        let (x, w) = (numbers(m * k, 1), numbers(n * k, 2));
+        let run = |algorithm| {
+            let layer = PackedLinear::at(LEVEL, Weight::Numbers(&w), [n, k], algorithm, Format::F32);
+            on_each(|| {
+                let mut out = vec![0.0; m * n];
+                layer.run(&mut out, n, &x, k, m, &Epilogue::default());
+                out
+            })
+        };
+        let (want, (units, _)) = (run(Algorithm::Direct).1, run(Algorithm::Bf16x6));
+        for out in units {
+            for (index, (got, want)) in out.iter().zip(&want).enumerate() {
+                close(*got, f64::from(*want), k, &format!("{m}x{n}x{k} at {index}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn convolutions_in_pieces() {
     let mut choices = Choices(3);

@@ -13,7 +13,6 @@ mod math;
 pub mod memory;
 mod pairs;
 mod peak;
-mod pieces;
 mod quantization;
 pub mod recurrent;
 pub mod resize;

@@ -18,6 +18,7 @@ mod lanes;
 mod matrix_unit;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod pieces;
 mod plain;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ pub(crate) use lanes::{BESIDE, Beside, Lanes};
 pub(crate) use matrix_unit::{
     Between, MatrixUnit, Place, Registers, SIDE, SplitSquares, Squares, row_distance, rows_collide,
 };
+pub(crate) use pieces::{Below, PIECES, PRODUCTS, split_rows};
 
 /// A set of vector instructions that kernels are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

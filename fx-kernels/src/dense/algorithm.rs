@@ -21,8 +21,8 @@ pub enum Algorithm {
     /// times those of the direct algorithm.
     Winograd4,
     /// The sums of its definition, each number of which is the sum of three bf16: a matrix unit adds up six products of these in f32. Its
-    /// rounding errors are no larger than those of the direct algorithm. What of a number is too small to be normal counts as 0. Where this takes less
-    /// time it comes in the place of Strassen's too; without a unit the direct algorithm does.
+    /// rounding errors are no larger than those of the direct algorithm. What of a number is too small to be normal counts as 0. Where
+    /// this takes less time it comes in the place of Strassen's too; without a unit the direct algorithm does.
     Bf16x6,
 }
 
@@ -37,6 +37,12 @@ impl Algorithm {
             Self::Strassen if Strassen::is_faster(rows, panels) => self,
             _ => Self::Direct,
         }
+    }
+
+    /// The algorithm that windows are multiplied by where they lie, whatever their number, where this one was asked for.
+    pub(crate) fn of_windows(self, panels: &Panels) -> Self {
+        let in_pieces = self == Self::Bf16x6 && panels.packing() == Packing::Single;
+        if in_pieces { self } else { Self::Direct }
     }
 }
 

@@ -134,14 +134,9 @@ impl PackedConv {
         match &self.weights {
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
-            Weights::Groups(panels) if panels.packing() == Packing::Single => self.by_windows(),
-            Weights::Groups(_) | Weights::Patches(_) | Weights::Depthwise(_) | Weights::Joined(_) => Algorithm::Direct,
+            Weights::Groups(panels) => self.algorithm.of_windows(panels),
+            Weights::Patches(_) | Weights::Depthwise(_) | Weights::Joined(_) => Algorithm::Direct,
         }
-    }
-
-    /// The algorithm by which windows are multiplied where they lie, whatever their number.
-    fn by_windows(&self) -> Algorithm {
-        if self.algorithm == Algorithm::Bf16x6 { self.algorithm } else { Algorithm::Direct }
     }
 
     /// The type in which the weights are kept.
@@ -370,11 +365,8 @@ impl PackedConv {
         };
         match &self.weights {
             Weights::Groups(panels) => {
-                Product { written, ..Product::new(left, rows, panels, epilogue) }.run_by(
-                    self.by_windows(),
-                    out,
-                    stride,
-                );
+                let product = Product { written, ..Product::new(left, rows, panels, epilogue) };
+                product.run_by(self.algorithm.of_windows(panels), out, stride);
             }
             Weights::Depthwise(weights) if Depthwise::fits(&windows) => {
                 let channels = self.shape.inputs;

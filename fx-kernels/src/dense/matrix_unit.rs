@@ -14,6 +14,7 @@ use std::ptr::null;
 use self::finish::{Added, Finish};
 use self::lines::{Block, Lines, Tile};
 pub(super) use self::pieces::Estimate;
+use self::pieces::can_split;
 use super::algorithm::Algorithm;
 use super::epilogue::{Epilogue, Residual};
 use super::format::Packing;
@@ -22,7 +23,7 @@ use super::product::Product;
 use crate::elementwise::run_rows;
 use crate::memory::{LINE, kept, new_key, scratch};
 use crate::rounded::Rounded;
-use crate::simd::{Between, MatrixUnit, Registers, SIDE, Squares, dispatch, dispatch_bytes, dispatch_pairs, has_pairs};
+use crate::simd::{Between, MatrixUnit, Registers, SIDE, Squares, dispatch, dispatch_bytes, dispatch_pairs};
 use crate::threads::{Shared, for_each, num_threads, shared_out};
 
 /// The fewest rows of a tile, and the shortest runs in words, that take less time than with vectors.
@@ -79,8 +80,8 @@ impl<'a> OnUnit<'a> {
     pub(super) fn of(product: &'a Product<'a>, algorithm: Algorithm) -> Option<Self> {
         let panels = product.panels;
         let run = panels.steps() / product.left.runs();
-        let is_single = panels.packing() == Packing::Single && run.is_multiple_of(2) && has_pairs(panels.level());
-        let split = is_single && algorithm == Algorithm::Bf16x6;
+        let is_single = panels.packing() == Packing::Single && algorithm == Algorithm::Bf16x6;
+        let split = is_single && can_split(panels.level(), run);
         if !(panels.packing().is_for_unit() || split) || panels.lanes() != SIDE {
             return None;
         }
@@ -126,19 +127,20 @@ impl<'a> OnUnit<'a> {
     fn split(&self) -> [usize; 2] {
         let (lines, panels) = (&self.lines, self.product.panels);
         let copied = lines.len(&lines.block(0, 1));
-        let block = match lines.are_split() {
-            false => BLOCK,
-            true => (copied * SPLIT_ROWS / self.product.rows).clamp(SPLIT_BLOCK[0], SPLIT_BLOCK[1]),
+        let (groups, words) = (panels.groups(), panels.groups() * panels.group());
+        // The words of a block, the tasks, and what panels and rows count for: each block reads all panels, or splits them, and each set all
+        // rows, which each thread splits once.
+        let (block, tasks, [panel, row], most_sets) = match lines.are_split() {
+            false => (BLOCK, TASKS, [1, COPIED], usize::MAX),
+            true => {
+                let block = (copied * SPLIT_ROWS / self.product.rows).clamp(SPLIT_BLOCK[0], SPLIT_BLOCK[1]);
+                (block, SPLIT_TASKS, [2, 1], num_threads())
+            }
         };
         let least = copied.div_ceil(block).clamp(1, lines.most_blocks());
-        let tasks = shared_out(if lines.are_split() { SPLIT_TASKS } else { TASKS });
-        let (groups, words) = (panels.groups(), panels.groups() * panels.group());
+        let tasks = shared_out(tasks);
         let sets = |blocks: usize| tasks.div_ceil(blocks).min(groups * panels.count());
-        let traffic = |blocks: usize| match lines.are_split() {
-            false => blocks * words + sets(blocks) * copied * COPIED,
-            // Each block splits all panels, and each thread the rows of its blocks.
-            true => 2 * blocks * words + sets(blocks).min(num_threads()) * copied,
-        };
+        let traffic = |blocks: usize| blocks * words * panel + sets(blocks).min(most_sets) * copied * row;
         let most = (lines.all_tiles() / 4).min(4 * tasks).max(least);
         let blocks = (least..=most).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);
         let blocks = shared_out(blocks).min(lines.most_blocks());

@@ -127,7 +127,7 @@ impl ConvShape {
     }
 
     /// The product of windows where they lie, of numbers that may be split; None if windows are computed in another way.
-    pub(super) fn in_pieces(&self, level: Level, images: usize, [height, width]: [usize; 2]) -> Option<Estimate> {
+    fn in_pieces(&self, level: Level, images: usize, [height, width]: [usize; 2]) -> Option<Estimate> {
         if self.is_depthwise() || self.has_short_pixels() || Grouped::fits(level, self) {
             return None;
         }
@@ -177,7 +177,7 @@ impl ConvShape {
     /// The format in which the direct algorithm's weights are kept where one is allowed. Windows of few channels have an odd
     /// number of numbers, mostly: they are copied to be multiplied in pairs, if enough is done with each copy. Other half floats do
     /// not make up for it.
-    pub(super) fn format(&self, level: Level, allowed: Format) -> Format {
+    fn format(&self, level: Level, allowed: Format) -> Format {
         /// The products for a pixel of the output, with those that fill vectors, which take as long as rounding and copying; and as
         /// rounding for a matrix unit, which reads windows where they lie.
         const COPIED: usize = 768;
@@ -218,7 +218,7 @@ impl ConvShape {
 
     /// Whether lines are rounded first, and windows mostly copied, to be multiplied in pairs: those of few channels, unless a matrix unit takes
     /// their pixels as they are.
-    pub(super) fn is_copied(&self) -> bool {
+    fn is_copied(&self) -> bool {
         self.has_short_pixels() && !(self.inputs == SIDE && MatrixUnit::detect().is_some())
     }
 

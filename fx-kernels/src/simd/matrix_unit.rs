@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::pieces::Below;
+use super::Below;
 
 #[cfg(test)]
 mod model;
@@ -94,7 +94,7 @@ pub(crate) struct Squares<'a> {
     pub(crate) sums: *mut f32,
 }
 
-/// What is multiplied of numbers that are [split](crate::pieces): registers of rows with those of columns, again and again, in all of which
+/// What is multiplied of numbers that are [split](super::pieces): registers of rows with those of columns, again and again, in all of which
 /// a row has the same runs.
 #[cfg_attr(
     not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
@@ -117,7 +117,7 @@ pub(crate) struct SplitSquares<'a> {
     pub(crate) piece: usize,
     /// Whether sums are added to those that are there.
     pub(crate) keeps: bool,
-    /// What is split meanwhile, and how many vectors of it after each of the [products](crate::pieces::PRODUCTS) of registers.
+    /// What is split meanwhile, and how many vectors of it after each of the [products](super::PRODUCTS) of registers.
     pub(crate) soon: &'a mut Below,
     pub(crate) each: usize,
 }

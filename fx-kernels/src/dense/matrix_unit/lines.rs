@@ -8,8 +8,7 @@ use super::super::block::Rows;
 use super::super::left::{Frames, Left, Windows};
 use super::super::product::Product;
 use super::{BLOCK, SHORTEST};
-use crate::pieces::{PIECES, split_rows};
-use crate::simd::{SIDE, row_distance, rows_collide};
+use crate::simd::{PIECES, SIDE, row_distance, rows_collide, split_rows};
 
 /// Lines of pixels, each with a window: one for each row of the product. The lines at one height of some neighbouring frames of a volume
 /// are taken together, for their windows see the same frames.
@@ -30,7 +29,7 @@ pub(super) struct Lines<'a> {
     /// The words of a pixel, and from one to the next in the copy.
     words: usize,
     pixel: usize,
-    /// Whether numbers are [split](crate::pieces). Then a line is copied as planes, one for each register that a pixel fills and each piece
+    /// Whether numbers are [split](crate::simd::split_rows). Then a line is copied as planes, one for each register that a pixel fills and each piece
     /// of it, in which a pixel has the place of a register's row.
     split: bool,
     /// The words of a run, those of a group of some neighbouring pixels, how many pixels these are, the words that a register holds, and how

@@ -1,4 +1,4 @@
-//! Products of numbers that are [split into three](crate::pieces).
+//! Products of numbers that are [split into three](crate::simd::split_rows).
 //!
 //! Panels are split as they are used, a chunk of their rows at a time: the words of a chunk stay in the first-level cache while all pairs of
 //! tiles are multiplied with it, and the sums of these wait in the second. The next chunk is split meanwhile. Of long rows a part that
@@ -15,10 +15,10 @@ use super::super::product::Product;
 use super::super::tile::MOST_ROWS;
 use super::lines::{Lines, Tile};
 use super::{OnUnit, SUMS, Task};
-use crate::memory::{LINE, prefetch_far, scratch};
-use crate::pieces::{Below, PIECES, PRODUCTS};
+use crate::memory::{LINE, PAGE, prefetch_far, scratch};
 use crate::simd::{
-    BESIDE, Beside, Between, Kernel, Lanes, Level, MatrixUnit, Place, SIDE, SplitSquares, Vector, dispatch, has_pairs,
+    BESIDE, Below, Beside, Between, Kernel, Lanes, Level, MatrixUnit, PIECES, PRODUCTS, Place, SIDE, SplitSquares,
+    Vector, dispatch, has_pairs,
 };
 
 /// The most rows of registers in a chunk, unless a run of so many is shorter.
@@ -40,8 +40,14 @@ const STEP: usize = 18_800;
 const SPLIT: usize = 7_000;
 const NUMBER: usize = 32;
 const RESULT: usize = 38;
-/// The rows of registers from which on splitting them makes up for what comes before and after.
+/// The words of a run, and the rows, that do not make up for splitting panels.
 const SHORTEST: usize = SIDE / 2;
+const FEWEST: usize = 2 * SIDE;
+
+/// Whether there is a unit that multiplies numbers in pieces, of runs of this length and packed for a level.
+pub(super) fn can_split(level: Level, run: usize) -> bool {
+    run.is_multiple_of(2) && has_pairs(level) && MatrixUnit::detect().is_some()
+}
 
 /// A product whose numbers may be split.
 pub(in crate::dense) struct Estimate {
@@ -67,21 +73,21 @@ impl Estimate {
     /// The products that vectors make in the time that a matrix unit takes, if there is one that splits such numbers.
     pub(in crate::dense) fn products(&self, level: Level) -> Option<usize> {
         let Self { lines, width, numbers, runs, run, groups, columns } = *self;
-        let is_such =
-            run.is_multiple_of(2) && run / 2 >= SHORTEST && has_pairs(level) && MatrixUnit::detect().is_some();
+        if lines * width <= FEWEST || run / 2 < SHORTEST || !can_split(level, run) {
+            return None;
+        }
         let pairs = (lines * width.div_ceil(SIDE)).div_ceil(2);
         let registers = runs * (run / 2).div_ceil(SIDE) * groups * columns.div_ceil(2 * SIDE);
         // The rows of a block, or more.
         let blocks = (numbers * PIECES / 2).div_ceil(super::SPLIT_BLOCK[1]);
         let results = lines * width * groups * columns;
-        is_such.then_some(registers * (pairs * STEP + blocks * SPLIT) + numbers * NUMBER + results * RESULT)
+        Some(registers * (pairs * STEP + blocks * SPLIT) + numbers * NUMBER + results * RESULT)
     }
 
     /// Whether a unit takes clearly less time than vectors.
     pub(in crate::dense) fn is_faster(&self, level: Level) -> bool {
         let Self { lines, width, runs, run, groups, columns, .. } = *self;
-        let products = lines * width * runs * run * groups * columns;
-        self.products(level).is_some_and(|others| others < products / 8 * 7)
+        self.products(level).is_some_and(|others| others < lines * width * runs * run * groups * columns / 8 * 7)
     }
 }
 
@@ -140,7 +146,11 @@ impl Chunks {
 
     /// The most words of a piece of a chunk.
     fn piece(&self) -> usize {
-        (0..self.count()).map(|index| self.rows(&self.at(index)).len()).max().unwrap_or(0) * 2 * SIDE
+        let rows = match self.parts {
+            1 => self.together.min(self.runs) * self.run,
+            parts => self.registers.div_ceil(parts) * self.depth,
+        };
+        rows * 2 * SIDE
     }
 }
 
@@ -186,7 +196,7 @@ impl OnUnit<'_> {
                         let (numbers, width) = self.numbers(*index, chunks.rows(&chunks.at(*number)));
                         // What comes then, the processor brings in by itself, once it has seen the first lines of a page.
                         let after = numbers.as_ptr_range().end;
-                        for page in (0..numbers.len()).step_by(1024) {
+                        for page in (0..numbers.len()).step_by(PAGE / size_of::<f32>()) {
                             prefetch_far(after.wrapping_add(page));
                             prefetch_far(after.wrapping_add(page + 2 * LINE));
                         }
@@ -202,7 +212,7 @@ impl OnUnit<'_> {
                         index,
                         sums: ((index - set.start) * pairs + pair) % kept,
                     };
-                    following.begin((first..pairs.min(first + FEW)).map(work).collect());
+                    following.begin((first..pairs.min(first + FEW)).map(work));
                     let words = (&*now, piece, number > 0);
                     self.multiply_chunk(task, (&chunks, &chunk), words, (&mut below, each), &mut following);
                 }
@@ -335,8 +345,10 @@ struct Following<'a, 'b> {
 
 impl Following<'_, '_> {
     /// Begins with other pairs.
-    fn begin(&mut self, all: Few<Work>) {
-        (self.all, self.step) = (all, 0);
+    fn begin(&mut self, all: impl Iterator<Item = Work>) {
+        self.all.clear();
+        self.all.extend(all);
+        self.step = 0;
     }
 
     /// What is done after a step.

@@ -39,8 +39,7 @@ impl VolumeWindows {
 
     /// The algorithm.
     pub(in crate::dense) fn algorithm(&self) -> Algorithm {
-        let in_pieces = self.algorithm == Algorithm::Bf16x6 && self.packing() == Packing::Single;
-        if in_pieces { self.algorithm } else { Algorithm::Direct }
+        self.algorithm.of_windows(&self.panels)
     }
 
     pub(in crate::dense) fn packing(&self) -> Packing {

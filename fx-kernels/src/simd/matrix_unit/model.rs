@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::{Between, MatrixUnit, Place, SIDE, SplitSquares, Squares};
-use crate::pieces::{Below, PIECES, PRODUCTS};
+use crate::simd::{Below, PIECES, PRODUCTS};
 
 thread_local! {
     static CHOSEN: Cell<Option<Option<MatrixUnit>>> = const { Cell::new(None) };

@@ -8,9 +8,8 @@ use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::sync::OnceLock;
 
 use crate::memory::{LINE, prefetch_far};
-use crate::pieces::PIECES;
 use crate::simd::matrix_unit::{Between, Place, SIDE, SplitSquares, Squares};
-use crate::simd::{PairKernel, Pairs, dispatch_pairs};
+use crate::simd::{PIECES, PairKernel, Pairs, dispatch_pairs};
 
 /// The bytes of a word.
 const WORD: usize = size_of::<f32>();
@@ -142,6 +141,44 @@ macro_rules! dot {
     };
 }
 
+/// Reads one or two registers of rows.
+macro_rules! load_left {
+    ($again:expr, $tall:expr, $rows:expr, $apart:expr) => {{
+        let [upper, lower] = $rows;
+        load!($again, 4, upper, $apart);
+        if $tall {
+            load!($again, 5, lower, $apart);
+        }
+    }};
+}
+
+/// Reads one or two registers of columns.
+macro_rules! load_right {
+    ($again:expr, $wide:expr, $from:expr, $across:expr) => {{
+        let from = $from;
+        load!($again, 6, from, $across);
+        if $wide {
+            load!($again, 7, from.wrapping_add(SIDE), $across);
+        }
+    }};
+}
+
+/// Adds the products of these.
+macro_rules! dots {
+    ($whole:expr, $tall:expr, $wide:expr) => {
+        dot!($whole, 0, 4, 6);
+        if $wide {
+            dot!($whole, 1, 4, 7);
+        }
+        if $tall {
+            dot!($whole, 2, 5, 6);
+        }
+        if $tall && $wide {
+            dot!($whole, 3, 5, 7);
+        }
+    };
+}
+
 /// Writes the sums of one or two registers of rows and of columns.
 macro_rules! write_sums {
     ($tall:expr, $wide:expr, [$sums:expr, $below:expr], $across:expr) => {
@@ -181,25 +218,9 @@ unsafe fn run<const WHOLE: bool, const ROWS: bool, const PANEL: bool, const TALL
             let mut right = panel.wrapping_add(run * len * width);
             let mut step = 0;
             while step < len {
-                let [upper, lower] = left.map(|left| left.wrapping_add(start + step));
-                load!(ROWS, 4, upper, apart);
-                load!(PANEL, 6, right, across);
-                if WIDE {
-                    load!(PANEL, 7, right.wrapping_add(SIDE), across);
-                }
-                dot!(WHOLE, 0, 4, 6);
-                if TALL {
-                    load!(ROWS, 5, lower, apart);
-                }
-                if WIDE {
-                    dot!(WHOLE, 1, 4, 7);
-                }
-                if TALL {
-                    dot!(WHOLE, 2, 5, 6);
-                }
-                if TALL && WIDE {
-                    dot!(WHOLE, 3, 5, 7);
-                }
+                load_left!(ROWS, TALL, left.map(|left| left.wrapping_add(start + step)), apart);
+                load_right!(PANEL, WIDE, right, across);
+                dots!(WHOLE, TALL, WIDE);
                 for _ in 0..lines {
                     prefetch_far(next);
                     next = next.wrapping_add(LINE);
@@ -243,34 +264,17 @@ impl<const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, TALL, WIDE>
         let mut soon = *kept;
         macro_rules! left {
             ($from:expr, $piece:expr) => {
-                let [upper, lower] = $from.map(|from: *const f32| from.wrapping_add($piece * plane));
-                load!(false, 4, upper, apart);
-                if TALL {
-                    load!(false, 5, lower, apart);
-                }
+                load_left!(false, TALL, $from.map(|from: *const f32| from.wrapping_add($piece * plane)), apart)
             };
         }
         macro_rules! right {
             ($from:expr, $piece:expr) => {
-                let from = $from.wrapping_add($piece * piece);
-                load!(true, 6, from, across);
-                if WIDE {
-                    load!(true, 7, from.wrapping_add(SIDE), across);
-                }
+                load_right!(true, WIDE, $from.wrapping_add($piece * piece), across)
             };
         }
-        macro_rules! dots {
+        macro_rules! product {
             () => {
-                dot!(false, 0, 4, 6);
-                if WIDE {
-                    dot!(false, 1, 4, 7);
-                }
-                if TALL {
-                    dot!(false, 2, 5, 6);
-                }
-                if TALL && WIDE {
-                    dot!(false, 3, 5, 7);
-                }
+                dots!(false, TALL, WIDE);
                 // What is done in between is little at a time: a processor runs on for some hundred instructions.
                 soon.some::<V>(each);
             };
@@ -305,17 +309,17 @@ impl<const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, TALL, WIDE>
                         // In the order of the products: each brings in what it does not share with the one before.
                         left!(rows, 0);
                         right!(right, 2);
-                        dots!();
+                        product!();
                         right!(right, 0);
-                        dots!();
+                        product!();
                         left!(rows, 2);
-                        dots!();
+                        product!();
                         left!(rows, 1);
-                        dots!();
+                        product!();
                         right!(right, 1);
-                        dots!();
+                        product!();
                         left!(rows, 0);
-                        dots!();
+                        product!();
                         (step, right) = (step + depth, right.wrapping_add(depth * width));
                         rows = rows.map(|left| left.wrapping_add(PIECES * plane));
                         until -= 1;

@@ -4,7 +4,7 @@
 //! sums there are nine products; those that count, together a number's 24 bits, are six. The other three are smaller than half of the
 //! last bit's worth, which is a product's rounding error in f32.
 
-use crate::simd::{PairKernel, Pairs, SIDE, dispatch_pairs};
+use super::{PairKernel, Pairs, SIDE, dispatch_pairs};
 
 /// The bf16 that a number is the sum of.
 pub(crate) const PIECES: usize = 3;

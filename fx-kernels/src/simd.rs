@@ -31,7 +31,7 @@ use std::sync::OnceLock;
 pub(crate) use bytes::{ByteKernel, Bytes, dispatch_bytes, has_bytes, has_quads, rows_of_quads};
 pub(crate) use lanes::{BESIDE, Beside, Lanes};
 pub(crate) use matrix_unit::{
-    Between, MatrixUnit, Place, Registers, SIDE, SplitSquares, Squares, row_distance, rows_collide,
+    Between, MatrixUnit, Meanwhile, Place, Registers, SIDE, SplitSquares, Squares, row_distance, rows_collide,
 };
 pub(crate) use pieces::{Below, PIECES, PRODUCTS, split_rows};
 

@@ -7,23 +7,21 @@
 mod finish;
 mod lines;
 mod pieces;
+mod rest;
 
 use std::ops::Range;
 use std::ptr::null;
 
-use self::finish::{Added, Finish};
 use self::lines::{Block, Lines, Tile};
 pub(super) use self::pieces::Estimate;
 use self::pieces::can_split;
+use self::rest::Rest;
 use super::algorithm::Algorithm;
-use super::epilogue::{Epilogue, Residual};
 use super::format::Packing;
 use super::panels::{Panel, Panels};
 use super::product::Product;
-use crate::elementwise::run_rows;
 use crate::memory::{LINE, kept, new_key, scratch};
-use crate::rounded::Rounded;
-use crate::simd::{Between, MatrixUnit, Registers, SIDE, Squares, dispatch, dispatch_bytes, dispatch_pairs};
+use crate::simd::{MatrixUnit, Registers, SIDE, Squares};
 use crate::threads::{Shared, for_each, num_threads, shared_out};
 
 /// The fewest rows of a tile, and the shortest runs in words, that take less time than with vectors.
@@ -44,9 +42,6 @@ const COPIED: usize = 8;
 const TASKS: usize = 8;
 /// The same where rows are split: each set of panels reads all that are.
 const SPLIT_TASKS: usize = 2;
-/// The most parts in which what follows the sums of two tiles is done while others are computed, and the rows of registers for each.
-const PARTS: usize = 4;
-const STEPS: usize = 6;
 /// The sums of two tiles.
 const SUMS: usize = 2 * SIDE * 2 * SIDE;
 
@@ -165,7 +160,7 @@ impl<'a> OnUnit<'a> {
         scratch(2 * SUMS, |sums| {
             // What follows the sums of a pair is done while the next one's are computed: vectors need not wait for the unit.
             let (mut sums, mut others) = sums.split_at_mut(SUMS);
-            let mut before: Option<([Option<Tile>; 2], Panel<'_>)> = None;
+            let mut before = Rest::none(self, task);
             // All panels are used for a pair, whose rows stay in the cache too, or all pairs for a panel. Of windows of several pixels what
             // one run reads the next ones do: where panels leave no room for that, they go past the first-level cache, but for the first
             // pair, which brings them into the second.
@@ -173,29 +168,12 @@ impl<'a> OnUnit<'a> {
             let are_windows = task.runs.len() > 1;
             let panel = self.panel(set.start).0.data.len() * if by_pairs { set.len() } else { 1 };
             let leave_room = !are_windows || self.lines.reach() + panel <= NEAR;
-            let share = |steps: usize| {
-                let parts = (steps / STEPS).clamp(1, PARTS);
-                // The last part comes after the sums are stored.
-                (steps, parts, steps / parts + 1)
-            };
-            let mut shared = share(task.runs.len() * self.lines.registers());
             let mut next = |pair: &Pair, (panel, offset)| {
-                let mut done = 0;
-                if self.steps(pair) != shared.0 {
-                    shared = share(self.steps(pair));
-                }
-                let (_, parts, steps) = shared;
-                let mut finish = || {
-                    if let Some((tiles, panel)) = before.as_ref().filter(|_| done < parts) {
-                        self.finish(task, tiles, panel, others, (done, parts));
-                        done += 1;
-                    }
-                };
-                let between = Between { steps, call: &mut finish };
                 let again = [by_pairs || are_windows, leave_room || pair.index == 0];
-                self.multiply(task, (pair, pairs), again, (&panel, offset), sums, between);
-                (0..parts).for_each(|_| finish());
-                before = Some((pair.tiles, panel));
+                self.multiply(task, (pair, pairs), again, (&panel, offset), sums, &mut before);
+                before.some(usize::MAX);
+                // SAFETY: the sums stay until the next ones are there, and then all is finished.
+                unsafe { before.follow(&pair.tiles, panel, sums.as_mut_ptr()) };
                 std::mem::swap(&mut sums, &mut others);
             };
             if by_pairs {
@@ -207,9 +185,7 @@ impl<'a> OnUnit<'a> {
                     (0..pairs).for_each(|pair| next(&self.pair(task, pair), self.panel(index)));
                 }
             }
-            if let Some((tiles, panel)) = before {
-                self.finish(task, &tiles, &panel, others, (0, 1));
-            }
+            before.some(usize::MAX);
         });
     }
 
@@ -234,7 +210,8 @@ impl<'a> OnUnit<'a> {
         Pair { index, tiles, first, end }
     }
 
-    /// The sums of one of so many pairs of tiles with a panel; whether its rows, and the panel, are read again soon.
+    /// The sums of one of so many pairs of tiles with a panel; whether its rows, and the panel, are read again soon. Meanwhile others are
+    /// finished.
     fn multiply(
         &self,
         task: &Task<'_>,
@@ -242,7 +219,7 @@ impl<'a> OnUnit<'a> {
         again: [bool; 2],
         (panel, offset): (&Panel<'_>, usize),
         sums: &mut [f32],
-        between: Between<'_>,
+        rest: &mut Rest<'_>,
     ) {
         assert!(sums.len() >= SUMS);
         let lines = &self.lines;
@@ -264,106 +241,7 @@ impl<'a> OnUnit<'a> {
             sums: sums.as_mut_ptr(),
         };
         // SAFETY: the copy has the rows of all tiles, panels are followed by others or by zeros, and there is room for the sums (seen above).
-        unsafe { task.registers.multiply(&squares, between) };
-    }
-
-    /// Writes what follows the sums of two tiles, one of so many parts of it.
-    fn finish(
-        &self,
-        task: &Task<'_>,
-        tiles: &[Option<Tile>; 2],
-        panel: &Panel<'_>,
-        sums: &mut [f32],
-        (part, parts): (usize, usize),
-    ) {
-        let (rows, width) = (self.lines.rows(), panel.width);
-        let finish = |new: Range<usize>, sums: &mut [f32]| {
-            let at = |part: usize| part * new.len() / parts;
-            let (first, end) = (at(part), at(part + 1));
-            if first < end {
-                let sums = &mut sums[first * width..];
-                self.finish_rows(task, new.start + first..new.start + end, panel, sums);
-            }
-        };
-        match *tiles {
-            // The rows of both are neighbours, mostly.
-            [Some(first), Some(second)] if second.again == 0 && second.row == first.row + rows => {
-                let new = first.row + first.again..second.row + rows;
-                finish(new, &mut sums[first.again * width..]);
-            }
-            tiles => {
-                for (tile, sums) in tiles.into_iter().flatten().zip(sums.chunks_exact_mut(rows * width)) {
-                    let new = tile.row + tile.again..tile.row + rows;
-                    finish(new, &mut sums[tile.again * width..]);
-                }
-            }
-        }
-    }
-
-    /// What is added from a row and a column on, where the result, as numbers, has such a place.
-    fn added(&self, task: &Task<'_>, row: usize, column: usize, (out, stride): (*mut f32, usize)) -> Added {
-        let Epilogue { residual, accumulate, .. } = *self.product.epilogue;
-        if let Some((words, distance)) = self.product.words_added(task.out, task.stride) {
-            let words = words.wrapping_add(row * distance).cast::<u16>();
-            return Added::Words(words.wrapping_add(column), 2 * distance);
-        }
-        let residual = residual.map(|Residual { data, stride }| (data[row * stride + column..].as_ptr(), stride));
-        match (residual, accumulate) {
-            (None, false) => Added::Nothing,
-            (None, true) => Added::Once(out, stride),
-            (Some((data, stride)), false) => Added::Once(data, stride),
-            (Some(residual), true) => Added::Twice([(out, stride), residual]),
-        }
-    }
-
-    /// Writes what follows the sums of some rows of the product.
-    fn finish_rows(&self, task: &Task<'_>, rows: Range<usize>, panel: &Panel<'_>, sums: &mut [f32]) {
-        if self.lines.are_split() {
-            self.mend(rows.clone(), panel, sums);
-        }
-        let Product { panels, epilogue, written, .. } = *self.product;
-        let (level, width, column) = (panels.level(), panel.width, panel.first);
-        let (row, rows) = (rows.start, rows.len());
-        let numbers = written.output.map_or(1, Rounded::numbers);
-        let result = (task.out.at(row * task.stride + column / numbers), task.stride);
-        let function = epilogue.function();
-        let is_whole = panels.packing().is_whole();
-        let in_words = match written.output.filter(|_| function.is_none()) {
-            Some(Rounded::Pairs) => !is_whole,
-            Some(Rounded::Bytes(_)) => is_whole,
-            None => false,
-        };
-        // Other numbers that are rounded are so before they leave the first-level cache.
-        let is_last = written.output.is_none() || in_words;
-        let (out, stride) = if is_last { result } else { (sums.as_mut_ptr(), width) };
-        let finish = Finish {
-            sums: sums.as_ptr(),
-            width,
-            rows,
-            columns: panel.columns,
-            scales: written.whole.map_or(&[], |quantized| &quantized.scales[column..]),
-            bias: epilogue.bias.map(|bias| &bias[column..]),
-            added: self.added(task, row, column, (out, stride)),
-            limits: epilogue.limits(),
-            out,
-            stride,
-            ahead: 2 * self.lines.rows(),
-            rounded: written.output.filter(|_| in_words),
-        };
-        assert!(sums.len() >= rows * width && panel.columns <= width, "there is a sum for each number");
-        match finish.rounded {
-            _ if is_whole => dispatch_bytes(level, false, finish),
-            Some(_) => dispatch_pairs(finish),
-            None => dispatch(level, finish),
-        }
-        if let Some(function) = function {
-            // SAFETY: the result, or what is to be rounded, holds the rows and columns, which no other task has.
-            unsafe { run_rows(level, function, out, rows, stride, panel.columns) };
-        }
-        if let Some(rounded) = written.output.filter(|_| !is_last) {
-            // SAFETY: the result holds the rows and columns as words, which no other task has.
-            unsafe { rounded.write(level, result, (out, stride), [rows, panel.columns]) };
-        }
+        unsafe { rest.multiply(task.registers, &squares, steps) };
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Matrices<'a> {
 }
 
 /// One panel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Panel<'a> {
     /// Its words: a multiple of one vector's or two vectors' lanes.
     pub(crate) data: &'a [f32],

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::Below;
+use super::{Below, Pairs};
 
 #[cfg(test)]
 mod model;
@@ -21,6 +21,14 @@ mod amx {
     pub(super) unsafe fn release() {}
 
     pub(super) unsafe fn multiply(_rows: [usize; 2], _squares: &super::Squares<'_>, _between: super::Between<'_>) {}
+
+    pub(super) unsafe fn multiply_all<M: super::Meanwhile>(
+        _rows: [usize; 2],
+        _squares: &super::Squares<'_>,
+        _meanwhile: &mut M,
+        _each: usize,
+    ) {
+    }
 
     pub(super) unsafe fn multiply_pieces(
         _rows: [usize; 2],
@@ -145,6 +153,19 @@ pub(crate) struct Between<'a> {
     pub(crate) call: &'a mut dyn FnMut(),
 }
 
+/// The same where calls would take as long as what they do: it becomes part of the loop over rows of registers.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
+    allow(dead_code, reason = "there is no unit")
+)]
+pub(crate) trait Meanwhile: Copy {
+    /// Does so much more of it, or what is left. Every implementation is `#[inline(always)]`.
+    ///
+    /// # Safety
+    /// What it reads and writes must be there.
+    unsafe fn some<V: Pairs>(&mut self, count: usize);
+}
+
 impl MatrixUnit {
     /// The unit that this process may use, if there is one.
     pub(crate) fn detect() -> Option<Self> {
@@ -188,6 +209,20 @@ impl Registers {
             #[cfg(test)]
             // SAFETY: the caller's promise.
             MatrixUnit::Model => unsafe { model::multiply([self.rows, self.depth], squares, between) },
+        }
+    }
+
+    /// As [`multiply`](Self::multiply), of bf16, with all registers, and something done meanwhile, so much of it after each row of them.
+    ///
+    /// # Safety
+    /// As there, and what is done must be possible.
+    pub(crate) unsafe fn multiply_all<M: Meanwhile>(&self, squares: &Squares<'_>, meanwhile: &mut M, each: usize) {
+        match self.unit {
+            // SAFETY: the registers are ready, and the rest is the caller's promise.
+            MatrixUnit::Amx => unsafe { amx::multiply_all([self.rows, self.depth], squares, meanwhile, each) },
+            #[cfg(test)]
+            // SAFETY: the caller's promise.
+            MatrixUnit::Model => unsafe { model::multiply_all([self.rows, self.depth], squares, meanwhile, each) },
         }
     }
 

@@ -3,10 +3,10 @@
 use std::marker::PhantomData;
 
 use crate::math;
-use crate::memory::prefetch_far;
+use crate::memory::{LINE, prefetch_far};
 use crate::quantization::Quantization;
 use crate::rounded::Rounded;
-use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, PairKernel, Pairs, Vector};
+use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, Meanwhile, PairKernel, Pairs, SIDE, Vector};
 
 /// Sums of some rows and columns, and what is done with them.
 pub(super) struct Finish<'a> {
@@ -26,6 +26,8 @@ pub(super) struct Finish<'a> {
     pub(super) stride: usize,
     /// The rows of two tiles.
     pub(super) ahead: usize,
+    /// Whether sums are whole numbers.
+    pub(super) is_whole: bool,
     /// What they are rounded to, if it is words.
     pub(super) rounded: Option<Rounded>,
 }
@@ -41,42 +43,89 @@ pub(super) enum Added {
     Twice([(*const f32, usize); 2]),
 }
 
-/// How numbers are added to those of some columns of a row.
-trait Adder<V> {
+/// Numbers that are added to those of some columns of a row.
+pub(super) trait Adder: Copy {
     /// Adds the first numbers to a vector of a row, from a column on.
     ///
     /// # Safety
     /// They must be there.
-    unsafe fn add(&self, sums: V, row: usize, column: usize, count: usize) -> V;
+    unsafe fn add<V: Vector<Elem = f32>>(&self, sums: V, row: usize, column: usize, count: usize) -> V;
+}
+
+/// The same for one row after the other.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
+    allow(dead_code, reason = "there is no unit")
+)]
+pub(super) trait RowByRow: Adder {
+    /// From so many rows on.
+    fn from(self, rows: usize) -> Self;
+
+    /// Asks for those of a row that comes so many rows later.
+    fn ask(&self, rows: usize);
 }
 
 /// Nothing.
-impl<V> Adder<V> for () {
+impl Adder for () {
     #[inline(always)]
-    unsafe fn add(&self, sums: V, _row: usize, _column: usize, _count: usize) -> V {
+    unsafe fn add<V: Vector<Elem = f32>>(&self, sums: V, _row: usize, _column: usize, _count: usize) -> V {
         sums
     }
 }
 
-impl<V: Vector<Elem = f32>> Adder<V> for (*const u16, usize) {
+impl RowByRow for () {
     #[inline(always)]
-    unsafe fn add(&self, sums: V, row: usize, column: usize, count: usize) -> V {
+    fn from(self, _rows: usize) -> Self {}
+
+    #[inline(always)]
+    fn ask(&self, _rows: usize) {}
+}
+
+impl Adder for (*const u16, usize) {
+    #[inline(always)]
+    unsafe fn add<V: Vector<Elem = f32>>(&self, sums: V, row: usize, column: usize, count: usize) -> V {
         // SAFETY: the caller's promise.
         sums + unsafe { V::load_bf16_first(self.0.wrapping_add(row * self.1 + column), count) }
     }
 }
 
-impl<V: Vector<Elem = f32>> Adder<V> for (*const f32, usize) {
+impl RowByRow for (*const u16, usize) {
     #[inline(always)]
-    unsafe fn add(&self, sums: V, row: usize, column: usize, count: usize) -> V {
+    fn from(self, rows: usize) -> Self {
+        (self.0.wrapping_add(rows * self.1), self.1)
+    }
+
+    #[inline(always)]
+    fn ask(&self, rows: usize) {
+        prefetch_far(self.from(rows).0.cast());
+    }
+}
+
+impl Adder for (*const f32, usize) {
+    #[inline(always)]
+    unsafe fn add<V: Vector<Elem = f32>>(&self, sums: V, row: usize, column: usize, count: usize) -> V {
         // SAFETY: the caller's promise.
         sums + unsafe { V::load_first(self.0.wrapping_add(row * self.1 + column), count) }
     }
 }
 
-impl<V: Vector<Elem = f32>> Adder<V> for [(*const f32, usize); 2] {
+impl RowByRow for (*const f32, usize) {
     #[inline(always)]
-    unsafe fn add(&self, sums: V, row: usize, column: usize, count: usize) -> V {
+    fn from(self, rows: usize) -> Self {
+        (self.0.wrapping_add(rows * self.1), self.1)
+    }
+
+    #[inline(always)]
+    fn ask(&self, rows: usize) {
+        let (there, _) = self.from(rows);
+        prefetch_far(there);
+        prefetch_far(there.wrapping_add(LINE));
+    }
+}
+
+impl Adder for [(*const f32, usize); 2] {
+    #[inline(always)]
+    unsafe fn add<V: Vector<Elem = f32>>(&self, sums: V, row: usize, column: usize, count: usize) -> V {
         // SAFETY: the caller's promise.
         unsafe { self[1].add(self[0].add(sums, row, column, count), row, column, count) }
     }
@@ -160,6 +209,13 @@ impl<B: Bytes> Writer<B::Vector> for InBytes<B> {
 }
 
 impl Finish<'_> {
+    /// The same for vectors in between products.
+    pub(super) fn whole<A: RowByRow, const IN_PAIRS: bool>(&self, adder: A) -> Whole<A, IN_PAIRS> {
+        let Self { sums, rows, bias, limits, out, stride, ahead, .. } = *self;
+        let bias = bias.map_or(NO_BIAS.as_ptr(), <[f32]>::as_ptr);
+        Whole { sums, left: rows, bias, adder, limits, out, stride, ahead }
+    }
+
     /// Writes what sums become, which are `numbers`.
     #[inline(always)]
     fn write<V: Vector<Elem = f32>, W: Writer<V>>(&self, writer: &W, numbers: impl Fn(V) -> V) {
@@ -192,7 +248,7 @@ impl Finish<'_> {
     /// The rows of these, to which something is added.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn rows<V: Vector<Elem = f32>, W: Writer<V>, A: Adder<V>, const VECTORS: usize>(
+    fn rows<V: Vector<Elem = f32>, W: Writer<V>, A: Adder, const VECTORS: usize>(
         &self,
         writer: &W,
         adder: &A,
@@ -223,6 +279,56 @@ impl Finish<'_> {
                 }
                 writer.write(self.out.wrapping_add(row * self.stride), column, vectors, counts);
             }
+        }
+    }
+}
+
+/// The bias of what has none.
+static NO_BIAS: [f32; 2 * SIDE] = [0.0; 2 * SIDE];
+
+/// Sums of as many columns as two registers have, to be finished row by row, and written as words if they are.
+#[derive(Clone, Copy)]
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
+    allow(dead_code, reason = "there is no unit")
+)]
+pub(super) struct Whole<A, const IN_PAIRS: bool> {
+    sums: *const f32,
+    /// The rows that are left.
+    pub(super) left: usize,
+    bias: *const f32,
+    adder: A,
+    limits: (f32, f32),
+    out: *mut f32,
+    stride: usize,
+    ahead: usize,
+}
+
+impl<A: RowByRow, const IN_PAIRS: bool> Meanwhile for Whole<A, IN_PAIRS> {
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    unsafe fn some<V: Pairs>(&mut self, count: usize) {
+        let (low, high) = self.limits;
+        for _ in 0..count.min(self.left) {
+            let mut vectors = [V::zero(); 2];
+            self.adder.ask(self.ahead);
+            // SAFETY: the caller's promise.
+            unsafe {
+                for v in 0..2 {
+                    let column = v * V::LANES;
+                    let sums = V::load_at(self.sums.wrapping_add(column));
+                    let sums = sums + V::load_at(self.bias.wrapping_add(column));
+                    vectors[v] = math::clamp(self.adder.add(sums, 0, column, V::LANES), low, high);
+                }
+                match IN_PAIRS {
+                    true => InPairs(self.ahead * self.stride).write(self.out, 0, vectors, [V::LANES; 2]),
+                    false => Numbers.write(self.out, 0, vectors, [V::LANES; 2]),
+                }
+            }
+            self.sums = self.sums.wrapping_add(2 * V::LANES);
+            self.out = self.out.wrapping_add(self.stride);
+            self.adder = self.adder.from(1);
+            self.left -= 1;
         }
     }
 }

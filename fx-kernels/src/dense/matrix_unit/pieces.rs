@@ -14,6 +14,7 @@ use super::super::panels::{Panel, Panels};
 use super::super::product::Product;
 use super::super::tile::MOST_ROWS;
 use super::lines::{Lines, Tile};
+use super::rest::Rest;
 use super::{OnUnit, SUMS, Task};
 use crate::memory::{LINE, PAGE, prefetch_far, scratch};
 use crate::simd::{
@@ -25,8 +26,6 @@ use crate::simd::{
 const REGISTERS: usize = 4;
 /// The words after those of the last piece: registers are read whole.
 const BEYOND: usize = (SIDE - 1) * 2 * SIDE;
-/// The most parts in which what follows the sums of two tiles is done while others are computed.
-const PARTS: usize = 8;
 /// The pairs of tiles that are multiplied with a chunk one after the other.
 const FEW: usize = 32;
 /// The words of rows that stay in the second-level cache beside sums.
@@ -182,7 +181,8 @@ impl OnUnit<'_> {
             split.fill(0.0);
             let (mut now, mut soon) = split.split_at_mut(words);
             let sums = sums.as_mut_ptr();
-            let mut following = Following { on: self, task, sums, steps: 0, before: None, all: Few::new(), step: 0 };
+            let (before, shares) = (Rest::none(self, task), (1, 0));
+            let mut following = Following { on: self, sums, steps: 0, before, shares, all: Few::new(), step: 0 };
             let mut order = order.peekable();
             if let Some((index, number)) = order.peek() {
                 let (numbers, width) = self.numbers(*index, chunks.rows(&chunks.at(*number)));
@@ -232,7 +232,7 @@ impl OnUnit<'_> {
         (chunks, chunk): (&Chunks, &Chunk),
         (words, piece, keeps): (&[f32], usize, bool),
         (soon, each): (&mut Below, usize),
-        following: &mut Following<'_, '_>,
+        following: &mut Following<'_>,
     ) {
         let plane = self.lines.plane(task.block);
         let place = |words: usize| words / chunks.depth * PIECES * plane;
@@ -329,21 +329,22 @@ struct Work {
     sums: usize,
 }
 
-/// What follows sums, a part of it at each step.
-struct Following<'a, 'b> {
-    on: &'a OnUnit<'b>,
-    task: &'a Task<'a>,
+/// What follows sums, some of it at each step.
+struct Following<'a> {
+    on: &'a OnUnit<'a>,
     /// The sums of as many pairs as there are places.
     sums: *mut f32,
     /// The steps in which a pair's sums are computed, if they are finished then.
     steps: usize,
-    /// What is finished, what is multiplied, and the steps that are made.
-    before: Option<Work>,
+    /// What follows the sums that are there, and after how many steps some rows of it.
+    before: Rest<'a>,
+    shares: (usize, usize),
+    /// What is multiplied, and the steps that are made.
     all: Few<Work>,
     step: usize,
 }
 
-impl Following<'_, '_> {
+impl Following<'_> {
     /// Begins with other pairs.
     fn begin(&mut self, all: impl Iterator<Item = Work>) {
         self.all.clear();
@@ -356,26 +357,26 @@ impl Following<'_, '_> {
         if self.steps == 0 {
             return;
         }
-        let (number, part, parts) = (self.step / self.steps, self.step % self.steps, self.steps.min(PARTS));
-        if let Some(work) = self.before.filter(|_| part < parts) {
-            self.finish(&work, (part, parts));
+        let (number, step) = (self.step / self.steps, self.step % self.steps + 1);
+        if step == 1 {
+            self.shares = self.before.shares(self.steps);
+        }
+        let (steps, rows) = self.shares;
+        if step.is_multiple_of(steps) {
+            self.before.some(rows);
         }
         self.step += 1;
-        if part + 1 == self.steps {
-            self.before = Some(self.all[number]);
+        if step == self.steps {
+            self.last();
+            let Work { tiles, index, sums } = self.all[number];
+            let sums = self.sums.wrapping_add(sums * SUMS);
+            // SAFETY: the place is there, and what is multiplied until all is finished has others.
+            unsafe { self.before.follow(&tiles, self.on.panel(index).0, sums) };
         }
     }
 
     /// What follows the last sums.
     fn last(&mut self) {
-        if let Some(work) = self.before.take() {
-            self.finish(&work, (0, 1));
-        }
-    }
-
-    fn finish(&mut self, work: &Work, part: (usize, usize)) {
-        // SAFETY: the place is there, and what is multiplied has others.
-        let sums = unsafe { std::slice::from_raw_parts_mut(self.sums.add(work.sums * SUMS), SUMS) };
-        self.on.finish(self.task, &work.tiles, &self.on.panel(work.index).0, sums, part);
+        self.before.some(usize::MAX);
     }
 }

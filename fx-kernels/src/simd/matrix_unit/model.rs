@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use super::{Between, MatrixUnit, Place, SIDE, SplitSquares, Squares};
-use crate::simd::{Below, PIECES, PRODUCTS};
+use super::{Between, MatrixUnit, Meanwhile, Place, SIDE, SplitSquares, Squares};
+use crate::simd::{Below, Level, PIECES, PRODUCTS, PairKernel, Pairs, dispatch_pairs, has_pairs};
 
 thread_local! {
     static CHOSEN: Cell<Option<Option<MatrixUnit>>> = const { Cell::new(None) };
@@ -55,6 +55,28 @@ pub(super) unsafe fn multiply([rows, depth]: [usize; 2], squares: &Squares<'_>, 
             unsafe { sums.add((register * rows + row) * width + column).write(sum) };
         }
     }
+}
+
+/// See [`Registers::multiply_all`](super::Registers::multiply_all).
+pub(super) unsafe fn multiply_all<M: Meanwhile>(
+    [rows, depth]: [usize; 2],
+    squares: &Squares<'_>,
+    meanwhile: &mut M,
+    each: usize,
+) {
+    struct Some<'a, M>(&'a mut M, usize);
+    impl<M: Meanwhile> PairKernel for Some<'_, M> {
+        #[inline(always)]
+        fn run<V: Pairs>(self) {
+            // SAFETY: the promise of who calls `multiply_all`.
+            unsafe { self.0.some::<V>(self.1) };
+        }
+    }
+    if has_pairs(Level::detect()) {
+        dispatch_pairs(Some(meanwhile, each));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { multiply([rows, depth], squares, Between { steps: 1, call: &mut || () }) };
 }
 
 /// The bf16 of a word.

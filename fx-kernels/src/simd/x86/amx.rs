@@ -5,10 +5,11 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use crate::memory::{LINE, prefetch_far};
-use crate::simd::matrix_unit::{Between, Place, SIDE, SplitSquares, Squares};
+use crate::simd::matrix_unit::{Between, Meanwhile, Place, SIDE, SplitSquares, Squares};
 use crate::simd::{PIECES, PairKernel, Pairs, dispatch_pairs};
 
 /// The bytes of a word.
@@ -94,14 +95,88 @@ unsafe fn shaped<const WHOLE: bool, const ROWS: bool, const PANEL: bool>(
     squares: &Squares<'_>,
     between: Between<'_>,
 ) {
+    let calls = Calls { until: between.steps, between };
     // SAFETY: the caller's promise.
     unsafe {
         match (!squares.left[1].is_null(), squares.wide) {
-            (true, true) => run::<WHOLE, ROWS, PANEL, true, true>(rows, squares, between),
-            (true, false) => run::<WHOLE, ROWS, PANEL, true, false>(rows, squares, between),
-            (false, true) => run::<WHOLE, ROWS, PANEL, false, true>(rows, squares, between),
-            (false, false) => run::<WHOLE, ROWS, PANEL, false, false>(rows, squares, between),
+            (true, true) => run::<WHOLE, ROWS, PANEL, true, true>(rows, squares, calls),
+            (true, false) => run::<WHOLE, ROWS, PANEL, true, false>(rows, squares, calls),
+            (false, true) => run::<WHOLE, ROWS, PANEL, false, true>(rows, squares, calls),
+            (false, false) => run::<WHOLE, ROWS, PANEL, false, false>(rows, squares, calls),
         }
+    }
+}
+
+/// See [`Registers::multiply_all`](crate::simd::matrix_unit::Registers::multiply_all), of registers with so many rows and words.
+///
+/// # Safety
+/// As there, with registers that were [made ready](configure).
+pub(in crate::simd) unsafe fn multiply_all<M: Meanwhile>(
+    rows: [usize; 2],
+    squares: &Squares<'_>,
+    meanwhile: &mut M,
+    each: usize,
+) {
+    match squares.again {
+        [true, true] => dispatch_pairs(All::<M, true, true> { rows, squares, meanwhile, each }),
+        [true, false] => dispatch_pairs(All::<M, true, false> { rows, squares, meanwhile, each }),
+        [false, _] => dispatch_pairs(All::<M, false, true> { rows, squares, meanwhile, each }),
+    }
+}
+
+/// Products with all registers, while something else is done.
+struct All<'a, M, const ROWS: bool, const PANEL: bool> {
+    rows: [usize; 2],
+    squares: &'a Squares<'a>,
+    meanwhile: &'a mut M,
+    each: usize,
+}
+
+impl<M: Meanwhile, const ROWS: bool, const PANEL: bool> PairKernel for All<'_, M, ROWS, PANEL> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        // In registers, meanwhile.
+        let mut soon = Soon::<V, M> { meanwhile: *self.meanwhile, each: self.each, of: PhantomData };
+        // SAFETY: the promise of who calls `multiply_all`.
+        unsafe { run::<false, ROWS, PANEL, true, true>(self.rows, self.squares, &mut soon) };
+        *self.meanwhile = soon.meanwhile;
+    }
+}
+
+/// What is done after a row of registers.
+trait After {
+    fn step(&mut self);
+}
+
+/// A call after some of them.
+struct Calls<'a> {
+    until: usize,
+    between: Between<'a>,
+}
+
+impl After for Calls<'_> {
+    #[inline(always)]
+    fn step(&mut self) {
+        self.until -= 1;
+        if self.until == 0 {
+            (self.between.call)();
+            self.until = self.between.steps;
+        }
+    }
+}
+
+/// So much of something.
+struct Soon<V, M> {
+    meanwhile: M,
+    each: usize,
+    of: PhantomData<V>,
+}
+
+impl<V: Pairs, M: Meanwhile> After for &mut Soon<V, M> {
+    #[inline(always)]
+    fn step(&mut self) {
+        // SAFETY: the promise of who calls `multiply_all`.
+        unsafe { self.meanwhile.some::<V>(self.each) };
     }
 }
 
@@ -199,10 +274,11 @@ macro_rules! write_sums {
 ///
 /// # Safety
 /// As for [`multiply`].
+#[inline(always)]
 unsafe fn run<const WHOLE: bool, const ROWS: bool, const PANEL: bool, const TALL: bool, const WIDE: bool>(
     [rows, depth]: [usize; 2],
     squares: &Squares<'_>,
-    between: Between<'_>,
+    mut after: impl After,
 ) {
     let Squares { left, distance, runs, len, panel, mut next, lines, sums, .. } = *squares;
     let width = if WIDE { 2 * SIDE } else { SIDE };
@@ -213,7 +289,6 @@ unsafe fn run<const WHOLE: bool, const ROWS: bool, const PANEL: bool, const TALL
         zero!(1);
         zero!(2);
         zero!(3);
-        let mut until = between.steps;
         for (run, start) in runs.iter().enumerate() {
             let mut right = panel.wrapping_add(run * len * width);
             let mut step = 0;
@@ -226,11 +301,7 @@ unsafe fn run<const WHOLE: bool, const ROWS: bool, const PANEL: bool, const TALL
                     next = next.wrapping_add(LINE);
                 }
                 (step, right) = (step + depth, right.wrapping_add(depth * width));
-                until -= 1;
-                if until == 0 {
-                    (between.call)();
-                    until = between.steps;
-                }
+                after.step();
             }
         }
         write_sums!(TALL, WIDE, [sums, sums.wrapping_add(rows * width)], across);

@@ -212,7 +212,8 @@ impl Registers {
         }
     }
 
-    /// As [`multiply`](Self::multiply), of bf16, with all registers, and something done meanwhile, so much of it after each row of them.
+    /// As [`multiply`](Self::multiply), of bf16 with two registers of rows, and something done meanwhile, so much of it after each row of
+    /// registers.
     ///
     /// # Safety
     /// As there, and what is done must be possible.

@@ -210,7 +210,10 @@ impl<B: Bytes> Writer<B::Vector> for InBytes<B> {
 
 impl Finish<'_> {
     /// The same for vectors in between products.
-    pub(super) fn whole<A: RowByRow, const IN_PAIRS: bool>(&self, adder: A) -> Whole<A, IN_PAIRS> {
+    pub(super) fn whole<A: RowByRow, const IN_PAIRS: bool, const VECTORS: usize>(
+        &self,
+        adder: A,
+    ) -> Whole<A, IN_PAIRS, VECTORS> {
         let Self { sums, rows, bias, limits, out, stride, ahead, .. } = *self;
         let bias = bias.map_or(NO_BIAS.as_ptr(), <[f32]>::as_ptr);
         Whole { sums, left: rows, bias, adder, limits, out, stride, ahead }
@@ -286,13 +289,13 @@ impl Finish<'_> {
 /// The bias of what has none.
 static NO_BIAS: [f32; 2 * SIDE] = [0.0; 2 * SIDE];
 
-/// Sums of as many columns as two registers have, to be finished row by row, and written as words if they are.
+/// Sums of as many columns as one register has or two, to be finished row by row, and written as words if they are.
 #[derive(Clone, Copy)]
 #[cfg_attr(
     not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
     allow(dead_code, reason = "there is no unit")
 )]
-pub(super) struct Whole<A, const IN_PAIRS: bool> {
+pub(super) struct Whole<A, const IN_PAIRS: bool, const VECTORS: usize> {
     sums: *const f32,
     /// The rows that are left.
     pub(super) left: usize,
@@ -304,28 +307,28 @@ pub(super) struct Whole<A, const IN_PAIRS: bool> {
     ahead: usize,
 }
 
-impl<A: RowByRow, const IN_PAIRS: bool> Meanwhile for Whole<A, IN_PAIRS> {
+impl<A: RowByRow, const IN_PAIRS: bool, const VECTORS: usize> Meanwhile for Whole<A, IN_PAIRS, VECTORS> {
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     unsafe fn some<V: Pairs>(&mut self, count: usize) {
         let (low, high) = self.limits;
         for _ in 0..count.min(self.left) {
-            let mut vectors = [V::zero(); 2];
+            let mut vectors = [V::zero(); VECTORS];
             self.adder.ask(self.ahead);
             // SAFETY: the caller's promise.
             unsafe {
-                for v in 0..2 {
+                for v in 0..VECTORS {
                     let column = v * V::LANES;
                     let sums = V::load_at(self.sums.wrapping_add(column));
                     let sums = sums + V::load_at(self.bias.wrapping_add(column));
                     vectors[v] = math::clamp(self.adder.add(sums, 0, column, V::LANES), low, high);
                 }
                 match IN_PAIRS {
-                    true => InPairs(self.ahead * self.stride).write(self.out, 0, vectors, [V::LANES; 2]),
-                    false => Numbers.write(self.out, 0, vectors, [V::LANES; 2]),
+                    true => InPairs(self.ahead * self.stride).write(self.out, 0, vectors, [V::LANES; VECTORS]),
+                    false => Numbers.write(self.out, 0, vectors, [V::LANES; VECTORS]),
                 }
             }
-            self.sums = self.sums.wrapping_add(2 * V::LANES);
+            self.sums = self.sums.wrapping_add(VECTORS * V::LANES);
             self.out = self.out.wrapping_add(self.stride);
             self.adder = self.adder.from(1);
             self.left -= 1;

@@ -100,7 +100,7 @@ impl<'a> Rest<'a> {
     /// # Safety
     /// As for [`Registers::multiply`], in which so many steps are made.
     pub(super) unsafe fn multiply(&mut self, registers: &Registers, squares: &Squares<'_>, steps: usize) {
-        let is_all = !squares.whole && squares.wide && !squares.left[1].is_null();
+        let is_all = !squares.whole && !squares.left[1].is_null();
         // SAFETY: the caller's promise.
         unsafe {
             if !(is_all && MANY.contains(&steps) && self.multiply_all(registers, squares, steps)) {
@@ -111,11 +111,12 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// The same of two registers with two, where rows are all neighbours and nothing else is to be done with them; otherwise nothing is
-    /// multiplied.
+    /// The same of two registers of rows, where those of the sums are all neighbours, have as many columns, and nothing else is to be done with
+    /// them; otherwise nothing is multiplied.
     unsafe fn multiply_all(&mut self, registers: &Registers, squares: &Squares<'_>, steps: usize) -> bool {
         let [rows @ Rows { count, .. }, Rows { count: 0, .. }] = self.rows else { return false };
-        if count == 0 || self.panel.columns < 2 * SIDE {
+        let Panel { columns, width, .. } = self.panel;
+        if count == 0 || columns < width || (width > SIDE) != squares.wide {
             return false;
         }
         let Finished { finish, function: None, is_last: true, .. } = self.on.finished(self.task, &self.panel, rows)
@@ -124,8 +125,14 @@ impl<'a> Rest<'a> {
         };
         let each = count.div_ceil(steps);
         macro_rules! finish {
-            ($adder:expr, $in_pairs:literal) => {{
-                let mut whole = finish.whole::<_, $in_pairs>($adder);
+            ($adder:expr, $in_pairs:literal) => {
+                match squares.wide {
+                    true => finish!($adder, $in_pairs, 2),
+                    false => finish!($adder, $in_pairs, 1),
+                }
+            };
+            ($adder:expr, $in_pairs:literal, $vectors:literal) => {{
+                let mut whole = finish.whole::<_, $in_pairs, $vectors>($adder);
                 // SAFETY: the caller's promise, and the sums and the result are there, as who let them follow promised.
                 unsafe { registers.multiply_all(squares, &mut whole, each) };
                 whole.left

@@ -124,7 +124,7 @@ pub(in crate::simd) unsafe fn multiply_all<M: Meanwhile>(
     }
 }
 
-/// Products with all registers, while something else is done.
+/// Products with two registers of rows, while something else is done.
 struct All<'a, M, const ROWS: bool, const PANEL: bool> {
     rows: [usize; 2],
     squares: &'a Squares<'a>,
@@ -138,7 +138,12 @@ impl<M: Meanwhile, const ROWS: bool, const PANEL: bool> PairKernel for All<'_, M
         // In registers, meanwhile.
         let mut soon = Soon::<V, M> { meanwhile: *self.meanwhile, each: self.each, of: PhantomData };
         // SAFETY: the promise of who calls `multiply_all`.
-        unsafe { run::<false, ROWS, PANEL, true, true>(self.rows, self.squares, &mut soon) };
+        unsafe {
+            match self.squares.wide {
+                true => run::<false, ROWS, PANEL, true, true>(self.rows, self.squares, &mut soon),
+                false => run::<false, ROWS, PANEL, true, false>(self.rows, self.squares, &mut soon),
+            }
+        }
         *self.meanwhile = soon.meanwhile;
     }
 }

@@ -22,7 +22,7 @@ mod amx {
 
     pub(super) unsafe fn multiply(_rows: [usize; 2], _squares: &super::Squares<'_>, _between: super::Between<'_>) {}
 
-    pub(super) unsafe fn multiply_all<M: super::Meanwhile>(
+    pub(super) unsafe fn multiply_meanwhile<M: super::Meanwhile>(
         _rows: [usize; 2],
         _squares: &super::Squares<'_>,
         _meanwhile: &mut M,
@@ -217,13 +217,20 @@ impl Registers {
     ///
     /// # Safety
     /// As there, and what is done must be possible.
-    pub(crate) unsafe fn multiply_all<M: Meanwhile>(&self, squares: &Squares<'_>, meanwhile: &mut M, each: usize) {
+    pub(crate) unsafe fn multiply_meanwhile<M: Meanwhile>(
+        &self,
+        squares: &Squares<'_>,
+        meanwhile: &mut M,
+        each: usize,
+    ) {
         match self.unit {
             // SAFETY: the registers are ready, and the rest is the caller's promise.
-            MatrixUnit::Amx => unsafe { amx::multiply_all([self.rows, self.depth], squares, meanwhile, each) },
+            MatrixUnit::Amx => unsafe { amx::multiply_meanwhile([self.rows, self.depth], squares, meanwhile, each) },
             #[cfg(test)]
             // SAFETY: the caller's promise.
-            MatrixUnit::Model => unsafe { model::multiply_all([self.rows, self.depth], squares, meanwhile, each) },
+            MatrixUnit::Model => unsafe {
+                model::multiply_meanwhile([self.rows, self.depth], squares, meanwhile, each)
+            },
         }
     }
 

@@ -103,7 +103,7 @@ impl<'a> Rest<'a> {
         let is_all = !squares.whole && !squares.left[1].is_null();
         // SAFETY: the caller's promise.
         unsafe {
-            if !(is_all && MANY.contains(&steps) && self.multiply_all(registers, squares, steps)) {
+            if !(is_all && MANY.contains(&steps) && self.multiply_meanwhile(registers, squares, steps)) {
                 // The last of them come after the sums are written, which takes a while.
                 let (steps, rows) = self.shares(steps);
                 registers.multiply(squares, Between { steps: steps + 1, call: &mut || self.some(rows) });
@@ -113,7 +113,7 @@ impl<'a> Rest<'a> {
 
     /// The same of two registers of rows, where those of the sums are all neighbours, have as many columns, and nothing else is to be done with
     /// them; otherwise nothing is multiplied.
-    unsafe fn multiply_all(&mut self, registers: &Registers, squares: &Squares<'_>, steps: usize) -> bool {
+    unsafe fn multiply_meanwhile(&mut self, registers: &Registers, squares: &Squares<'_>, steps: usize) -> bool {
         let [rows @ Rows { count, .. }, Rows { count: 0, .. }] = self.rows else { return false };
         let Panel { columns, width, .. } = self.panel;
         if count == 0 || columns < width || (width > SIDE) != squares.wide {
@@ -134,7 +134,7 @@ impl<'a> Rest<'a> {
             ($adder:expr, $in_pairs:literal, $vectors:literal) => {{
                 let mut whole = finish.whole::<_, $in_pairs, $vectors>($adder);
                 // SAFETY: the caller's promise, and the sums and the result are there, as who let them follow promised.
-                unsafe { registers.multiply_all(squares, &mut whole, each) };
+                unsafe { registers.multiply_meanwhile(squares, &mut whole, each) };
                 whole.left
             }};
         }

@@ -57,8 +57,8 @@ pub(super) unsafe fn multiply([rows, depth]: [usize; 2], squares: &Squares<'_>, 
     }
 }
 
-/// See [`Registers::multiply_all`](super::Registers::multiply_all).
-pub(super) unsafe fn multiply_all<M: Meanwhile>(
+/// See [`Registers::multiply_meanwhile`](super::Registers::multiply_meanwhile).
+pub(super) unsafe fn multiply_meanwhile<M: Meanwhile>(
     [rows, depth]: [usize; 2],
     squares: &Squares<'_>,
     meanwhile: &mut M,
@@ -68,7 +68,7 @@ pub(super) unsafe fn multiply_all<M: Meanwhile>(
     impl<M: Meanwhile> PairKernel for Some<'_, M> {
         #[inline(always)]
         fn run<V: Pairs>(self) {
-            // SAFETY: the promise of who calls `multiply_all`.
+            // SAFETY: the promise of who calls `multiply_meanwhile`.
             unsafe { self.0.some::<V>(self.1) };
         }
     }

@@ -107,37 +107,37 @@ unsafe fn shaped<const WHOLE: bool, const ROWS: bool, const PANEL: bool>(
     }
 }
 
-/// See [`Registers::multiply_all`](crate::simd::matrix_unit::Registers::multiply_all), of registers with so many rows and words.
+/// See [`Registers::multiply_meanwhile`](crate::simd::matrix_unit::Registers::multiply_meanwhile), of registers with so many rows and words.
 ///
 /// # Safety
 /// As there, with registers that were [made ready](configure).
-pub(in crate::simd) unsafe fn multiply_all<M: Meanwhile>(
+pub(in crate::simd) unsafe fn multiply_meanwhile<M: Meanwhile>(
     rows: [usize; 2],
     squares: &Squares<'_>,
     meanwhile: &mut M,
     each: usize,
 ) {
     match squares.again {
-        [true, true] => dispatch_pairs(All::<M, true, true> { rows, squares, meanwhile, each }),
-        [true, false] => dispatch_pairs(All::<M, true, false> { rows, squares, meanwhile, each }),
-        [false, _] => dispatch_pairs(All::<M, false, true> { rows, squares, meanwhile, each }),
+        [true, true] => dispatch_pairs(Both::<M, true, true> { rows, squares, meanwhile, each }),
+        [true, false] => dispatch_pairs(Both::<M, true, false> { rows, squares, meanwhile, each }),
+        [false, _] => dispatch_pairs(Both::<M, false, true> { rows, squares, meanwhile, each }),
     }
 }
 
 /// Products with two registers of rows, while something else is done.
-struct All<'a, M, const ROWS: bool, const PANEL: bool> {
+struct Both<'a, M, const ROWS: bool, const PANEL: bool> {
     rows: [usize; 2],
     squares: &'a Squares<'a>,
     meanwhile: &'a mut M,
     each: usize,
 }
 
-impl<M: Meanwhile, const ROWS: bool, const PANEL: bool> PairKernel for All<'_, M, ROWS, PANEL> {
+impl<M: Meanwhile, const ROWS: bool, const PANEL: bool> PairKernel for Both<'_, M, ROWS, PANEL> {
     #[inline(always)]
     fn run<V: Pairs>(self) {
         // In registers, meanwhile.
         let mut soon = Soon::<V, M> { meanwhile: *self.meanwhile, each: self.each, of: PhantomData };
-        // SAFETY: the promise of who calls `multiply_all`.
+        // SAFETY: the promise of who calls `multiply_meanwhile`.
         unsafe {
             match self.squares.wide {
                 true => run::<false, ROWS, PANEL, true, true>(self.rows, self.squares, &mut soon),
@@ -180,7 +180,7 @@ struct Soon<V, M> {
 impl<V: Pairs, M: Meanwhile> After for &mut Soon<V, M> {
     #[inline(always)]
     fn step(&mut self) {
-        // SAFETY: the promise of who calls `multiply_all`.
+        // SAFETY: the promise of who calls `multiply_meanwhile`.
         unsafe { self.meanwhile.some::<V>(self.each) };
     }
 }

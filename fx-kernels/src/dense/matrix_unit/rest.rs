@@ -72,7 +72,9 @@ impl<'a> Rest<'a> {
             true => steps.min(SPLIT_PARTS),
             false => (steps / STEPS).clamp(1, PARTS),
         };
-        (steps / parts, (self.rows[0].count + self.rows[1].count).div_ceil(parts))
+        let left = self.rows[0].count + self.rows[1].count;
+        // Divisions take as long as some steps do.
+        if parts == 1 { (steps, left) } else { (steps / parts, left.div_ceil(parts)) }
     }
 
     /// Finishes some more rows, if there are any left.
@@ -111,8 +113,8 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// The same of two registers of rows, where those of the sums are all neighbours, have as many columns, and nothing else is to be done with
-    /// them; otherwise nothing is multiplied.
+    /// The same of two registers of rows, where those of the sums are all neighbours, have as many columns, and nothing is to be done but to
+    /// add, to limit and to round; otherwise nothing is multiplied.
     unsafe fn multiply_meanwhile(&mut self, registers: &Registers, squares: &Squares<'_>, steps: usize) -> bool {
         let [rows @ Rows { count, .. }, Rows { count: 0, .. }] = self.rows else { return false };
         let Panel { columns, width, .. } = self.panel;
@@ -123,6 +125,9 @@ impl<'a> Rest<'a> {
         else {
             return false;
         };
+        if !finish.scales.is_empty() {
+            return false;
+        }
         let each = count.div_ceil(steps);
         macro_rules! finish {
             ($adder:expr, $in_pairs:literal) => {
@@ -163,6 +168,7 @@ struct Finished<'a> {
 
 impl OnUnit<'_> {
     /// Writes what follows the sums of some rows of the product.
+    #[inline(always)]
     fn finish(&self, task: &Task<'_>, panel: &Panel<'_>, rows: Rows) {
         let (level, Rows { first, count, sums }) = (self.product.panels.level(), rows);
         if self.lines.are_split() {

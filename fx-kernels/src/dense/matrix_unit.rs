@@ -241,7 +241,7 @@ impl<'a> OnUnit<'a> {
             sums: sums.as_mut_ptr(),
         };
         // SAFETY: the copy has the rows of all tiles, panels are followed by others or by zeros, and there is room for the sums (seen above).
-        unsafe { rest.multiply(task.registers, &squares, steps) };
+        unsafe { rest.multiply(&squares, steps) };
     }
 }
 

@@ -89,18 +89,6 @@ impl Adder for (*const u16, usize) {
     }
 }
 
-impl RowByRow for (*const u16, usize) {
-    #[inline(always)]
-    fn from(self, rows: usize) -> Self {
-        (self.0.wrapping_add(rows * self.1), self.1)
-    }
-
-    #[inline(always)]
-    fn ask(&self, rows: usize) {
-        prefetch_far(self.from(rows).0.cast());
-    }
-}
-
 impl Adder for (*const f32, usize) {
     #[inline(always)]
     unsafe fn add<V: Vector<Elem = f32>>(&self, sums: V, row: usize, column: usize, count: usize) -> V {
@@ -109,7 +97,10 @@ impl Adder for (*const f32, usize) {
     }
 }
 
-impl RowByRow for (*const f32, usize) {
+impl<T: Copy> RowByRow for (*const T, usize)
+where
+    Self: Adder,
+{
     #[inline(always)]
     fn from(self, rows: usize) -> Self {
         (self.0.wrapping_add(rows * self.1), self.1)
@@ -117,9 +108,10 @@ impl RowByRow for (*const f32, usize) {
 
     #[inline(always)]
     fn ask(&self, rows: usize) {
-        let (there, _) = self.from(rows);
-        prefetch_far(there);
-        prefetch_far(there.wrapping_add(LINE));
+        let there = self.from(rows).0.cast::<f32>();
+        for line in 0..2 * SIDE * size_of::<T>() / (LINE * size_of::<f32>()) {
+            prefetch_far(there.wrapping_add(line * LINE));
+        }
     }
 }
 

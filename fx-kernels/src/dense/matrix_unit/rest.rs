@@ -11,7 +11,7 @@ use super::lines::Tile;
 use super::{OnUnit, Task};
 use crate::elementwise::{Unary, run_rows};
 use crate::rounded::Rounded;
-use crate::simd::{Between, Registers, SIDE, Squares, dispatch, dispatch_bytes, dispatch_pairs};
+use crate::simd::{Between, SIDE, Squares, dispatch, dispatch_bytes, dispatch_pairs};
 
 /// The most calls in which rows are finished while others are computed, and the rows of registers for each; the former beside numbers that are
 /// split.
@@ -100,12 +100,12 @@ impl<'a> Rest<'a> {
     /// Multiplies registers, and finishes rows meanwhile.
     ///
     /// # Safety
-    /// As for [`Registers::multiply`], in which so many steps are made.
-    pub(super) unsafe fn multiply(&mut self, registers: &Registers, squares: &Squares<'_>, steps: usize) {
-        let is_all = !squares.whole && !squares.left[1].is_null();
+    /// As for [`Registers::multiply`](crate::simd::Registers::multiply), in which so many steps are made.
+    pub(super) unsafe fn multiply(&mut self, squares: &Squares<'_>, steps: usize) {
+        let registers = self.task.registers;
         // SAFETY: the caller's promise.
         unsafe {
-            if !(is_all && MANY.contains(&steps) && self.multiply_meanwhile(registers, squares, steps)) {
+            if !(MANY.contains(&steps) && self.multiply_meanwhile(squares, steps)) {
                 // The last of them come after the sums are written, which takes a while.
                 let (steps, rows) = self.shares(steps);
                 registers.multiply(squares, Between { steps: steps + 1, call: &mut || self.some(rows) });
@@ -113,21 +113,19 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// The same of two registers of rows, where those of the sums are all neighbours, have as many columns, and nothing is to be done but to
-    /// add, to limit and to round; otherwise nothing is multiplied.
-    unsafe fn multiply_meanwhile(&mut self, registers: &Registers, squares: &Squares<'_>, steps: usize) -> bool {
+    /// The same of bf16 and two registers of rows, where those of the sums are all neighbours, have as many columns, and nothing is to be done
+    /// but to add, to limit and to round; otherwise nothing is multiplied.
+    unsafe fn multiply_meanwhile(&mut self, squares: &Squares<'_>, steps: usize) -> bool {
         let [rows @ Rows { count, .. }, Rows { count: 0, .. }] = self.rows else { return false };
         let Panel { columns, width, .. } = self.panel;
-        if count == 0 || columns < width || (width > SIDE) != squares.wide {
+        let Product { epilogue, written, .. } = *self.on.product;
+        let is_all = !squares.left[1].is_null() && count > 0 && columns == width && (width > SIDE) == squares.wide;
+        if !is_all || squares.whole || written.whole.is_some() || epilogue.function().is_some() {
             return false;
         }
-        let Finished { finish, function: None, is_last: true, .. } = self.on.finished(self.task, &self.panel, rows)
-        else {
+        let Finished { finish, is_last: true, .. } = self.on.finished(self.task, &self.panel, rows) else {
             return false;
         };
-        if !finish.scales.is_empty() {
-            return false;
-        }
         let each = count.div_ceil(steps);
         macro_rules! finish {
             ($adder:expr, $in_pairs:literal) => {
@@ -139,7 +137,7 @@ impl<'a> Rest<'a> {
             ($adder:expr, $in_pairs:literal, $vectors:literal) => {{
                 let mut whole = finish.whole::<_, $in_pairs, $vectors>($adder);
                 // SAFETY: the caller's promise, and the sums and the result are there, as who let them follow promised.
-                unsafe { registers.multiply_meanwhile(squares, &mut whole, each) };
+                unsafe { self.task.registers.multiply_meanwhile(squares, &mut whole, each) };
                 whole.left
             }};
         }

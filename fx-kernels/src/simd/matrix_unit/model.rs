@@ -64,8 +64,8 @@ pub(super) unsafe fn multiply_meanwhile<M: Meanwhile>(
     meanwhile: &mut M,
     each: usize,
 ) {
-    struct Some<'a, M>(&'a mut M, usize);
-    impl<M: Meanwhile> PairKernel for Some<'_, M> {
+    struct More<'a, M>(&'a mut M, usize);
+    impl<M: Meanwhile> PairKernel for More<'_, M> {
         #[inline(always)]
         fn run<V: Pairs>(self) {
             // SAFETY: the promise of who calls `multiply_meanwhile`.
@@ -73,7 +73,7 @@ pub(super) unsafe fn multiply_meanwhile<M: Meanwhile>(
         }
     }
     if has_pairs(Level::detect()) {
-        dispatch_pairs(Some(meanwhile, each));
+        dispatch_pairs(More(meanwhile, each));
     }
     // SAFETY: the caller's promise.
     unsafe { multiply([rows, depth], squares, Between { steps: 1, call: &mut || () }) };

@@ -42,6 +42,7 @@ pub use epilogue::{Epilogue, Residual};
 pub use format::Format;
 pub use images::{Images, Layout};
 pub use linear::PackedLinear;
+pub(crate) use matrix_unit::Unpacked;
 pub use pool::{Divisor, Pool, PoolShape, VolumePool};
 pub use quantized::{Activations, Bytes, QuantizedConv, QuantizedLinear, QuantizedVolumeConv};
 pub use shape::ConvShape;

@@ -53,6 +53,14 @@ impl<'a, T> Matrix<'a, T> {
         (self.data, [self.row_stride, self.col_stride])
     }
 
+    /// An element.
+    ///
+    /// # Panics
+    /// If it lies outside the elements.
+    pub(crate) fn at(&self, row: usize, column: usize) -> &'a T {
+        &self.data[row * self.row_stride + column * self.col_stride]
+    }
+
     /// The transposed matrix.
     #[must_use]
     pub fn t(self) -> Self {

@@ -15,7 +15,8 @@ pub(crate) use stack::{Lent, kept, new_key};
 pub use words::{Plain, into_values, into_words, values, values_mut};
 
 /// The bytes of a page of memory, where it has the usual size.
-pub(crate) const PAGE: usize = 4096;
+#[cfg(all(target_os = "linux", not(miri)))]
+const PAGE: usize = 4096;
 /// The bytes of a large page.
 const LARGE: usize = 2 << 20;
 

@@ -33,7 +33,7 @@ pub(crate) use lanes::{BESIDE, Beside, Lanes};
 pub(crate) use matrix_unit::{
     Between, MatrixUnit, Meanwhile, Place, Registers, SIDE, SplitSquares, Squares, row_distance, rows_collide,
 };
-pub(crate) use pieces::{Below, PIECES, PRODUCTS, split_rows};
+pub(crate) use pieces::{Across, Below, PIECES, PRODUCTS, Splits, split_rows};
 
 /// A set of vector instructions that kernels are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -245,6 +245,11 @@ pub(crate) trait Pairs: Vector<Elem = f32> {
     /// 2 to the power of each number, within 1e-4 of it: less than is lost in rounding to bf16. NaN gives NaN, infinities the
     /// limits.
     fn exp2(self) -> Self;
+    /// The first four numbers of as many rows as there are lanes, which begin so far apart: a vector for each.
+    ///
+    /// # Safety
+    /// They must be there.
+    unsafe fn four_of_rows(from: *const f32, stride: usize) -> [Self; 4];
     /// The products of both numbers of each word, added to `sum`.
     fn dot(self, other: Self, sum: Self) -> Self;
 }

@@ -8,14 +8,16 @@ mod finish;
 mod lines;
 mod pieces;
 mod rest;
+mod unpacked;
 
 use std::ops::Range;
 use std::ptr::null;
 
 use self::lines::{Block, Lines, Tile};
 pub(super) use self::pieces::Estimate;
-use self::pieces::can_split;
+use self::pieces::{WAITING, can_split};
 use self::rest::Rest;
+pub(crate) use self::unpacked::Unpacked;
 use super::algorithm::Algorithm;
 use super::format::Packing;
 use super::panels::{Panel, Panels};
@@ -134,7 +136,12 @@ impl<'a> OnUnit<'a> {
         };
         let least = copied.div_ceil(block).clamp(1, lines.most_blocks());
         let tasks = shared_out(tasks);
-        let sets = |blocks: usize| tasks.div_ceil(blocks).min(groups * panels.count());
+        // Sums of a set's panels may wait.
+        let waiting = |blocks: usize| match self.goes_across_panels() {
+            true => (lines.all_tiles().div_ceil(blocks).div_ceil(2) * SUMS * panels.count()).div_ceil(WAITING),
+            false => 1,
+        };
+        let sets = |blocks: usize| tasks.div_ceil(blocks).max(waiting(blocks)).min(groups * panels.count());
         let traffic = |blocks: usize| blocks * words * panel + sets(blocks).min(most_sets) * copied * row;
         let most = (lines.all_tiles() / 4).min(4 * tasks).max(least);
         let blocks = (least..=most).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);

@@ -42,7 +42,7 @@ pub(crate) struct Matrices<'a> {
 /// One panel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Panel<'a> {
-    /// Its words: a multiple of one vector's or two vectors' lanes.
+    /// Its words, a multiple of one vector's or two vectors' lanes, if it is packed.
     pub(crate) data: &'a [f32],
     /// Its first column.
     pub(crate) first: usize,
@@ -125,6 +125,12 @@ impl Panels {
         panels
     }
 
+    /// The panels of a matrix that is not packed, of which only the sizes are known: a matrix unit splits its numbers where they lie.
+    pub(crate) fn unpacked(level: Level, steps: usize, columns: usize) -> Self {
+        let ((_, lanes), packing) = (tile_size(level), Packing::Single);
+        Self { lines: Lines::default(), level, lanes, packing, groups: 1, steps, columns, cached: false }
+    }
+
     /// The same, where they are read so often that they stay in the last-level cache.
     pub(crate) fn cached(self) -> Self {
         Self { cached: true, ..self }
@@ -189,7 +195,10 @@ impl Panels {
     /// One of a matrix's panels.
     pub(crate) fn panel(&self, group: usize, index: usize) -> Panel<'_> {
         let (first, width) = (index * 2 * self.lanes, self.width(index));
-        let data = &self.lines.numbers()[group * self.group() + self.steps * first..][..self.steps * width];
+        let data = match self.lines.numbers() {
+            [] => &[],
+            words => &words[group * self.group() + self.steps * first..][..self.steps * width],
+        };
         Panel { data, first, columns: width.min(self.columns - first), width }
     }
 

@@ -23,6 +23,7 @@ use super::panels::{Panel, Panels};
 use super::strassen::Strassen;
 use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
 use crate::elementwise::run_rows;
+use crate::gemm::Matrix;
 use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, second_level, ways};
 use crate::quantization::Quantization;
 use crate::rounded::Rounded;
@@ -61,6 +62,8 @@ pub(crate) struct Product<'a> {
     pub(crate) rows: usize,
     /// The right operands, one for each group.
     pub(crate) panels: &'a Panels,
+    /// The right operand where it lies, if it is not [packed](Panels::unpacked).
+    pub(crate) unpacked: Option<Matrix<'a, f32>>,
     /// What is done with the sums.
     pub(crate) epilogue: &'a Epilogue<'a>,
     /// How its operands are written.
@@ -127,7 +130,7 @@ struct Steps {
 impl<'a> Product<'a> {
     /// A product of numbers.
     pub(crate) fn new(left: Left<'a>, rows: usize, panels: &'a Panels, epilogue: &'a Epilogue<'a>) -> Self {
-        Self { left, rows, panels, epilogue, written: Written::default(), backwards: false }
+        Self { left, rows, panels, unpacked: None, epilogue, written: Written::default(), backwards: false }
     }
 }
 

@@ -9,6 +9,7 @@ mod panels;
 mod pieces;
 mod quantized;
 mod transposed;
+mod unpacked;
 mod volumes;
 mod words;
 

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Below, Pairs};
+use super::{Pairs, Splits};
 
 #[cfg(test)]
 mod model;
@@ -30,9 +30,9 @@ mod amx {
     ) {
     }
 
-    pub(super) unsafe fn multiply_pieces(
+    pub(super) unsafe fn multiply_pieces<S>(
         _rows: [usize; 2],
-        _pieces: super::SplitSquares<'_>,
+        _pieces: super::SplitSquares<'_, S>,
         _between: super::Between<'_>,
     ) {
     }
@@ -108,7 +108,7 @@ pub(crate) struct Squares<'a> {
     not(all(target_arch = "x86_64", target_os = "linux", not(miri))),
     allow(dead_code, reason = "there is no unit")
 )]
-pub(crate) struct SplitSquares<'a> {
+pub(crate) struct SplitSquares<'a, S> {
     /// What is multiplied: all of two registers of rows or all of one, and all of two of columns or all of one.
     pub(crate) all: &'a [Place],
     pub(crate) tall: bool,
@@ -126,7 +126,7 @@ pub(crate) struct SplitSquares<'a> {
     /// Whether sums are added to those that are there.
     pub(crate) keeps: bool,
     /// What is split meanwhile, and how many vectors of it after each of the [products](super::PRODUCTS) of registers.
-    pub(crate) soon: &'a mut Below,
+    pub(crate) soon: &'a mut S,
     pub(crate) each: usize,
 }
 
@@ -238,7 +238,7 @@ impl Registers {
     ///
     /// # Safety
     /// As there, for all pieces, and what is split meanwhile must be there.
-    pub(crate) unsafe fn multiply_pieces<'a>(&self, pieces: SplitSquares<'a>, between: Between<'a>) {
+    pub(crate) unsafe fn multiply_pieces<'a, S: Splits>(&self, pieces: SplitSquares<'a, S>, between: Between<'a>) {
         match self.unit {
             // SAFETY: the registers are ready, and the rest is the caller's promise.
             MatrixUnit::Amx => unsafe { amx::multiply_pieces([self.rows, self.depth], pieces, between) },

@@ -4,7 +4,10 @@
 //! sums there are nine products; those that count, together a number's 24 bits, are six. The other three are smaller than half of the
 //! last bit's worth, which is a product's rounding error in f32.
 
-use super::{PairKernel, Pairs, SIDE, dispatch_pairs};
+use std::ptr::{null, null_mut};
+
+use super::{Meanwhile, PairKernel, Pairs, SIDE, dispatch_pairs};
+use crate::memory::prefetch_far;
 
 /// The bf16 that a number is the sum of.
 pub(crate) const PIECES: usize = 3;
@@ -33,88 +36,197 @@ pub(crate) fn split_rows(
     dispatch_pairs(Rows { words, plane, each, numbers, stride, size: [rows, width] });
 }
 
-/// Rows of numbers that are split, each number with the one below: vector by vector along two rows, then along the next two.
+/// Rows of numbers that are split, each number with the one below, while others are multiplied: some [vectors](Meanwhile::some) of them at a
+/// time.
+pub(crate) trait Splits: Meanwhile {
+    /// Nothing to split.
+    const NOTHING: Self;
+
+    /// How many vectors there are to split.
+    fn left(&self) -> usize;
+
+    /// Splits all that is left.
+    ///
+    /// # Safety
+    /// As for [`some`](Meanwhile::some).
+    ///
+    /// # Panics
+    /// If the processor has no instruction for it.
+    unsafe fn all(self) {
+        struct All<S>(S);
+        impl<S: Splits> PairKernel for All<S> {
+            #[inline(always)]
+            fn run<V: Pairs>(mut self) {
+                // SAFETY: the promise of who calls `all`.
+                unsafe { self.0.some::<V>(self.0.left()) };
+            }
+        }
+        if self.left() > 0 {
+            dispatch_pairs(All(self));
+        }
+    }
+}
+
+/// Places for the words of rows that are split: row after row, and those of the next piece so far after those of one.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    words: *mut f32,
+    distance: usize,
+    /// The vectors of a row.
+    width: usize,
+}
+
+impl Places {
+    const NONE: Self = Self { words: null_mut(), distance: 0, width: 0 };
+
+    /// Places for so many rows.
+    ///
+    /// # Panics
+    /// If rows are no vectors of 16, or there are too few places.
+    fn new(words: &mut [f32], distance: usize, rows: usize, width: usize) -> Self {
+        assert!(rows.is_multiple_of(2) && width.is_multiple_of(SIDE), "rows come in twos");
+        assert!((PIECES - 1) * distance + rows / 2 * width <= words.len(), "there are too few places");
+        Self { words: words.as_mut_ptr(), distance, width: width / SIDE }
+    }
+
+    /// Splits a vector of a row, and that of the row below.
+    ///
+    /// # Safety
+    /// So far from the next words there must be a place.
+    #[inline(always)]
+    unsafe fn write<V: Pairs>(&self, vector: usize, mut low: V, mut high: V) {
+        let high_half = V::splat(f32::from_bits(0xffff_0000));
+        for piece in 0..PIECES {
+            let words = V::joined(low, high);
+            // SAFETY: the caller's promise.
+            unsafe { words.store_at(self.words.wrapping_add(piece * self.distance + vector * SIDE)) };
+            low = low - words.bits_up(16);
+            high = high - words.and(high_half);
+        }
+    }
+}
+
+/// Rows whose numbers lie side by side: vector by vector along two rows, then along the next two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Below {
     numbers: *const f32,
-    words: *mut f32,
-    /// From the words of one piece to those of the next.
-    distance: usize,
-    /// The vectors of a row, those of two rows that are done, and all that there are to do.
-    width: usize,
+    /// From a row to the one below.
+    stride: usize,
+    /// How far from the numbers those are which are asked for.
+    ahead: usize,
+    places: Places,
+    /// The vectors of two rows that are done, and all that there are to do.
     column: usize,
     left: usize,
 }
 
 impl Below {
-    /// Nothing to split.
-    pub(crate) const NOTHING: Self =
-        Self { numbers: std::ptr::null(), words: std::ptr::null_mut(), distance: 0, width: 0, column: 0, left: 0 };
-
-    /// Rows of `width` numbers that follow each other, whose words follow each other: those of the next piece begin `distance` after
-    /// those of one.
+    /// Rows of `width` numbers that are `stride` apart, whose words follow each other: those of the next piece begin `distance` after those of
+    /// one. Meanwhile numbers that are so far `ahead` are asked for, if any are to be.
     ///
     /// # Panics
-    /// If the rows are no pairs of vectors of 16, or there are too few places.
-    pub(crate) fn new(words: &mut [f32], distance: usize, numbers: &[f32], width: usize) -> Self {
-        assert!(numbers.len().is_multiple_of(2 * width) && width.is_multiple_of(SIDE), "rows come in twos");
-        assert!((PIECES - 1) * distance + numbers.len() / 2 <= words.len(), "there are too few places");
-        let (width, left) = (width / SIDE, numbers.len() / (2 * SIDE));
-        Self { numbers: numbers.as_ptr(), words: words.as_mut_ptr(), distance, width, column: 0, left }
+    /// If the rows are no pairs of vectors of 16, or there are too few numbers or places.
+    pub(crate) fn new(
+        words: &mut [f32],
+        distance: usize,
+        (numbers, stride): (&[f32], usize),
+        [rows, width]: [usize; 2],
+        ahead: usize,
+    ) -> Self {
+        assert!(rows == 0 || (rows - 1) * stride + width <= numbers.len(), "there are too few numbers");
+        let places = Places::new(words, distance, rows, width);
+        Self { numbers: numbers.as_ptr(), stride, ahead, places, column: 0, left: rows / 2 * places.width }
     }
+}
 
-    /// How many vectors there are to split.
-    pub(crate) fn left(&self) -> usize {
-        self.left
-    }
-
-    /// Splits so many of the vectors that are left.
-    ///
-    /// # Safety
-    /// The numbers and the places must still be there, and nobody else use the latter.
+impl Meanwhile for Below {
     #[inline(always)]
-    pub(crate) unsafe fn some<V: Pairs>(&mut self, count: usize) {
-        let high_half = V::splat(f32::from_bits(0xffff_0000));
+    unsafe fn some<V: Pairs>(&mut self, count: usize) {
         for _ in 0..count.min(self.left) {
             // SAFETY: there are as many numbers, and as many places (seen as it was made).
             unsafe {
-                let (mut low, mut high) = (V::load_at(self.numbers), V::load_at(self.numbers.add(self.width * SIDE)));
-                for piece in 0..PIECES {
-                    let words = V::joined(low, high);
-                    words.store_at(self.words.add(piece * self.distance));
-                    low = low - words.bits_up(16);
-                    high = high - words.and(high_half);
+                let (low, high) = (V::load_at(self.numbers), V::load_at(self.numbers.add(self.stride)));
+                if self.ahead != 0 {
+                    prefetch_far(self.numbers.wrapping_add(self.ahead));
+                    prefetch_far(self.numbers.wrapping_add(self.ahead + self.stride));
                 }
-                (self.numbers, self.words) = (self.numbers.add(SIDE), self.words.add(SIDE));
+                self.places.write(0, low, high);
+                (self.numbers, self.places.words) = (self.numbers.add(SIDE), self.places.words.add(SIDE));
             }
             (self.column, self.left) = (self.column + 1, self.left - 1);
-            if self.column == self.width {
+            if self.column == self.places.width {
                 // The row below is done too.
-                self.numbers = self.numbers.wrapping_add(self.width * SIDE);
+                self.numbers = self.numbers.wrapping_add(2 * self.stride).wrapping_sub(self.places.width * SIDE);
                 self.column = 0;
             }
         }
     }
+}
 
-    /// Splits all that is left.
-    ///
-    /// # Safety
-    /// As for [`some`](Self::some).
+impl Splits for Below {
+    const NOTHING: Self = Self { numbers: null(), stride: 0, ahead: 0, places: Places::NONE, column: 0, left: 0 };
+
+    fn left(&self) -> usize {
+        self.left
+    }
+}
+
+/// Rows whose columns have their numbers side by side: four rows of a vector of columns, then of the next one, then the rows below.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Across {
+    numbers: *const f32,
+    /// From a column to the next.
+    stride: usize,
+    places: Places,
+    /// The vectors of four rows that are done, and all of four that there are to do.
+    column: usize,
+    left: usize,
+}
+
+impl Across {
+    /// Rows whose `width` columns are `stride` apart, as [`Below::new`].
     ///
     /// # Panics
-    /// If the processor has no instruction for it.
-    pub(crate) unsafe fn all(self) {
-        struct All(Below);
-        impl PairKernel for All {
-            #[inline(always)]
-            fn run<V: Pairs>(mut self) {
-                // SAFETY: the promise of who calls `all`.
-                unsafe { self.0.some::<V>(self.0.left) };
+    /// As there, or if rows do not come in fours.
+    pub(crate) fn new(
+        words: &mut [f32],
+        distance: usize,
+        (numbers, stride): (&[f32], usize),
+        [rows, width]: [usize; 2],
+    ) -> Self {
+        assert!(rows.is_multiple_of(4), "rows come in fours");
+        assert!(width == 0 || (width - 1) * stride + rows <= numbers.len(), "there are too few numbers");
+        let places = Places::new(words, distance, rows, width);
+        Self { numbers: numbers.as_ptr(), stride, places, column: 0, left: rows / 4 * places.width }
+    }
+}
+
+impl Meanwhile for Across {
+    #[inline(always)]
+    unsafe fn some<V: Pairs>(&mut self, count: usize) {
+        for _ in 0..count.min(self.left) {
+            let column = self.column * SIDE;
+            // SAFETY: there are as many numbers, and as many places (seen as it was made).
+            unsafe {
+                let numbers = self.numbers.wrapping_add(column * self.stride);
+                let [a, b, c, d] = V::four_of_rows(numbers, self.stride);
+                self.places.write(self.column, a, b);
+                self.places.write(self.places.width + self.column, c, d);
+            }
+            (self.column, self.left) = (self.column + 1, self.left - 1);
+            if self.column == self.places.width {
+                (self.numbers, self.column) = (self.numbers.wrapping_add(4), 0);
+                self.places.words = self.places.words.wrapping_add(2 * self.places.width * SIDE);
             }
         }
-        if self.left > 0 {
-            dispatch_pairs(All(self));
-        }
+    }
+}
+
+impl Splits for Across {
+    const NOTHING: Self = Self { numbers: null(), stride: 0, places: Places::NONE, column: 0, left: 0 };
+
+    fn left(&self) -> usize {
+        self.left
     }
 }
 

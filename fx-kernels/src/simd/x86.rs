@@ -302,6 +302,29 @@ mod single16 {
             }
         }
         #[inline(always)]
+        unsafe fn four_of_rows(from: *const f32, stride: usize) -> [Self; 4] {
+            // SAFETY: the caller's promise, and who has a vector has the instructions.
+            unsafe {
+                // A quarter of a vector from each row: of row `i`, and of every fourth one after it.
+                let quarters = |row: usize| {
+                    let quarter = |row: usize| x86::_mm_loadu_ps(from.wrapping_add(row * stride));
+                    let x = x86::_mm512_castps128_ps512(quarter(row));
+                    let x = x86::_mm512_insertf32x4::<1>(x, quarter(row + 4));
+                    let x = x86::_mm512_insertf32x4::<2>(x, quarter(row + 8));
+                    x86::_mm512_insertf32x4::<3>(x, quarter(row + 12))
+                };
+                let [a, b, c, d] = [quarters(0), quarters(1), quarters(2), quarters(3)];
+                let (low, high) = (x86::_mm512_unpacklo_ps(a, b), x86::_mm512_unpackhi_ps(a, b));
+                let (low2, high2) = (x86::_mm512_unpacklo_ps(c, d), x86::_mm512_unpackhi_ps(c, d));
+                [
+                    Self(x86::_mm512_shuffle_ps::<0x44>(low, low2)),
+                    Self(x86::_mm512_shuffle_ps::<0xee>(low, low2)),
+                    Self(x86::_mm512_shuffle_ps::<0x44>(high, high2)),
+                    Self(x86::_mm512_shuffle_ps::<0xee>(high, high2)),
+                ]
+            }
+        }
+        #[inline(always)]
         fn dot(self, other: Self, sum: Self) -> Self {
             // SAFETY: as above.
             unsafe {

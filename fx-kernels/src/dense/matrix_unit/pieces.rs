@@ -1,8 +1,8 @@
 //! Products of numbers that are [split into three](crate::simd::split_rows).
 //!
 //! Panels are split as they are used, a chunk of their rows at a time: the words of a chunk stay in the first-level cache while all pairs of
-//! tiles are multiplied with it, and the sums of these wait in the second. The next chunk is split meanwhile. Of long rows a part that
-//! stays in the second-level cache is multiplied with all panels, then the next part.
+//! tiles are multiplied with it, and the sums of these wait in the second. The next chunk is split meanwhile, from a panel or from a matrix
+//! that is not packed. Of long rows a part that stays in the second-level cache is multiplied with all panels, then the next part.
 
 use std::ops::Range;
 use std::ptr::null;
@@ -16,10 +16,10 @@ use super::super::tile::MOST_ROWS;
 use super::lines::{Lines, Tile};
 use super::rest::Rest;
 use super::{OnUnit, SUMS, Task};
-use crate::memory::{LINE, PAGE, prefetch_far, scratch};
+use crate::memory::scratch;
 use crate::simd::{
     BESIDE, Below, Beside, Between, Kernel, Lanes, Level, MatrixUnit, PIECES, PRODUCTS, Place, SIDE, SplitSquares,
-    Vector, dispatch, has_pairs,
+    Splits, Vector, dispatch, has_pairs,
 };
 
 /// The most rows of registers in a chunk, unless a run of so many is shorter.
@@ -31,7 +31,7 @@ const FEW: usize = 32;
 /// The words of rows that stay in the second-level cache beside sums.
 const PART: usize = 256 * 1024;
 /// The sums that do so beside such words.
-const WAITING: usize = 160 * 1024;
+pub(super) const WAITING: usize = 160 * 1024;
 
 /// The products that vectors make in the time in which a unit multiplies a row of registers of a pair of tiles and a panel, in which such a
 /// row of a panel is split, a number of the rows is, and one of the result is written. Measured.
@@ -154,18 +154,31 @@ impl Chunks {
 }
 
 impl OnUnit<'_> {
-    /// The numbers of a chunk of a panel, and how many there are in a row.
-    fn numbers(&self, index: usize, rows: Range<usize>) -> (&[f32], usize) {
-        let panel = self.panel(index).0;
-        (&panel.data[2 * rows.start * panel.width..2 * rows.end * panel.width], panel.width)
-    }
-
     /// A block times a set of panels.
     pub(super) fn task_in_pieces(&self, task: &Task<'_>, set: Range<usize>) {
+        if let Some(matrix) = self.product.unpacked {
+            return self.unpacked_task(matrix, task, set);
+        }
+        self.split_task(task, set, |panel, rows, (words, piece), _| {
+            let numbers = &panel.data[rows.start * panel.width..rows.end * panel.width];
+            // The next chunk's are asked for, a line for each that is read: asked for together, they and registers wait for each other.
+            Below::new(words, piece, (numbers, panel.width), [rows.len(), panel.width], numbers.len())
+        });
+    }
+
+    /// The same, where a function begins to split the numbers of some rows of a panel into words, those of each piece so far from those of the
+    /// last, and has room for as many numbers.
+    pub(super) fn split_task<S: Splits>(
+        &self,
+        task: &Task<'_>,
+        set: Range<usize>,
+        split: impl Fn(&Panel<'_>, Range<usize>, (&mut [f32], usize), &mut [f32]) -> S,
+    ) {
         let chunks = Chunks::new(&self.lines, task.runs.len());
         let (pairs, piece) = (self.lines.count(task.block).div_ceil(2), chunks.piece());
         let words = PIECES * piece + BEYOND;
         let parts = match pairs * set.len() * SUMS <= WAITING {
+            _ if self.goes_across_panels() => chunks.count(),
             true => task.copy.len().div_ceil(PART).min(chunks.count()),
             false => 1,
         };
@@ -176,33 +189,28 @@ impl OnUnit<'_> {
             let [first, end] = [part, part + 1].map(|part| part * chunks.count() / parts);
             set.clone().flat_map(move |index| (first..end).map(move |number| (index, number)))
         });
-        scratch(kept * SUMS + 2 * words, |memory| {
-            let (sums, split) = memory.split_at_mut(kept * SUMS);
-            split.fill(0.0);
-            let (mut now, mut soon) = split.split_at_mut(words);
+        scratch(kept * SUMS + 2 * words + 2 * piece, |memory| {
+            let (sums, memory) = memory.split_at_mut(kept * SUMS);
+            let (all, room) = memory.split_at_mut(2 * words);
+            all.fill(0.0);
+            let mut begin = |index, number, words: &mut [f32]| {
+                let rows = chunks.rows(&chunks.at(number));
+                split(&self.panel(index).0, 2 * rows.start..2 * rows.end, (words, piece), room)
+            };
+            let (mut now, mut soon) = all.split_at_mut(words);
             let sums = sums.as_mut_ptr();
             let (before, shares) = (Rest::none(self, task), (1, 0));
             let mut following = Following { on: self, sums, steps: 0, before, shares, all: Few::new(), step: 0 };
             let mut order = order.peekable();
             if let Some((index, number)) = order.peek() {
-                let (numbers, width) = self.numbers(*index, chunks.rows(&chunks.at(*number)));
                 // SAFETY: the numbers and the places are there.
-                unsafe { Below::new(now, piece, numbers, width).all() };
+                unsafe { begin(*index, *number, now).all() };
             }
             while let Some((index, number)) = order.next() {
                 let chunk = chunks.at(number);
                 let mut below = match order.peek() {
-                    Some((index, number)) => {
-                        let (numbers, width) = self.numbers(*index, chunks.rows(&chunks.at(*number)));
-                        // What comes then, the processor brings in by itself, once it has seen the first lines of a page.
-                        let after = numbers.as_ptr_range().end;
-                        for page in (0..numbers.len()).step_by(PAGE / size_of::<f32>()) {
-                            prefetch_far(after.wrapping_add(page));
-                            prefetch_far(after.wrapping_add(page + 2 * LINE));
-                        }
-                        Below::new(soon, piece, numbers, width)
-                    }
-                    None => Below::NOTHING,
+                    Some((index, number)) => begin(*index, *number, soon),
+                    None => S::NOTHING,
                 };
                 let each = below.left().div_ceil(pairs * chunks.steps(&chunk) * PRODUCTS.len());
                 following.steps = if number + 1 == chunks.count() { chunks.steps(&chunk) } else { 0 };
@@ -226,12 +234,12 @@ impl OnUnit<'_> {
 
     /// The sums of pairs of tiles with a chunk of a panel, whose pieces are so far apart, added to those that are there if it keeps them.
     /// Meanwhile some of the next chunk is split, and what follows other sums is done.
-    fn multiply_chunk(
+    fn multiply_chunk<S: Splits>(
         &self,
         task: &Task<'_>,
         (chunks, chunk): (&Chunks, &Chunk),
         (words, piece, keeps): (&[f32], usize, bool),
-        (soon, each): (&mut Below, usize),
+        (soon, each): (&mut S, usize),
         following: &mut Following<'_>,
     ) {
         let plane = self.lines.plane(task.block);
@@ -270,7 +278,7 @@ impl OnUnit<'_> {
 
     /// Computes by the definition what pieces do not give: sums that are not finite, of numbers that are not, or that are too large to be split.
     pub(super) fn mend(&self, rows: Range<usize>, panel: &Panel<'_>, sums: &mut [f32]) {
-        let Product { left, panels, .. } = self.product;
+        let Product { left, panels, unpacked, .. } = self.product;
         let sums = &mut sums[..rows.len() * panel.width];
         if !dispatch(panels.level(), Doubt(sums)) {
             return;
@@ -278,17 +286,25 @@ impl OnUnit<'_> {
         // The numbers of a run, and where those of the panel's group begin in it.
         let run = panels.steps() / left.runs();
         let first = if panels.groups() == 1 { 0 } else { panel.first / panels.columns() * run };
+        let mut own = [0.0; 2 * SIDE];
         for (row, sums) in rows.zip(sums.chunks_exact_mut(panel.width)) {
             if sums.iter().all(|sum| sum.is_finite()) {
                 continue;
             }
             sums.fill(0.0);
             Places::once(left, std::iter::once(row..row + 1), |table| {
-                for (place, weights) in table.iter().step_by(MOST_ROWS).zip(panel.data.chunks_exact(run * panel.width))
-                {
+                for (index, place) in table.iter().step_by(MOST_ROWS).enumerate() {
                     // SAFETY: the left operand covers the row.
                     let numbers = unsafe { std::slice::from_raw_parts(place.add(first), run) };
-                    for (x, weights) in numbers.iter().zip(weights.chunks_exact(panel.width)) {
+                    for (k, x) in numbers.iter().enumerate() {
+                        let weights = match unpacked {
+                            Some(matrix) => {
+                                let columns = panel.first..panel.first + panel.columns;
+                                own.iter_mut().zip(columns).for_each(|(to, column)| *to = *matrix.at(k, column));
+                                &own
+                            }
+                            None => &panel.data[(index * run + k) * panel.width..][..panel.width],
+                        };
                         sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += x * weight);
                     }
                 }

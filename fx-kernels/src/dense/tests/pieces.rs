@@ -2,6 +2,7 @@
 //! processor's own if it has one: against the definition in f64.
 
 use super::matrix_unit::{Choices, on_each};
+use super::unpacked::products;
 use super::*;
 use crate::simd::has_pairs;
 
@@ -191,7 +192,9 @@ fn pieces_of_what_is_not_finite() {
         layer.run(&mut out, n, &x, k, m, &Epilogue::default());
         out
     });
-    for out in units {
+    let unpacked = products([m, k, n], (&x, k), &w, n, &Epilogue::default());
+    assert!(unpacked.len() >= 2, "units read both layouts");
+    for out in units.into_iter().chain(unpacked) {
         for (index, got) in out.iter().enumerate() {
             let (row, column) = (index / n, index % n);
             let want: f64 = (0..k).map(|i| f64::from(x[row * k + i]) * f64::from(w[column * k + i])).sum();

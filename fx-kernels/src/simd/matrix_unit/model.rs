@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::{Between, MatrixUnit, Meanwhile, Place, SIDE, SplitSquares, Squares};
-use crate::simd::{Below, Level, PIECES, PRODUCTS, PairKernel, Pairs, dispatch_pairs, has_pairs};
+use crate::simd::{Level, PIECES, PRODUCTS, PairKernel, Pairs, Splits, dispatch_pairs, has_pairs};
 
 thread_local! {
     static CHOSEN: Cell<Option<Option<MatrixUnit>>> = const { Cell::new(None) };
@@ -85,7 +85,11 @@ fn numbers(word: u32) -> [f32; 2] {
 }
 
 /// See [`Registers::multiply_pieces`](super::Registers::multiply_pieces).
-pub(super) unsafe fn multiply_pieces([rows, depth]: [usize; 2], pieces: SplitSquares<'_>, between: Between<'_>) {
+pub(super) unsafe fn multiply_pieces<S: Splits>(
+    [rows, depth]: [usize; 2],
+    pieces: SplitSquares<'_, S>,
+    between: Between<'_>,
+) {
     let SplitSquares { all, tall, wide, distance, runs, len, plane, piece, keeps, soon, .. } = pieces;
     let width = if wide { 2 * SIDE } else { SIDE };
     for Place { left, panel, sums } in all {
@@ -118,5 +122,5 @@ pub(super) unsafe fn multiply_pieces([rows, depth]: [usize; 2], pieces: SplitSqu
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { std::mem::replace(soon, Below::NOTHING).all() };
+    unsafe { std::mem::replace(soon, S::NOTHING).all() };
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use crate::memory::{LINE, prefetch_far};
 use crate::simd::matrix_unit::{Between, Meanwhile, Place, SIDE, SplitSquares, Squares};
-use crate::simd::{PIECES, PairKernel, Pairs, dispatch_pairs};
+use crate::simd::{PIECES, PairKernel, Pairs, Splits, dispatch_pairs};
 
 /// The bytes of a word.
 const WORD: usize = size_of::<f32>();
@@ -317,19 +317,23 @@ unsafe fn run<const WHOLE: bool, const ROWS: bool, const PANEL: bool, const TALL
 ///
 /// # Safety
 /// As there, with registers that were [made ready](configure).
-pub(in crate::simd) unsafe fn multiply_pieces<'a>(rows: [usize; 2], pieces: SplitSquares<'a>, between: Between<'a>) {
+pub(in crate::simd) unsafe fn multiply_pieces<'a, S: Splits>(
+    rows: [usize; 2],
+    pieces: SplitSquares<'a, S>,
+    between: Between<'a>,
+) {
     match (pieces.tall, pieces.wide) {
-        (true, true) => dispatch_pairs(InPieces::<true, true>(rows, pieces, between)),
-        (true, false) => dispatch_pairs(InPieces::<true, false>(rows, pieces, between)),
-        (false, true) => dispatch_pairs(InPieces::<false, true>(rows, pieces, between)),
-        (false, false) => dispatch_pairs(InPieces::<false, false>(rows, pieces, between)),
+        (true, true) => dispatch_pairs(InPieces::<S, true, true>(rows, pieces, between)),
+        (true, false) => dispatch_pairs(InPieces::<S, true, false>(rows, pieces, between)),
+        (false, true) => dispatch_pairs(InPieces::<S, false, true>(rows, pieces, between)),
+        (false, false) => dispatch_pairs(InPieces::<S, false, false>(rows, pieces, between)),
     }
 }
 
 /// Products of numbers in pieces, with two registers of rows (`TALL`) or one, and two of columns (`WIDE`) or one.
-struct InPieces<'a, const TALL: bool, const WIDE: bool>([usize; 2], SplitSquares<'a>, Between<'a>);
+struct InPieces<'a, S, const TALL: bool, const WIDE: bool>([usize; 2], SplitSquares<'a, S>, Between<'a>);
 
-impl<const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, TALL, WIDE> {
+impl<S: Splits, const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, S, TALL, WIDE> {
     #[inline(always)]
     fn run<V: Pairs>(self) {
         let Self([rows, depth], pieces, between) = self;

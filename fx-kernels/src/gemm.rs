@@ -171,7 +171,18 @@ mod tests {
     /// Every level, every layout, sizes around the tiles: against a triple loop in f64.
     #[test]
     fn all_versions_agree_with_the_definition() {
-        for (m, n, k) in [(1, 1, 1), (3, 5, 7), (14, 32, 16), (15, 33, 321), (29, 1, 64), (1, 300, 65), (64, 70, 641)] {
+        for (m, n, k) in [
+            (1, 1, 1),
+            (3, 5, 7),
+            (2, 70, 10),
+            (3, 2100, 9),
+            (14, 32, 16),
+            (15, 33, 321),
+            (29, 1, 64),
+            (1, 300, 65),
+            (64, 70, 641),
+            (64, 70, 640),
+        ] {
             let (a, b, c0) = (numbers(m * k, 1), numbers(k * n, 2), numbers(m * n, 3));
             let product = |i: usize, j: usize, accumulate: bool| {
                 let start = if accumulate { c0[i * n + j] } else { 0.0 };

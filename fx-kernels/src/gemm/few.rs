@@ -1,8 +1,12 @@
 //! Products with few rows: nothing is packed, the right operand is read once.
 
 use super::Matrix;
+use crate::memory::prefetch_far;
 use crate::simd::{Element, Kernel, Level, Vector, dispatch};
-use crate::threads::{Shared, for_each};
+use crate::threads::{Shared, for_each, num_threads};
+
+/// The numbers of a column that are fewer than a page has.
+const SHORT: usize = 1000;
 
 /// Computes a product, with rows of `c` that are `stride` apart and checked to fit.
 pub(super) fn rows<T: Element>(
@@ -13,25 +17,35 @@ pub(super) fn rows<T: Element>(
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,
 ) {
-    /// Columns a task.
+    /// Columns a task: of columns that each lie in one piece, and of rows that do.
     const COLUMNS: usize = 256;
+    const LONG: usize = 2048;
     let (m, n, k) = (a.rows, b.cols, a.cols);
     let rows: Vec<T> = (0..m).flat_map(|i| (0..k).map(move |p| a.data[i * a.row_stride + p * a.col_stride])).collect();
+    let are_lines = b.row_stride != 1 && b.col_stride == 1;
+    let columns = if are_lines { n.div_ceil(num_threads()).clamp(COLUMNS, LONG) } else { COLUMNS };
     let c = Shared(c.as_mut_ptr());
-    for_each(n.div_ceil(COLUMNS), 2 * m * n * k, |task| {
-        let (start, stop) = (task * COLUMNS, n.min((task + 1) * COLUMNS));
-        for i in 0..m {
-            let row = &rows[i * k..(i + 1) * k];
-            // SAFETY: tasks write disjoint columns of `c`, which holds `m` rows of `n` elements `stride` apart.
-            let out = unsafe { std::slice::from_raw_parts_mut(c.at(i * stride + start), stop - start) };
-            if !accumulate {
-                out.fill(T::ZERO);
+    for_each(n.div_ceil(columns), 2 * m * n * k, |task| {
+        let (start, stop) = (task * columns, n.min((task + 1) * columns));
+        // SAFETY: tasks write disjoint columns of `c`, which holds `m` rows of `n` elements `stride` apart.
+        let out = |i: usize| unsafe { std::slice::from_raw_parts_mut(c.at(i * stride + start), stop - start) };
+        if !accumulate {
+            (0..m).for_each(|i| out(i).fill(T::ZERO));
+        }
+        let first = &b.data[start * b.col_stride..];
+        if are_lines {
+            let lines = (first, b.row_stride);
+            match m {
+                1 => dispatch(level, Lines { out: [out(0)], rows: &rows, lines }),
+                2 => dispatch(level, Lines { out: [out(0), out(1)], rows: &rows, lines }),
+                _ => dispatch(level, Lines { out: [out(0), out(1), out(2)], rows: &rows, lines }),
             }
-            let first = &b.data[start * b.col_stride..];
+            return;
+        }
+        for i in 0..m {
+            let (out, row) = (out(i), &rows[i * k..(i + 1) * k]);
             if b.row_stride == 1 {
                 dispatch(level, Dots { out, row, columns: first, stride: b.col_stride });
-            } else if b.col_stride == 1 {
-                dispatch(level, Lines { out, row, lines: first, stride: b.row_stride });
             } else {
                 let place = |p: usize, j: usize| p * b.row_stride + j * b.col_stride;
                 let columns: Vec<T> = (0..out.len() * k).map(|i| first[place(i % k, i / k)]).collect();
@@ -73,6 +87,8 @@ impl<T: Element> Kernel for Dots<'_, T> {
 #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
 fn dots<V: Vector, const COUNT: usize>(out: &mut [V::Elem; COUNT], row: &[V::Elem], columns: [&[V::Elem]; COUNT]) {
     const PARTS: usize = 4;
+    // Streams that end within a page are not foreseen: what follows some of them is asked for.
+    let ahead = if row.len() <= SHORT { 4 * row.len() } else { 0 };
     let mut sums = [[V::zero(); PARTS]; COUNT];
     let step = PARTS * V::LANES;
     let whole = row.len() - row.len() % step;
@@ -81,6 +97,7 @@ fn dots<V: Vector, const COUNT: usize>(out: &mut [V::Elem; COUNT], row: &[V::Ele
             let at = first + part * V::LANES;
             let x = V::load(&row[at..]);
             for j in 0..COUNT {
+                prefetch_far(columns[j].as_ptr().wrapping_add(at + ahead).cast());
                 sums[j][part] = x.mul_add(V::load(&columns[j][at..]), sums[j][part]);
             }
         }
@@ -97,30 +114,65 @@ fn dots<V: Vector, const COUNT: usize>(out: &mut [V::Elem; COUNT], row: &[V::Ele
     }
 }
 
-/// Adds lines, each times a number of a row.
-struct Lines<'a, T> {
-    out: &'a mut [T],
-    row: &'a [T],
-    lines: &'a [T],
-    stride: usize,
+/// Adds lines that are so far apart, each times a number of each row; a few at a time, so that sums are read and written less often.
+struct Lines<'a, T, const ROWS: usize> {
+    out: [&'a mut [T]; ROWS],
+    rows: &'a [T],
+    lines: (&'a [T], usize),
 }
 
-impl<T: Element> Kernel for Lines<'_, T> {
+impl<T: Element, const ROWS: usize> Kernel for Lines<'_, T, ROWS> {
     type Elem = T;
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vector<Elem = T>>(self) {
-        let Lines { out, row, lines, stride } = self;
-        for (p, &x) in row.iter().enumerate() {
-            let line = &lines[p * stride..p * stride + out.len()];
-            let (mut whole, ys) = (out.chunks_exact_mut(V::LANES), line.chunks_exact(V::LANES));
-            let rest = ys.remainder();
-            for (out, y) in whole.by_ref().zip(ys) {
-                V::splat(x).mul_add(V::load(y), V::load(out)).store(out);
+    fn run<V: Vector<Elem = T>>(mut self) {
+        const FEW: usize = 4;
+        let (len, inner) = (self.out[0].len(), self.rows.len() / ROWS);
+        let (data, stride) = self.lines;
+        let line = |p: usize| &data[p * stride..p * stride + len];
+        let whole = inner - inner % FEW;
+        for p in (0..whole).step_by(FEW) {
+            self.add::<V, FEW>(p, [line(p), line(p + 1), line(p + 2), line(p + 3)]);
+        }
+        for p in whole..inner {
+            self.add::<V, 1>(p, [line(p)]);
+        }
+    }
+}
+
+impl<T: Element, const ROWS: usize> Lines<'_, T, ROWS> {
+    /// Adds lines from the `p`th on.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    fn add<V: Vector<Elem = T>, const COUNT: usize>(&mut self, p: usize, lines: [&[T]; COUNT]) {
+        let (len, inner) = (self.out[0].len(), self.rows.len() / ROWS);
+        let mut numbers = [[V::zero(); COUNT]; ROWS];
+        for i in 0..ROWS {
+            for q in 0..COUNT {
+                numbers[i][q] = V::splat(self.rows[i * inner + p + q]);
             }
-            let out = whole.into_remainder();
-            V::splat(x).mul_add(V::load_part(rest), V::load_part(out)).store_part(out);
+        }
+        let whole = len - len % V::LANES;
+        for at in (0..whole).step_by(V::LANES) {
+            let mut y = [V::zero(); COUNT];
+            for q in 0..COUNT {
+                y[q] = V::load(&lines[q][at..]);
+            }
+            for i in 0..ROWS {
+                let mut sum = V::load(&self.out[i][at..]);
+                for q in 0..COUNT {
+                    sum = numbers[i][q].mul_add(y[q], sum);
+                }
+                sum.store(&mut self.out[i][at..]);
+            }
+        }
+        for i in 0..ROWS {
+            let mut sum = V::load_part(&self.out[i][whole..]);
+            for q in 0..COUNT {
+                sum = numbers[i][q].mul_add(V::load_part(&lines[q][whole..]), sum);
+            }
+            sum.store_part(&mut self.out[i][whole..]);
         }
     }
 }

@@ -313,15 +313,7 @@ impl Tensor {
     /// The elements converted to another type; shared if they have it already.
     #[must_use]
     pub fn to_dtype(&self, dtype: DType) -> Tensor {
-        if dtype == self.dtype() {
-            return self.clone();
-        }
-        match (self.dtype(), dtype) {
-            // Half of an f32's bits, which are many numbers at once for the compiler.
-            (DType::BF16, DType::F32) => iter::map(self, element::widened),
-            (DType::F32, DType::BF16) => iter::map(self, element::rounded),
-            _ => iter::converted(self, dtype),
-        }
+        if dtype == self.dtype() { self.clone() } else { iter::converted(self, dtype) }
     }
 
     /// Whether all elements are close: `|a - b| <= atol + rtol * |b|`; NaN is close to NaN, shapes must be equal.

@@ -9,6 +9,7 @@ pub mod copy;
 pub mod dense;
 pub mod elementwise;
 pub mod gemm;
+pub mod half_floats;
 mod math;
 pub mod memory;
 mod pairs;

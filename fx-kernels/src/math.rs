@@ -2,7 +2,7 @@
 //!
 //! Over the whole range, on every level, [`log`] is within 1 unit in the last place of the exact value, [`exp`], [`exp_below_one`] and
 //! [`exp2_below_one`] within 1.2, [`expm1`], [`log1p`], [`tanh`] and [`erf`] within 1.6, [`sin`], [`cos`] and [`sigmoid`]
-//! within 2.2, [`tan`] within 4; the tests try it. NaN gives NaN, infinities give the limits.
+//! within 2.2, [`log2`] and [`log10`] within 2.8, [`tan`] within 4; the tests try it. NaN gives NaN, infinities give the limits.
 //! Denormal operands and results are computed with, as long as the processor's mode is the usual one, but for the powers of a
 //! softmax ([`exp_below_one`], [`exp2_below_one`]), which are 0 in their place. Most activations
 //! are PyTorch's formulas on top of these; all have PyTorch's results for NaN and infinities.
@@ -108,9 +108,9 @@ pub(crate) fn expm1<V: Floats>(x: V) -> V {
     V::select(x.abs().lt(V::splat(1e-9)), x, y + y)
 }
 
-/// The natural logarithm.
+/// A number as a power of 2 and the natural logarithm of the rest, which is around 1.
 #[inline(always)]
-pub(crate) fn log<V: Floats>(x: V) -> V {
+fn logarithm<V: Floats>(x: V) -> [V; 2] {
     let (one, zero) = (V::splat(1.0), V::zero());
     let denormal = x.lt(V::splat(f32::MIN_POSITIVE));
     let normal = V::select(denormal, x * V::splat(8_388_608.0), x);
@@ -124,11 +124,40 @@ pub(crate) fn log<V: Floats>(x: V) -> V {
     let even = polynomial(square, [-0.130_310_059, -0.121_483_922, -0.166_846_126, -0.249_996_200]);
     let odd = polynomial(square, [0.140_869_141, 0.139_814_854, 0.200_120_345]);
     let r = odd.mul_add(f, even).mul_add(f, V::splat(0.333_331_972)).mul_add(f, V::splat(-0.5)).mul_add(square, f);
-    // ln 2 in two parts, so that a level without a fused product is as accurate.
-    let y = exponent.mul_add(V::splat(0.693_359_375), exponent.mul_add(V::splat(-2.121_944_4e-4), r));
+    [exponent, r]
+}
+
+/// A logarithm `y` of `x`, or its limit.
+#[inline(always)]
+fn limited<V: Floats>(x: V, y: V) -> V {
     // A NaN is neither below infinity nor at most 0, and comes through.
-    let y = V::select(x.lt(V::splat(f32::INFINITY)), y, x);
+    let (y, zero) = (V::select(x.lt(V::splat(f32::INFINITY)), y, x), V::zero());
     V::select(x.le(zero), V::select(x.lt(zero), V::splat(f32::NAN), V::splat(f32::NEG_INFINITY)), y)
+}
+
+/// The natural logarithm.
+#[inline(always)]
+pub(crate) fn log<V: Floats>(x: V) -> V {
+    let [exponent, r] = logarithm(x);
+    // ln 2 in two parts, so that a level without a fused product is as accurate.
+    limited(x, exponent.mul_add(V::splat(0.693_359_375), exponent.mul_add(V::splat(-2.121_944_4e-4), r)))
+}
+
+/// The logarithm to base 2.
+#[inline(always)]
+pub(crate) fn log2<V: Floats>(x: V) -> V {
+    let [exponent, r] = logarithm(x);
+    // 1 / ln 2 in two parts, the first of few bits.
+    limited(x, exponent + r.mul_add(V::splat(1.442_382_812_5), r * V::splat(3.122_284e-4)))
+}
+
+/// The logarithm to base 10.
+#[inline(always)]
+pub(crate) fn log10<V: Floats>(x: V) -> V {
+    let [exponent, r] = logarithm(x);
+    // The logarithms of 2 and e in two parts, the first of few bits.
+    let tail = exponent.mul_add(V::splat(4.605_039e-6), r * V::splat(9.038_034e-5));
+    limited(x, exponent.mul_add(V::splat(0.301_025_390_625), r.mul_add(V::splat(0.434_204_101_562_5), tail)))
 }
 
 /// The logarithm of `1 + x`, accurate near 0.

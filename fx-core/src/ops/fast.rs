@@ -4,7 +4,9 @@
 
 use fx_kernels::attention::{Mask, Scores, Sizes, Strides, attention};
 use fx_kernels::elementwise::{self, Binary, Operand, Ternary, Unary};
+use fx_kernels::half_floats::{round_to_bf16, widen_bf16};
 use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
+use half::bf16;
 
 use crate::tensor::{DType, Dims, Tensor, iter, numel, view};
 
@@ -27,18 +29,50 @@ fn written(shape: &[usize], like: DType, kernel: impl FnMut(&mut [f32])) -> Tens
     Tensor::written(shape, kernel).to_dtype(like)
 }
 
+/// What a function makes of the elements of bf16 in the same place, if these lie in the same order: a piece at a time, so that they are f32 in
+/// the first-level cache only. Other types do not get its room on their stack.
+#[inline(never)]
+fn halves<const N: usize>(operands: [&Tensor; N], f: impl Fn(&mut [f32], [&[f32]; N])) -> Option<Tensor> {
+    const PIECE: usize = 2048;
+    let shape = operands[0].shape();
+    if operands.iter().any(|x| x.dtype() != DType::BF16 || x.shape() != shape || !x.is_contiguous()) {
+        return None;
+    }
+    let (mut wide, mut result) = ([[0.0; PIECE]; N], [0.0; PIECE]);
+    Some(Tensor::written::<bf16>(shape, |out| {
+        for (index, out) in out.chunks_mut(PIECE).enumerate() {
+            for (wide, x) in wide.iter_mut().zip(operands) {
+                widen_bf16(&mut wide[..out.len()], &x.as_slice().unwrap_or_default()[index * PIECE..]);
+            }
+            let result = &mut result[..out.len()];
+            f(result, wide.each_ref().map(|wide| &wide[..out.len()]));
+            round_to_bf16(out, result);
+        }
+    }))
+}
+
 /// An op of every element.
 pub(super) fn unary(op: Unary, x: &Tensor) -> Option<Tensor> {
+    if let Some(y) = halves([x], |out, [x]| elementwise::unary(op, out, Operand::Cycle(x))) {
+        return Some(y);
+    }
     in_single(x.dtype()).then(|| {
         let single = single(x);
         written(x.shape(), x.dtype(), |out| elementwise::unary(op, out, Operand::Cycle(elements(&single))))
     })
 }
 
-/// An op of the elements in the same place after broadcasting; both operands are f32.
+/// An op of the elements in the same place after broadcasting; both operands are of one type.
 pub(super) fn binary(op: Binary, x: &Tensor, y: &Tensor) -> Option<Tensor> {
-    if x.dtype() != DType::F32 || y.dtype() != DType::F32 {
+    let dtype = x.dtype();
+    if dtype != y.dtype() || !in_single(dtype) {
         return None;
+    }
+    if let Some(z) = halves([x, y], |out, [x, y]| elementwise::binary(op, out, Operand::Cycle(x), Operand::Cycle(y))) {
+        return Some(z);
+    }
+    if dtype != DType::F32 {
+        return Some(binary(op, &x.to_dtype(DType::F32), &y.to_dtype(DType::F32))?.to_dtype(dtype));
     }
     let shape = view::broadcast_shape(&[x.shape(), y.shape()])?;
     let (a, b) = (operand(x, &shape)?, operand(y, &shape)?);
@@ -219,4 +253,30 @@ pub(super) fn attend([q, k, v]: [&Tensor; 3], mask: Option<&Tensor>, is_causal: 
     let to = Strides { batch: sizes.heads * sizes.queries * row, head: sizes.queries * row, row };
     let scores = Scores::new(scale as f32, mask);
     Some(written(&shape, DType::F32, |out| attention(sizes, (out, to), of_q, of_k, of_v, scores)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::creation::Creation;
+
+    /// bf16 that are computed a piece at a time are those that are computed in f32 and rounded.
+    #[test]
+    fn halves_are_f32_rounded() {
+        let [x, y] = [0, 1].map(|_| Tensor::randn([3, 1500]).to_dtype(DType::BF16));
+        let wide = x.to_dtype(DType::F32);
+        for op in [Unary::Exp, Unary::Neg, Unary::Log, Unary::Trunc] {
+            let (got, want) = (unary(op, &x).unwrap(), unary(op, &wide).unwrap().to_dtype(DType::BF16));
+            assert!(got.dtype() == DType::BF16 && got.all_close(&want, 0.0, 0.0), "{op}");
+        }
+        // A tensor in another order, and one that repeats, go the general way.
+        let (turned, row) = (view::transpose(&x, 0, 1), view::narrow(&y, 0, 0, 1));
+        for op in [Binary::Add, Binary::Div, Binary::Maximum] {
+            for [x, y] in [[&x, &y], [&x, &row], [&turned, &turned]] {
+                let got = binary(op, x, y).unwrap();
+                let want = binary(op, &x.to_dtype(DType::F32), &y.to_dtype(DType::F32)).unwrap();
+                assert!(got.all_close(&want.to_dtype(DType::BF16), 0.0, 0.0), "{op} {:?}", y.shape());
+            }
+        }
+    }
 }

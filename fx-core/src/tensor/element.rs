@@ -182,20 +182,6 @@ pub fn cast<T: Element, U: Element>(x: T) -> U {
     if T::DTYPE.is_float() { U::from_f64(x.to_f64()) } else { U::from_i64(x.to_i64()) }
 }
 
-/// A bf16 as f32.
-pub(super) fn widened(x: bf16) -> f32 {
-    f32::from_bits(u32::from(x.to_bits()) << 16)
-}
-
-/// An f32 rounded to bf16, the even one of two that are as near.
-pub(super) fn rounded(x: f32) -> bf16 {
-    let bits = x.to_bits();
-    let near = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-    // A NaN stays one, without a signal.
-    let nan = bits >> 16 | 0x40;
-    bf16::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { nan } else { near } as u16)
-}
-
 /// Runs an expression with `$T` as the type that stands beside an element type; the last expression is for those that do not
 /// stand here.
 macro_rules! by_dtype {
@@ -234,24 +220,3 @@ macro_rules! dispatch_float {
 }
 
 pub(crate) use {by_dtype, dispatch, dispatch_float, dispatch_words};
-
-#[cfg(test)]
-mod tests {
-    use half::bf16;
-
-    use super::{rounded, widened};
-
-    /// All bf16, and f32 of all exponents on both sides of the middle between two of them.
-    #[test]
-    fn halves_of_the_bits_are_what_half_computes() {
-        for bits in 0..=u16::MAX {
-            let x = bf16::from_bits(bits);
-            assert!(widened(x) == x.to_f32() || x.is_nan() && widened(x).is_nan(), "{bits:x}");
-            for low in [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff] {
-                let y = f32::from_bits(u32::from(bits) << 16 | low);
-                let (got, want) = (rounded(y), bf16::from_f32(y));
-                assert!(got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan(), "{y:e}: {got} {want}");
-            }
-        }
-    }
-}

@@ -5,6 +5,7 @@
 //! a piece at a time, in code that is the same for all functions; so the inner loop, compiled for each of hundreds of
 //! functions, is one plain loop over slices.
 
+use fx_kernels::half_floats::{round_to_bf16, widen_bf16};
 use half::{bf16, f16};
 
 use super::{DType, Dims, Element, Tensor, Word, cast, dispatch, dispatch_words, numel, view};
@@ -65,6 +66,15 @@ fn map_by<T: Element, U: Element>(x: &Tensor, f: &dyn for<'a> Loop<&'a [T], U>) 
 /// each two types.
 pub(super) fn converted(x: &Tensor, dtype: DType) -> Tensor {
     let x = &x.contiguous();
+    match (x.dtype(), dtype) {
+        (DType::F32, DType::BF16) => {
+            return Tensor::written(x.shape(), |out| round_to_bf16(out, x.as_slice().unwrap_or_default()));
+        }
+        (DType::BF16, DType::F32) => {
+            return Tensor::written(x.shape(), |out| widen_bf16(out, x.as_slice().unwrap_or_default()));
+        }
+        _ => {}
+    }
     match x.dtype() {
         DType::Bool => through(x, dtype, Some(widen::<bool, i32>)),
         DType::U8 => through(x, dtype, Some(widen::<u8, i32>)),

@@ -141,6 +141,10 @@ ops! {
     Expm1 "expm1" = |x| math::expm1(x);
     /// The natural logarithm.
     Log "log" = |x| math::log(x), WAITS;
+    /// The logarithm to base 2.
+    Log2 "log2" = |x| math::log2(x);
+    /// The logarithm to base 10.
+    Log10 "log10" = |x| math::log10(x);
     /// The logarithm of `1 + x`, accurate near 0.
     Log1p "log1p" = |x| math::log1p(x);
     /// The sine.
@@ -159,6 +163,8 @@ ops! {
     Floor "floor" = |x| x.floor();
     /// The smallest integer that is not smaller.
     Ceil "ceil" = |x| -(-x).floor();
+    /// The integer part, with the sign of the number.
+    Trunc "trunc" = |x| V::select(x.lt(V::zero()), -(-x).floor(), x.floor());
     /// The nearest integer, the even one of two.
     Round "round" = |x| x.round();
     /// `max(x, 0)`.

@@ -90,6 +90,8 @@ fn powers_of_a_softmax() {
 #[test]
 fn logarithms() {
     check(Unary::Log, 1.0, f64::ln);
+    check(Unary::Log2, 2.8, f64::log2);
+    check(Unary::Log10, 2.8, f64::log10);
     check(Unary::Log1p, 1.6, f64::ln_1p);
 }
 
@@ -113,6 +115,7 @@ fn roots_and_rounding_are_exact() {
     check(Unary::Reciprocal, 0.5, |x| 1.0 / x);
     check(Unary::Floor, 0.0, f64::floor);
     check(Unary::Ceil, 0.0, f64::ceil);
+    check(Unary::Trunc, 0.0, f64::trunc);
     check(Unary::Round, 0.0, f64::round_ties_even);
     check(Unary::Abs, 0.0, f64::abs);
     check(Unary::Relu, 0.0, |x| if x < 0.0 { 0.0 } else { x });

@@ -339,8 +339,8 @@ reals! {
     expm1 by Expm1: |x| x.exp_m1();
     log by Log: |x| x.ln();
     log1p by Log1p: |x| x.ln_1p();
-    log2: |x| x.log2();
-    log10: |x| x.log10();
+    log2 by Log2: |x| x.log2();
+    log10 by Log10: |x| x.log10();
     sqrt by Sqrt: |x| x.sqrt();
     rsqrt by Rsqrt: |x| R::of(1.0) / x.sqrt();
     reciprocal by Reciprocal: |x| R::of(1.0) / x;
@@ -387,7 +387,7 @@ roundings! {
     floor by Floor: |x| x.floor();
     ceil by Ceil: |x| x.ceil();
     round by Round: |x| x.round();
-    trunc: |x| x.trunc();
+    trunc by Trunc: |x| x.trunc();
 }
 
 /// A function on floats, written for both types that they are computed in, and one on integers.

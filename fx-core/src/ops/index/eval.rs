@@ -1,5 +1,7 @@
 //! Choosing elements.
 
+use std::slice::{from_mut, from_ref};
+
 use fx_kernels::table;
 
 use crate::error::{Error, Result};
@@ -31,11 +33,15 @@ pub(crate) fn places(index: &Tensor, size: usize) -> Result<Vec<usize>> {
     index.as_slice::<i64>().unwrap_or_default().iter().map(|&index| place(index, size)).collect()
 }
 
-/// The places that an index names along a dimension of a contiguous tensor.
+/// The places that an index names along a dimension of a contiguous tensor: each is of a run of neighbours that have one index in common,
+/// as after `expand`.
 pub(super) struct Targets {
-    /// Where each run of neighbours begins.
-    starts: Vec<usize>,
-    /// The elements of a run: those that have one index in common, as after `expand`.
+    /// The indices of the runs, all of them within the dimension.
+    indices: Tensor,
+    dim: usize,
+    /// How far two elements of the tensor are apart along each dimension.
+    strides: Dims,
+    /// The elements of a run.
     pub(super) run: usize,
 }
 
@@ -43,62 +49,85 @@ impl Targets {
     pub(super) fn new(index: &Tensor, shape: &[usize], dim: usize) -> Result<Self> {
         let after = (dim + 1).min(index.ndim())..index.ndim();
         let is_one = |i: usize| index.shape()[i] == shape[i] && (index.strides()[i] == 0 || shape[i] == 1);
-        if !after.clone().all(is_one) {
-            return Ok(Self { starts: targets(index, shape, dim)?, run: 1 });
+        let (indices, run) = match after.clone().all(is_one) {
+            false => (index.clone(), 1),
+            true => {
+                let first = after.clone().fold(index.clone(), |index, i| view::narrow(&index, i, 0, 1));
+                (first, numel(&shape[after]))
+            }
+        };
+        let (indices, (_, size, _)) = (indices.to_dtype(DType::I64).contiguous(), around(shape, dim));
+        let all = indices.as_slice::<i64>().unwrap_or_default();
+        // Without an end in between, so that many are compared at once.
+        if !all.iter().fold(true, |within, index| within & ((*index as u64) < size as u64)) {
+            all.iter().try_for_each(|&index| place(index, size).map(drop))?;
         }
-        let first = after.clone().fold(index.clone(), |index, i| view::narrow(&index, i, 0, 1));
-        Ok(Self { starts: targets(&first, shape, dim)?, run: numel(&shape[after]) })
+        Ok(Self { indices, dim, strides: crate::tensor::row_major(shape), run })
+    }
+
+    /// Calls `f` with where runs begin, a piece of them at a time, and with the number of the first one.
+    fn pieces(&self, mut f: impl FnMut(usize, &[usize])) {
+        /// As many as stay in the first-level cache.
+        const PIECE: usize = 1024;
+        let indices = self.indices.as_slice::<i64>().unwrap_or_default();
+        let Some((&len, outer)) = self.indices.shape().split_last().filter(|(len, _)| **len > 0) else {
+            return indices.iter().enumerate().for_each(|(number, &index)| f(number, &[index as usize]));
+        };
+        let mut position = Dims::from_elem(0, outer.len());
+        // What the dimensions contribute: the last one in equal steps, the others counted up, and the index.
+        let along = |i: usize| if i == self.dim { 0 } else { self.strides[i] };
+        let (step, stride) = (along(outer.len()), self.strides[self.dim]);
+        let (mut base, mut starts) = (0, Vec::with_capacity(len.min(PIECE)));
+        for (row, indices) in indices.chunks_exact(len).enumerate() {
+            for (piece, indices) in indices.chunks(PIECE).enumerate() {
+                let (first, base) = (piece * PIECE, base + piece * PIECE * step);
+                starts.clear();
+                match stride {
+                    1 => starts.extend(indices.iter().map(|&index| base + index as usize)),
+                    _ => starts.extend((0..).zip(indices).map(|(i, &index)| base + i * step + index as usize * stride)),
+                }
+                f(row * len + first, &starts);
+            }
+            for i in (0..outer.len()).rev() {
+                position[i] += 1;
+                base += along(i);
+                if position[i] < outer[i] {
+                    break;
+                }
+                base -= along(i) * position[i];
+                position[i] = 0;
+            }
+        }
     }
 
     /// Reads what is at the places.
     fn read<T: Copy>(&self, elements: &[T], out: &mut [T]) {
-        if self.run == 1 {
-            return out.iter_mut().zip(&self.starts).for_each(|(out, start)| *out = elements[*start]);
-        }
-        for (out, &start) in out.chunks_exact_mut(self.run).zip(&self.starts) {
-            out.copy_from_slice(&elements[start..start + self.run]);
-        }
+        let run = self.run;
+        self.pieces(|first, starts| {
+            let out = &mut out[first * run..][..starts.len() * run];
+            if run == 1 {
+                return out.iter_mut().zip(starts).for_each(|(out, start)| *out = elements[*start]);
+            }
+            for (out, &start) in out.chunks_exact_mut(run).zip(starts) {
+                out.copy_from_slice(&elements[start..start + run]);
+            }
+        });
     }
 
     /// Calls `f` with the number of each run, its elements, and those that go there.
     pub(super) fn for_each<T>(&self, out: &mut [T], src: &[T], mut f: impl FnMut(usize, &mut [T], &[T])) {
-        for (&start, src) in self.starts.iter().zip(src.chunks_exact(self.run)) {
-            f(start / self.run, &mut out[start..start + self.run], src);
-        }
-    }
-}
-
-/// For each element of `index`, the place in a contiguous tensor of `shape` that it names along `dim`.
-fn targets(index: &Tensor, shape: &[usize], dim: usize) -> Result<Vec<usize>> {
-    let (_, size, stride) = around(shape, dim);
-    let indices = index.to_dtype(DType::I64).contiguous();
-    let indices = indices.as_slice::<i64>().unwrap_or_default();
-    let Some((&len, outer)) = index.shape().split_last().filter(|(len, _)| **len > 0) else {
-        return indices.iter().map(|&index| place(index, size)).collect();
-    };
-    let mut result = Vec::with_capacity(indices.len());
-    let mut position = Dims::from_elem(0, outer.len());
-    // What the other dimensions contribute: along the last one in equal steps, along the others counted up.
-    let strides = crate::tensor::row_major(shape);
-    let step = if dim == outer.len() { 0 } else { strides[outer.len()] };
-    let mut base = 0;
-    for row in indices.chunks_exact(len) {
-        if let Some(&wrong) = row.iter().find(|index| **index < 0 || **index >= size as i64) {
-            return Err(outside(wrong, size));
-        }
-        result.extend(row.iter().enumerate().map(|(i, &index)| base + i * step + index as usize * stride));
-        for i in (0..outer.len()).rev() {
-            let step = if i == dim { 0 } else { strides[i] };
-            position[i] += 1;
-            base += step;
-            if position[i] < outer[i] {
-                break;
+        let run = self.run;
+        self.pieces(|first, starts| {
+            let src = &src[first * run..][..starts.len() * run];
+            if run == 1 {
+                let single = starts.iter().zip(src);
+                return single.for_each(|(&start, src)| f(start, from_mut(&mut out[start]), from_ref(src)));
             }
-            base -= step * position[i];
-            position[i] = 0;
-        }
+            for (&start, src) in starts.iter().zip(src.chunks_exact(run)) {
+                f(start / run, &mut out[start..start + run], src);
+            }
+        });
     }
-    Ok(result)
 }
 
 pub(super) fn embedding(input: &Tensor, weight: &Tensor, _: Option<i64>) -> Result<Tensor> {

@@ -239,6 +239,42 @@ mod tests {
         }
     }
 
+    /// Rows of more indices than are worked on at a time, along each dimension.
+    #[test]
+    fn long_rows_of_indices() {
+        for (dim, shape) in [(0, [3, 2500]), (1, [2, 2500])] {
+            let (rows, columns) = (shape[0], shape[1]);
+            let x = Tensor::randn(shape);
+            let at = |row: usize, column: usize| (7 * column + 3 * row) % shape[dim];
+            let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+            let index = Tensor::from_vec(shape, all.clone().map(|(row, column)| at(row, column) as i64).collect());
+            let target = |row: usize, column: usize| match dim {
+                0 => at(row, column) * columns + column,
+                _ => row * columns + at(row, column),
+            };
+            let elements = x.to_vec::<f32>();
+            let want: Vec<f32> = all.clone().map(|(row, column)| elements[target(row, column)]).collect();
+            assert_eq!(gather(&x, &index, dim as i64).unwrap().to_vec::<f32>(), want, "{shape:?}");
+            let mut want = elements.clone();
+            all.zip(&elements).for_each(|((row, column), src)| want[target(row, column)] += src);
+            let got = scatter_add(&x, &index, &x, dim as i64).unwrap();
+            assert!(got.all_close(&Tensor::from_vec(shape, want), 1e-6, 1e-6), "{shape:?}");
+        }
+    }
+
+    /// A wrong index changes nothing, wherever it is.
+    #[test]
+    fn indices_are_seen_before_anything_is_written() {
+        let x = Tensor::randn([1, 2500]);
+        for wrong in [-1, 2500] {
+            let index = Tensor::from_vec([1, 2500], (0..2500_i64).map(|i| if i == 2499 { wrong } else { i }).collect());
+            for result in [gather(&x, &index, 1), scatter_add(&x, &index, &x, 1)] {
+                let message = result.unwrap_err().to_string();
+                assert!(message.contains(&format!("index {wrong} lies outside a dimension of size 2500")), "{message}");
+            }
+        }
+    }
+
     #[test]
     fn tensors_without_dimensions_have_one_place() {
         let (x, index, src) = (Tensor::scalar(1.0_f32), Tensor::scalar(0_i64), Tensor::scalar(2.0_f32));

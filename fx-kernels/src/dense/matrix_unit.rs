@@ -134,7 +134,6 @@ impl<'a> OnUnit<'a> {
                 (block, SPLIT_TASKS, [2, 1], num_threads())
             }
         };
-        let least = copied.div_ceil(block).clamp(1, lines.most_blocks());
         let tasks = shared_out(tasks);
         // Sums of a set's panels may wait.
         let waiting = |blocks: usize| match self.goes_across_panels() {
@@ -142,6 +141,10 @@ impl<'a> OnUnit<'a> {
             false => 1,
         };
         let sets = |blocks: usize| tasks.div_ceil(blocks).max(waiting(blocks)).min(groups * panels.count());
+        // Of few rows, however long, a part stays in the cache if sums with all panels may wait: one block splits panels once.
+        let few = lines.are_split() && lines.all_tiles() * SIDE <= SPLIT_ROWS;
+        let waits = lines.all_tiles().div_ceil(2) * (groups * panels.count()).div_ceil(sets(1)) * SUMS <= WAITING;
+        let least = if few && waits { 1 } else { copied.div_ceil(block).clamp(1, lines.most_blocks()) };
         let traffic = |blocks: usize| blocks * words * panel + sets(blocks).min(most_sets) * copied * row;
         let most = (lines.all_tiles() / 4).min(4 * tasks).max(least);
         let blocks = (least..=most).min_by_key(|&blocks| traffic(blocks)).unwrap_or(least);

@@ -171,17 +171,24 @@ impl Splits for Below {
     }
 }
 
-/// Rows whose columns have their numbers side by side: four rows of a vector of columns, then of the next one, then the rows below.
+/// Rows whose columns have their numbers side by side: four rows of a vector of columns at a time, then of the next vector, then the rows
+/// below. Where columns displace each other in the first-level cache, all numbers of a vector's lines come before the next vector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Across {
     numbers: *const f32,
     /// From a column to the next.
     stride: usize,
     places: Places,
-    /// The vectors of four rows that are done, and all of four that there are to do.
+    /// The vector of columns, the fours of its rows that are done, how many there are of each vector before the rows below, and at most.
     column: usize,
+    four: usize,
+    fours: usize,
+    most: usize,
     left: usize,
 }
+
+/// The distances of columns of which every second has the place of another in the first-level cache.
+const COLLIDING: usize = 512;
 
 impl Across {
     /// Rows whose `width` columns are `stride` apart, as [`Below::new`].
@@ -197,7 +204,10 @@ impl Across {
         assert!(rows.is_multiple_of(4), "rows come in fours");
         assert!(width == 0 || (width - 1) * stride + rows <= numbers.len(), "there are too few numbers");
         let places = Places::new(words, distance, rows, width);
-        Self { numbers: numbers.as_ptr(), stride, places, column: 0, left: rows / 4 * places.width }
+        // The fours in a line of the cache.
+        let most = if stride.is_multiple_of(COLLIDING) { SIDE / 4 } else { 1 };
+        let (left, fours) = (rows / 4 * places.width, most.min(rows / 4));
+        Self { numbers: numbers.as_ptr(), stride, places, column: 0, four: 0, fours, most, left }
     }
 }
 
@@ -205,25 +215,31 @@ impl Meanwhile for Across {
     #[inline(always)]
     unsafe fn some<V: Pairs>(&mut self, count: usize) {
         for _ in 0..count.min(self.left) {
-            let column = self.column * SIDE;
+            let Places { width, .. } = self.places;
             // SAFETY: there are as many numbers, and as many places (seen as it was made).
             unsafe {
-                let numbers = self.numbers.wrapping_add(column * self.stride);
+                let numbers = self.numbers.wrapping_add(self.column * SIDE * self.stride + 4 * self.four);
                 let [a, b, c, d] = V::four_of_rows(numbers, self.stride);
-                self.places.write(self.column, a, b);
-                self.places.write(self.places.width + self.column, c, d);
+                let vector = 2 * self.four * width + self.column;
+                self.places.write(vector, a, b);
+                self.places.write(vector + width, c, d);
             }
-            (self.column, self.left) = (self.column + 1, self.left - 1);
-            if self.column == self.places.width {
-                (self.numbers, self.column) = (self.numbers.wrapping_add(4), 0);
-                self.places.words = self.places.words.wrapping_add(2 * self.places.width * SIDE);
+            (self.four, self.left) = (self.four + 1, self.left - 1);
+            if self.four == self.fours {
+                (self.four, self.column) = (0, self.column + 1);
+            }
+            if self.column == width {
+                (self.numbers, self.column) = (self.numbers.wrapping_add(4 * self.fours), 0);
+                self.places.words = self.places.words.wrapping_add(2 * self.fours * width * SIDE);
+                self.fours = self.most.min(self.left.div_ceil(width));
             }
         }
     }
 }
 
 impl Splits for Across {
-    const NOTHING: Self = Self { numbers: null(), stride: 0, places: Places::NONE, column: 0, left: 0 };
+    const NOTHING: Self =
+        Self { numbers: null(), stride: 0, places: Places::NONE, column: 0, four: 0, fours: 0, most: 0, left: 0 };
 
     fn left(&self) -> usize {
         self.left

@@ -5,7 +5,7 @@ use crate::memory::prefetch_far;
 use crate::simd::{Element, Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, num_threads};
 
-/// The numbers of a column that are fewer than a page has.
+/// The most numbers of a column that is shorter than a page.
 const SHORT: usize = 1000;
 
 /// Computes a product, with rows of `c` that are `stride` apart and checked to fit.

@@ -82,8 +82,8 @@ impl Targets {
             for (piece, indices) in indices.chunks(PIECE).enumerate() {
                 let (first, base) = (piece * PIECE, base + piece * PIECE * step);
                 starts.clear();
-                match stride {
-                    1 => starts.extend(indices.iter().map(|&index| base + index as usize)),
+                match (step, stride) {
+                    (0, 1) => starts.extend(indices.iter().map(|&index| base + index as usize)),
                     _ => starts.extend((0..).zip(indices).map(|(i, &index)| base + i * step + index as usize * stride)),
                 }
                 f(row * len + first, &starts);

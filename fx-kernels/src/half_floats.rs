@@ -15,7 +15,7 @@ const TASK: usize = 16 * 1024;
 /// use half::bf16;
 ///
 /// let mut out = [bf16::ZERO; 2];
-/// round_to_bf16(&mut out, &[1.0, 1.003_906_3]);
+/// round_to_bf16(&mut out, &[1.0, 1.005]);
 /// assert_eq!(out, [1.0, 1.007_812_5].map(bf16::from_f32));
 /// ```
 ///

@@ -1,6 +1,6 @@
 //! The matrix product `c = a b` or `c += a b`, of f32 and f64, with operands that are not packed before.
 //!
-//! In f32 it is a product of `crate::dense`: one operand is packed, the other is read where it lies. Few rows are not
+//! In f32 it is a product of `crate::dense`: one operand is packed, the other is read where it lies; a matrix unit packs neither. Few rows are not
 //! worth packing: they are computed as dot products or as sums of rows, at the speed of memory.
 
 mod double;

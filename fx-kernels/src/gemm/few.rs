@@ -1,12 +1,12 @@
 //! Products with few rows: nothing is packed, the right operand is read once.
 
 use super::Matrix;
-use crate::memory::prefetch_far;
+use crate::memory::{LINE, prefetch_far};
 use crate::simd::{Element, Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, num_threads};
 
-/// The most numbers of a column that is shorter than a page.
-const SHORT: usize = 1000;
+/// The bytes of a column that is no longer than a page.
+const SHORT: usize = 4096;
 
 /// Computes a product, with rows of `c` that are `stride` apart and checked to fit.
 pub(super) fn rows<T: Element>(
@@ -87,17 +87,23 @@ impl<T: Element> Kernel for Dots<'_, T> {
 #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
 fn dots<V: Vector, const COUNT: usize>(out: &mut [V::Elem; COUNT], row: &[V::Elem], columns: [&[V::Elem]; COUNT]) {
     const PARTS: usize = 4;
-    // Streams that end within a page are not foreseen: what follows some of them is asked for.
-    let ahead = if row.len() <= SHORT { 4 * row.len() } else { 0 };
+    // Streams that end within a page are not foreseen: the lines of as many columns after these are asked for, each once.
+    let (is_short, line) = (size_of_val(row) <= SHORT, LINE * size_of::<f32>() / size_of::<V::Elem>());
     let mut sums = [[V::zero(); PARTS]; COUNT];
     let step = PARTS * V::LANES;
     let whole = row.len() - row.len() % step;
     for first in (0..whole).step_by(step) {
+        if is_short {
+            for at in (first..first + step).step_by(line) {
+                for j in 0..COUNT {
+                    prefetch_far(columns[j].as_ptr().wrapping_add(at + COUNT * row.len()).cast());
+                }
+            }
+        }
         for part in 0..PARTS {
             let at = first + part * V::LANES;
             let x = V::load(&row[at..]);
             for j in 0..COUNT {
-                prefetch_far(columns[j].as_ptr().wrapping_add(at + ahead).cast());
                 sums[j][part] = x.mul_add(V::load(&columns[j][at..]), sums[j][part]);
             }
         }

@@ -22,10 +22,7 @@ const TASK: usize = 16 * 1024;
 /// # Panics
 /// If there are fewer numbers.
 pub fn round_to_bf16(out: &mut [bf16], x: &[f32]) {
-    let (level, work) = (Level::detect(), out.len());
-    for_each_piece(out, TASK, work, |task, out| {
-        dispatch(level, Round { out, x: &x[task * TASK..] });
-    });
+    convert(Level::detect(), out, x, rounded);
 }
 
 /// Writes the numbers that bf16 stand for.
@@ -42,51 +39,44 @@ pub fn round_to_bf16(out: &mut [bf16], x: &[f32]) {
 /// # Panics
 /// If there are fewer half floats.
 pub fn widen_bf16(out: &mut [f32], x: &[bf16]) {
-    let (level, work) = (Level::detect(), out.len());
+    convert(Level::detect(), out, x, widened);
+}
+
+#[inline(always)]
+fn rounded(x: f32) -> bf16 {
+    let bits = x.to_bits();
+    let near = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    // A NaN stays one, without a signal.
+    let nan = bits >> 16 | 0x40;
+    bf16::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { nan } else { near } as u16)
+}
+
+#[inline(always)]
+fn widened(x: bf16) -> f32 {
+    f32::from_bits(u32::from(x.to_bits()) << 16)
+}
+
+/// Writes what a function makes of each element, in loops over words that become those of a level's vectors.
+fn convert<T: Copy + Sync, U: Send>(level: Level, out: &mut [U], x: &[T], f: impl Fn(T) -> U + Copy + Sync) {
+    let work = out.len();
     for_each_piece(out, TASK, work, |task, out| {
-        dispatch(level, Widen { out, x: &x[task * TASK..] });
+        dispatch(level, Each { x: &x[task * TASK..][..out.len()], out, f });
     });
 }
 
-/// Loops over words that become those of a level's vectors.
-struct Round<'a> {
-    out: &'a mut [bf16],
-    x: &'a [f32],
+struct Each<'a, T, U, F> {
+    out: &'a mut [U],
+    x: &'a [T],
+    f: F,
 }
 
-impl Kernel for Round<'_> {
+impl<T: Copy, U, F: Fn(T) -> U> Kernel for Each<'_, T, U, F> {
     type Elem = f32;
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let x = &self.x[..self.out.len()];
-        for (out, x) in self.out.iter_mut().zip(x) {
-            let bits = x.to_bits();
-            let near = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-            // A NaN stays one, without a signal.
-            let nan = bits >> 16 | 0x40;
-            *out = bf16::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { nan } else { near } as u16);
-        }
-    }
-}
-
-/// See [`Round`].
-struct Widen<'a> {
-    out: &'a mut [f32],
-    x: &'a [bf16],
-}
-
-impl Kernel for Widen<'_> {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        let x = &self.x[..self.out.len()];
-        for (out, x) in self.out.iter_mut().zip(x) {
-            *out = f32::from_bits(u32::from(x.to_bits()) << 16);
-        }
+        self.out.iter_mut().zip(self.x).for_each(|(out, x)| *out = (self.f)(*x));
     }
 }
 
@@ -103,8 +93,8 @@ mod tests {
             (0..=u32::from(u16::MAX)).flat_map(|bits| low.map(|low| f32::from_bits(bits << 16 | low))).collect();
         for level in Level::available() {
             let (mut wide, mut near) = (vec![0.0; halves.len()], vec![bf16::ZERO; numbers.len()]);
-            dispatch(level, Widen { out: &mut wide, x: &halves });
-            dispatch(level, Round { out: &mut near, x: &numbers });
+            convert(level, &mut wide, &halves, widened);
+            convert(level, &mut near, &numbers, rounded);
             for (x, got) in halves.iter().zip(wide) {
                 assert!(got == x.to_f32() || got.is_nan() && x.is_nan(), "{level:?} {x}: {got}");
             }

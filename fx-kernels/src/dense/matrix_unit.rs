@@ -13,6 +13,8 @@ mod unpacked;
 use std::ops::Range;
 use std::ptr::null;
 
+use smallvec::SmallVec;
+
 use self::lines::{Block, Lines, Tile};
 pub(super) use self::pieces::Estimate;
 use self::pieces::{WAITING, can_split};
@@ -44,6 +46,8 @@ const COPIED: usize = 8;
 const TASKS: usize = 8;
 /// The same where rows are split: each set of panels reads all that are.
 const SPLIT_TASKS: usize = 2;
+/// The pairs of tiles that are known at a time.
+const FEW: usize = 32;
 /// The sums of two tiles.
 const SUMS: usize = 2 * SIDE * 2 * SIDE;
 
@@ -59,6 +63,9 @@ fn are_small(panels: &Panels, count: usize) -> bool {
     panels.steps() * 2 * panels.lanes() * count <= SMALL_PANELS
 }
 
+/// As many as there are pairs at a time.
+type Few<T> = SmallVec<[T; FEW]>;
+
 /// What a task works on.
 struct Task<'a> {
     block: &'a Block,
@@ -70,6 +77,15 @@ struct Task<'a> {
     /// The result, and the distance of its rows.
     out: &'a Shared<f32>,
     stride: usize,
+}
+
+impl Task<'_> {
+    /// Where the rows of tiles begin that words of a group are read from, so far from a pixel's.
+    #[inline(always)]
+    fn places(&self, [upper, lower]: &[Option<Tile>; 2], offset: usize) -> [*const f32; 2] {
+        let place = |tile: &Option<Tile>| tile.map_or(null(), |tile| self.copy[tile.start + offset..].as_ptr());
+        [place(upper), place(lower)]
+    }
 }
 
 impl<'a> OnUnit<'a> {
@@ -191,8 +207,10 @@ impl<'a> OnUnit<'a> {
                     set.clone().for_each(|index| next(&pair, self.panel(index)));
                 }
             } else {
-                for index in set {
-                    (0..pairs).for_each(|pair| next(&self.pair(task, pair), self.panel(index)));
+                let first: Few<Pair> = (0..pairs.min(FEW)).map(|pair| self.pair(task, pair)).collect();
+                for panel in set.map(|index| self.panel(index)) {
+                    first.iter().for_each(|pair| next(pair, panel));
+                    (FEW..pairs).for_each(|pair| next(&self.pair(task, pair), panel));
                 }
             }
             before.some(usize::MAX);
@@ -204,11 +222,17 @@ impl<'a> OnUnit<'a> {
         (pair.end - pair.first) * self.lines.registers()
     }
 
-    /// A pair of tiles; the last one may be alone.
+    /// The tiles of a pair; the last one may be alone.
+    #[inline(always)]
+    fn tiles(&self, task: &Task<'_>, pair: usize) -> [Option<Tile>; 2] {
+        let tile = |index: usize| (index < self.lines.count(task.block)).then(|| self.lines.tile(task.block, index));
+        [tile(2 * pair), tile(2 * pair + 1)]
+    }
+
+    /// A pair of tiles.
     #[inline(always)]
     fn pair(&self, task: &Task<'_>, index: usize) -> Pair {
-        let tile = |index: usize| (index < self.lines.count(task.block)).then(|| self.lines.tile(task.block, index));
-        let tiles = [2 * index, 2 * index + 1].map(tile);
+        let tiles = self.tiles(task, index);
         let all = [0, task.runs.len()];
         let [first, end] = match self.lines.are_images() || self.product.counts_padding() {
             true => all,
@@ -239,7 +263,7 @@ impl<'a> OnUnit<'a> {
         let before = pair.index * steps * each;
         let squares = Squares {
             whole: self.product.panels.packing().is_whole(),
-            left: pair.tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start + offset..].as_ptr())),
+            left: task.places(&pair.tiles, offset),
             distance: lines.distance(),
             again,
             runs: &task.runs[pair.first..pair.end],

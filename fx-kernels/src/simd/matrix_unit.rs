@@ -113,6 +113,8 @@ pub(crate) struct SplitSquares<'a, S> {
     pub(crate) all: &'a [Place],
     pub(crate) tall: bool,
     pub(crate) wide: bool,
+    /// The first piece of the columns.
+    pub(crate) panel: *const f32,
     /// The distance of the rows.
     pub(crate) distance: usize,
     /// Where the runs of a row are, from its beginning on, and the words of each: after them come zeros, up to a multiple of the words of a
@@ -138,7 +140,6 @@ pub(crate) struct SplitSquares<'a, S> {
 )]
 pub(crate) struct Place {
     pub(crate) left: [*const f32; 2],
-    pub(crate) panel: *const f32,
     pub(crate) sums: *mut f32,
 }
 

@@ -5,9 +5,6 @@
 //! that is not packed. Of long rows a part that stays in the second-level cache is multiplied with all panels, then the next part.
 
 use std::ops::Range;
-use std::ptr::null;
-
-use smallvec::SmallVec;
 
 use super::super::block::Block as Places;
 use super::super::panels::{Panel, Panels};
@@ -15,7 +12,7 @@ use super::super::product::Product;
 use super::super::tile::MOST_ROWS;
 use super::lines::{Lines, Tile};
 use super::rest::Rest;
-use super::{OnUnit, SUMS, Task};
+use super::{FEW, Few, OnUnit, SUMS, Task};
 use crate::memory::scratch;
 use crate::simd::{
     BESIDE, Below, Beside, Between, Kernel, Lanes, Level, MatrixUnit, PIECES, PRODUCTS, Place, SIDE, SplitSquares,
@@ -26,8 +23,6 @@ use crate::simd::{
 const REGISTERS: usize = 4;
 /// The words after those of the last piece: registers are read whole.
 const BEYOND: usize = (SIDE - 1) * 2 * SIDE;
-/// The pairs of tiles that are multiplied with a chunk one after the other.
-const FEW: usize = 32;
 /// The words of rows that stay in the second-level cache beside sums.
 const PART: usize = 256 * 1024;
 /// The sums that do so beside such words.
@@ -89,9 +84,6 @@ impl Estimate {
         self.products(level).is_some_and(|others| others < lines * width * runs * run * groups * columns / 8 * 7)
     }
 }
-
-/// As many as there are pairs at a time.
-type Few<T> = SmallVec<[T; FEW]>;
 
 /// Some rows of words of a panel: whole runs, or a part of one.
 struct Chunk {
@@ -193,34 +185,36 @@ impl OnUnit<'_> {
             let (sums, memory) = memory.split_at_mut(kept * SUMS);
             let (all, room) = memory.split_at_mut(2 * words);
             all.fill(0.0);
-            let mut begin = |index, number, words: &mut [f32]| {
+            let mut begin = |panel: &Panel<'_>, number, words: &mut [f32]| {
                 let rows = chunks.rows(&chunks.at(number));
-                split(&self.panel(index).0, 2 * rows.start..2 * rows.end, (words, piece), room)
+                split(panel, 2 * rows.start..2 * rows.end, (words, piece), room)
             };
             let (mut now, mut soon) = all.split_at_mut(words);
-            let sums = sums.as_mut_ptr();
-            let (before, shares) = (Rest::none(self, task), (1, 0));
-            let mut following = Following { on: self, sums, steps: 0, before, shares, all: Few::new(), step: 0 };
+            let mut following = Following::new(self, task, sums);
             let mut order = order.peekable();
-            if let Some((index, number)) = order.peek() {
+            let mut next = self.panel(set.start);
+            if let Some((_, number)) = order.peek() {
                 // SAFETY: the numbers and the places are there.
-                unsafe { begin(*index, *number, now).all() };
+                unsafe { begin(&next.0, *number, now).all() };
             }
             while let Some((index, number)) = order.next() {
-                let chunk = chunks.at(number);
+                let (chunk, panel) = (chunks.at(number), next);
                 let mut below = match order.peek() {
-                    Some((index, number)) => begin(*index, *number, soon),
+                    Some((soon_index, number)) => {
+                        if *soon_index != index {
+                            next = self.panel(*soon_index);
+                        }
+                        begin(&next.0, *number, soon)
+                    }
                     None => S::NOTHING,
                 };
-                let each = below.left().div_ceil(pairs * chunks.steps(&chunk) * PRODUCTS.len());
-                following.steps = if number + 1 == chunks.count() { chunks.steps(&chunk) } else { 0 };
+                let steps = chunks.steps(&chunk);
+                let each = below.left().div_ceil(pairs * steps * PRODUCTS.len());
+                following.panel = panel;
+                following.steps = if number + 1 == chunks.count() { steps } else { 0 };
+                let before = (index - set.start) * pairs;
                 for first in (0..pairs).step_by(FEW) {
-                    let work = |pair| Work {
-                        tiles: self.pair(task, pair).tiles,
-                        index,
-                        sums: ((index - set.start) * pairs + pair) % kept,
-                    };
-                    following.begin((first..pairs.min(first + FEW)).map(work));
+                    following.begin(first..pairs.min(first + FEW), (before + first) % kept);
                     let words = (&*now, piece, number > 0);
                     self.multiply_chunk(task, (&chunks, &chunk), words, (&mut below, each), &mut following);
                 }
@@ -245,21 +239,16 @@ impl OnUnit<'_> {
         let plane = self.lines.plane(task.block);
         let place = |words: usize| words / chunks.depth * PIECES * plane;
         let shifted = [task.runs[chunk.runs.start] + place(chunk.offset)];
-        let Some(Work { index, .. }) = following.all.first() else { return };
-        let (panel, offset) = self.panel(*index);
-        let registers = |work: &Work| Place {
-            left: work.tiles.map(|tile| tile.map_or(null(), |tile| task.copy[tile.start + place(offset)..].as_ptr())),
-            panel: words.as_ptr(),
-            sums: following.sums.wrapping_add(work.sums * SUMS),
-        };
-        let all: Few<Place> = following.all.iter().map(registers).collect();
+        let (panel, offset) = following.panel;
+        let all = following.places(place(offset));
         // The last tile may be alone.
-        let tall = all.iter().take_while(|piece| !piece.left[1].is_null()).count();
+        let tall = all.iter().take_while(|place| !place.left[1].is_null()).count();
         let (tall, rest) = all.split_at(tall);
         for (all, is_tall) in [(tall, true), (rest, false)] {
             let pieces = SplitSquares {
                 all,
                 tall: is_tall,
+                panel: words.as_ptr(),
                 wide: panel.width > SIDE,
                 distance: self.lines.distance(),
                 runs: if chunk.runs.len() == 1 { &shifted } else { &task.runs[chunk.runs.clone()] },
@@ -270,7 +259,8 @@ impl OnUnit<'_> {
                 soon,
                 each,
             };
-            let between = Between { steps: 1, call: &mut || following.step() };
+            let steps = if following.steps == 0 { usize::MAX } else { 1 };
+            let between = Between { steps, call: &mut || following.step() };
             // SAFETY: the copy has the rows of all tiles, words are followed by others or by zeros, and there is room for the sums.
             unsafe { task.registers.multiply_pieces(pieces, between) };
         }
@@ -335,59 +325,90 @@ impl Kernel for Doubt<'_> {
     }
 }
 
-/// A pair of tiles that is multiplied with a panel.
-#[derive(Clone, Copy)]
-struct Work {
-    tiles: [Option<Tile>; 2],
-    /// Which panel it is.
-    index: usize,
-    /// Which of the places for sums is theirs.
-    sums: usize,
-}
-
-/// What follows sums, some of it at each step.
+/// Pairs of tiles that are multiplied with a chunk of a panel, and what follows sums, some of it at each step.
 struct Following<'a> {
     on: &'a OnUnit<'a>,
-    /// The sums of as many pairs as there are places.
+    task: &'a Task<'a>,
+    /// The panel, and where the words of its group begin in a pixel.
+    panel: (Panel<'a>, usize),
+    /// Which pairs of the block these are, and their tiles.
+    pairs: Range<usize>,
+    tiles: Few<[Option<Tile>; 2]>,
+    /// The places for the sums of a pair, how many these are, and which of them the first pair has; each has the one after the last one's.
     sums: *mut f32,
+    count: usize,
+    first: usize,
     /// The steps in which a pair's sums are computed, if they are finished then.
     steps: usize,
     /// What follows the sums that are there, and after how many steps some rows of it.
     before: Rest<'a>,
     shares: (usize, usize),
-    /// What is multiplied, and the steps that are made.
-    all: Few<Work>,
+    /// The pair whose sums are computed, the steps that are made for it, and those until some rows are finished.
+    pair: usize,
     step: usize,
+    until: usize,
 }
 
-impl Following<'_> {
-    /// Begins with other pairs.
-    fn begin(&mut self, all: impl Iterator<Item = Work>) {
-        self.all.clear();
-        self.all.extend(all);
-        self.step = 0;
+impl<'a> Following<'a> {
+    /// Nothing yet, with places for sums.
+    fn new(on: &'a OnUnit<'a>, task: &'a Task<'a>, sums: &'a mut [f32]) -> Self {
+        Self {
+            on,
+            task,
+            panel: (Panel::default(), 0),
+            pairs: 0..0,
+            tiles: Few::new(),
+            sums: sums.as_mut_ptr(),
+            count: sums.len() / SUMS,
+            first: 0,
+            steps: 0,
+            before: Rest::none(on, task),
+            shares: (1, 0),
+            pair: 0,
+            step: 0,
+            until: 0,
+        }
+    }
+
+    /// Begins with some pairs, the first of which has this place for its sums.
+    fn begin(&mut self, pairs: Range<usize>, first: usize) {
+        if self.pairs != pairs {
+            self.tiles.clear();
+            self.tiles.extend(pairs.clone().map(|pair| self.on.tiles(self.task, pair)));
+            self.pairs = pairs;
+        }
+        (self.first, self.pair, self.step) = (first, 0, 0);
+    }
+
+    /// The place for a pair's sums.
+    fn sums(&self, pair: usize) -> *mut f32 {
+        let place = self.first + pair;
+        self.sums.wrapping_add(if place < self.count { place } else { place - self.count } * SUMS)
+    }
+
+    /// Where the pairs are read, words of a group so far from a pixel's, and their sums written.
+    fn places(&self, offset: usize) -> Few<Place> {
+        let place = |(index, tiles)| Place { left: self.task.places(tiles, offset), sums: self.sums(index) };
+        self.tiles.iter().enumerate().map(place).collect()
     }
 
     /// What is done after a step.
     fn step(&mut self) {
-        if self.steps == 0 {
-            return;
-        }
-        let (number, step) = (self.step / self.steps, self.step % self.steps + 1);
-        if step == 1 {
+        if self.step == 0 {
             self.shares = self.before.shares(self.steps);
+            self.until = self.shares.0;
         }
-        let (steps, rows) = self.shares;
-        if step.is_multiple_of(steps) {
-            self.before.some(rows);
+        (self.step, self.until) = (self.step + 1, self.until - 1);
+        if self.until == 0 {
+            self.before.some(self.shares.1);
+            self.until = self.shares.0;
         }
-        self.step += 1;
-        if step == self.steps {
+        if self.step == self.steps {
             self.last();
-            let Work { tiles, index, sums } = self.all[number];
-            let sums = self.sums.wrapping_add(sums * SUMS);
+            let (tiles, sums) = (self.tiles[self.pair], self.sums(self.pair));
             // SAFETY: the place is there, and what is multiplied until all is finished has others.
-            unsafe { self.before.follow(&tiles, self.on.panel(index).0, sums) };
+            unsafe { self.before.follow(&tiles, self.panel.0, sums) };
+            (self.pair, self.step) = (self.pair + 1, 0);
         }
     }
 

@@ -52,13 +52,14 @@ impl<'a> Rest<'a> {
     pub(super) unsafe fn follow(&mut self, tiles: &[Option<Tile>; 2], panel: Panel<'a>, sums: *mut f32) {
         let height = self.on.lines.rows();
         self.panel = panel;
-        self.rows = [0, 1].map(|index| match tiles[index] {
+        let rows = |index: usize| match tiles[index] {
             Some(Tile { row, again, .. }) => {
                 let sums = sums.wrapping_add((index * height + again) * panel.width);
                 Rows { first: row + again, count: height - again, sums }
             }
             None => Rows { first: 0, count: 0, sums },
-        });
+        };
+        self.rows = [rows(0), rows(1)];
         let [upper, lower] = &mut self.rows;
         // The rows of both are neighbours, mostly.
         if lower.count == height && lower.first == upper.first + upper.count {

@@ -90,9 +90,9 @@ pub(super) unsafe fn multiply_pieces<S: Splits>(
     pieces: SplitSquares<'_, S>,
     between: Between<'_>,
 ) {
-    let SplitSquares { all, tall, wide, distance, runs, len, plane, piece, keeps, soon, .. } = pieces;
+    let SplitSquares { all, tall, panel, wide, distance, runs, len, plane, piece, keeps, soon, .. } = pieces;
     let width = if wide { 2 * SIDE } else { SIDE };
-    for Place { left, panel, sums } in all {
+    for Place { left, sums } in all {
         (0..runs.len() * len.div_ceil(depth) / between.steps).for_each(|_| (between.call)());
         for (register, left) in left.iter().enumerate().take(if tall { 2 } else { 1 }) {
             for (row, column) in (0..rows).flat_map(|row| (0..width).map(move |column| (row, column))) {

@@ -337,7 +337,7 @@ impl<S: Splits, const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, 
     #[inline(always)]
     fn run<V: Pairs>(self) {
         let Self([rows, depth], pieces, between) = self;
-        let SplitSquares { all, distance, runs, len, plane, piece, keeps, soon: kept, each, .. } = pieces;
+        let SplitSquares { all, panel, distance, runs, len, plane, piece, keeps, soon: kept, each, .. } = pieces;
         let width = if WIDE { 2 * SIDE } else { SIDE };
         let (apart, across) = (distance * WORD, width * WORD);
         // In registers, meanwhile.
@@ -361,7 +361,7 @@ impl<S: Splits, const TALL: bool, const WIDE: bool> PairKernel for InPieces<'_, 
         }
         // SAFETY: the promise of who calls `multiply_pieces`, for all that is read and written.
         unsafe {
-            for Place { left, panel, sums } in all {
+            for Place { left, sums } in all {
                 let (sums, below) = (*sums, sums.wrapping_add(rows * width));
                 if keeps {
                     load!(true, 0, sums, across);

@@ -126,6 +126,20 @@ pub fn for_each_piece<T: Send>(data: &mut [T], piece: usize, work: usize, f: imp
     share_pieces(data, piece, work, &f);
 }
 
+/// As [`for_each_piece`], of pieces that are shared out in themselves, which takes longer: they are parallel where there are several for each
+/// thread.
+pub(crate) fn for_each_large_piece<T: Send>(
+    data: &mut [T],
+    piece: usize,
+    work: usize,
+    f: impl Fn(usize, &mut [T]) + Sync,
+) {
+    /// So many for each thread.
+    const SEVERAL: usize = 4;
+    let are_several = data.len() >= SEVERAL * num_threads() * piece;
+    share_pieces(data, piece, if are_several { work } else { 0 }, &f);
+}
+
 /// Compiled once for each type.
 fn share_pieces<T: Send>(data: &mut [T], piece: usize, work: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
     if piece == 0 || data.is_empty() {

@@ -104,9 +104,10 @@ impl PackedConv {
             true => Winograd::new(level, weight, algorithm, inputs, outputs),
             false => None,
         };
+        let all = VolumeShape::of_images(shape);
         let weights = if let Some(winograd) = winograd {
             Weights::Winograd(winograd)
-        } else if let Some(packing) = shape.packing(level, format, |is_such| weight.all(outputs, step, is_such)) {
+        } else if let Some(packing) = all.packing(level, format, |is_such| weight.all(outputs, step, is_such)) {
             return Self { algorithm, ..Self::packed((level, packing), weight, shape) };
         } else if shape.is_depthwise() {
             let by_tap =
@@ -115,7 +116,7 @@ impl PackedConv {
         } else {
             match Grouped::new(level, weight, &shape) {
                 Some(grouped) => Weights::Joined(grouped),
-                None => Weights::Patches(Patches::new((level, Packing::Pairs), weight, VolumeShape::of_images(shape))),
+                None => Weights::Patches(Patches::new((level, Packing::Pairs), weight, all)),
             }
         };
         Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] }

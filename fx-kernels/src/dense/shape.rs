@@ -3,10 +3,9 @@
 use std::ops::Range;
 
 use super::algorithm::Algorithm;
-use super::format::{Format, Packing};
+use super::format::Format;
 use super::grouped::Grouped;
 use super::matrix_unit::Estimate;
-use super::patches::are_in_place;
 use super::product::SMALL_PANELS;
 use super::volumes::VolumeShape;
 use super::winograd::Winograd;
@@ -87,7 +86,7 @@ impl ConvShape {
             return Algorithm::Strassen;
         }
         let level = Level::detect();
-        let in_pairs = self.format(level, format) == Format::Bf16 && has_pairs(level);
+        let in_pairs = VolumeShape::of_images(*self).format(level, format) == Format::Bf16 && has_pairs(level);
         let in_pieces = self.in_pieces(level, images, output).filter(|_| format == Format::F32);
         if !Winograd::fits(self) {
             let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
@@ -174,51 +173,9 @@ impl ConvShape {
         (inputs / groups, kernel[0] * kernel[1])
     }
 
-    /// The format in which the direct algorithm's weights are kept where one is allowed. Windows of few channels have an odd
-    /// number of numbers, mostly: they are copied to be multiplied in pairs, if enough is done with each copy. Other half floats do
-    /// not make up for it.
-    fn format(&self, level: Level, allowed: Format) -> Format {
-        /// The products for a pixel of the output, with those that fill vectors, which take as long as rounding and copying; and as
-        /// rounding for a matrix unit, which reads windows where they lie.
-        const COPIED: usize = 768;
-        const ROUNDED: usize = 384;
-        let products = || self.inputs * self.kernel[0] * self.kernel[1] * self.outputs.next_multiple_of(16);
-        // Of one channel half of each word is zeros.
-        let in_place = || self.inputs > 1 && are_in_place(&VolumeShape::of_images(*self), Packing::Pairs);
-        let is_much = || products() >= if in_place() { ROUNDED } else { COPIED };
-        match allowed {
-            Format::Bf16 if Grouped::are_faster_than_pairs(level, self) => Format::F32,
-            Format::Bf16 if has_pairs(level) && !self.is_copied() => allowed,
-            _ if !self.has_short_pixels() => allowed,
-            Format::Bf16 if has_pairs(level) && is_much() => allowed,
-            _ => Format::F32,
-        }
-    }
-
-    /// What the words of weights are that windows are multiplied with where they lie; None if there is a better way. `all` says whether all
-    /// weights are such.
-    pub(super) fn packing(
-        &self,
-        level: Level,
-        allowed: Format,
-        all: impl Fn(fn(f32) -> bool) -> bool,
-    ) -> Option<Packing> {
-        let format = self.format(level, allowed);
-        if self.is_depthwise() || self.is_in_patches(level, allowed) {
-            return None;
-        }
-        let packing = Packing::of(format, level, self.row().0, all);
-        (packing != Packing::Single || !Grouped::fits(level, self)).then_some(packing)
-    }
-
-    /// Whether windows of few channels are multiplied in pairs, of lines that are rounded first, where weights may be kept in a format.
-    pub(super) fn is_in_patches(&self, level: Level, allowed: Format) -> bool {
-        self.format(level, allowed) == Format::Bf16 && self.is_copied()
-    }
-
     /// Whether lines are rounded first, and windows mostly copied, to be multiplied in pairs: those of few channels, unless a matrix unit takes
     /// their pixels as they are.
-    fn is_copied(&self) -> bool {
+    pub(super) fn is_copied(&self) -> bool {
         self.has_short_pixels() && !(self.inputs == SIDE && MatrixUnit::detect().is_some())
     }
 

@@ -15,6 +15,7 @@ use super::super::words::Words;
 use super::VolumeShape;
 use crate::memory::scratch;
 use crate::simd::Level;
+use crate::threads::for_each_large_piece;
 
 /// The numbers of frames of the result that stay in the cache while what windows see of each frame is added to them.
 const FRAMES: usize = 256 * 1024;
@@ -94,12 +95,14 @@ impl FrameSums {
         assert!(data.len() >= batch * size[0] * read, "the volumes are too short");
         assert!(out.len() >= batch * depth * written, "the result does not fit");
         let together = (FRAMES / written.max(1)).max(1);
+        let (channels, taps) = self.shape.row();
+        let work = 2 * depth * pixels * frame.outputs * channels * taps;
         for volume in 0..batch {
             let data = &data[volume * size[0] * read..][..size[0] * read];
-            for first in (0..depth).step_by(together) {
+            let out = &mut out[volume * depth * written..][..depth * written];
+            for_each_large_piece(out, together * written, work, |index, out| {
+                let first = index * together;
                 let frames = first..depth.min(first + together);
-                let at = volume * depth + first;
-                let out = &mut out[at * written..][..frames.len() * written];
                 for tap in 0..self.shape.depth {
                     for run in self.runs(frames.clone(), tap, size[0]) {
                         let at = run.frames.start - first;
@@ -108,7 +111,7 @@ impl FrameSums {
                         self.add_seen(out, (data, words), tap, &run, [size[1], size[2]], &epilogue);
                     }
                 }
-            }
+            });
         }
     }
 

@@ -10,6 +10,7 @@ use crate::copy::copy;
 use crate::memory::scratch;
 use crate::rounded::Rounded;
 use crate::simd::Level;
+use crate::threads::for_each_large_piece;
 
 /// The sizes of a transposed convolution of volumes, which has one group and neighbouring taps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -150,20 +151,18 @@ impl TransposedVolumeConv {
         let (read, written) = (size[1] * size[2] * channels, height * width * words.output_len(frame.outputs));
         assert!(data.len() >= batch * size[0] * read, "the volumes are too short");
         assert!(out.len() >= batch * depth * written, "the result does not fit");
-        // Frames with the same weights one after the other.
-        for ((phase, conv), volume) in self.convs.iter().enumerate().flat_map(|conv| (0..batch).map(move |v| (conv, v)))
-        {
+        let work = 2 * out.len() * self.shape.taps(0) * frame.inputs * frame.kernel[0] * frame.kernel[1];
+        for volume in 0..batch {
             let data = &data[volume * size[0] * read..][..size[0] * read];
-            let first = (phase + stride - padding % stride) % stride;
-            for frame in (first..depth).step_by(stride) {
-                let out = &mut out[(volume * depth + frame) * written..][..written];
+            let out = &mut out[volume * depth * written..][..depth * written];
+            for_each_large_piece(out, written, work, |frame, out| {
+                let (last, phase) = ((frame + padding) / stride, (frame + padding) % stride);
                 let taps = self.shape.taps(phase);
-                let compute = |data: &[f32]| {
+                with_frames(data, last, taps, (size, channels), |data| {
                     let images = Images::pixels(data, 1, [size[1], size[2]], taps * channels);
-                    conv.run_words(out, &images, None, words, epilogue);
-                };
-                with_frames(data, (frame + padding) / stride, taps, (size, channels), compute);
-            }
+                    self.convs[phase].run_words(out, &images, None, words, epilogue);
+                });
+            });
         }
     }
 }

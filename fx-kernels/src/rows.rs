@@ -6,6 +6,7 @@
 mod group;
 mod norm;
 mod reduce;
+mod rotary;
 mod softmax;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tests;
 pub use group::{Groups, group_factors, group_norm};
 pub use norm::{Affine, layer_norm, rms_norm};
 pub use reduce::{Reduction, reduce};
+pub use rotary::{Along, rotate_halves};
 pub use softmax::{Softmax, softmax};
 
 use crate::math::Single;

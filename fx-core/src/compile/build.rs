@@ -5,6 +5,7 @@ mod attention;
 mod contraction;
 mod enlarged;
 mod join;
+mod rotary;
 
 use std::sync::{Arc, Mutex};
 
@@ -197,6 +198,7 @@ impl Builder<'_> {
             .or_else(|| self.embedding(id, function, &args, &meta))
             .or_else(|| self.update(id, function, &args, &kwargs))
             .or_else(|| self.contraction(id, function, &metas.0, &args, &kwargs, &meta))
+            .or_else(|| self.rotated(id, function, &kwargs))
             .or_else(|| self.lowered(id, function, &args, &kwargs, &meta))
             .or_else(|| self.apart(id, function, (&metas.0, &metas.1), (&args, &kwargs), &meta));
         let place = found.unwrap_or_else(|| {

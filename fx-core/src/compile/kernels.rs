@@ -15,6 +15,7 @@ mod product;
 mod quantized;
 mod recurrent;
 mod resize;
+mod rotary;
 mod volumes;
 
 use std::fmt;
@@ -39,6 +40,7 @@ use conv::Convs;
 pub(super) use copy::Copy;
 pub(super) use pointwise::Addend;
 use pointwise::Pointwise;
+pub(super) use rotary::{Factors, rotary};
 
 /// The operands of a kernel that are not known before a run; None is what the output already holds.
 pub(super) type Operands<'a> = [Option<&'a [f32]>];

@@ -5,6 +5,7 @@ use half::bf16;
 use super::group::{group_factors_at, group_norm_at};
 use super::norm::rows;
 use super::reduce::reduce_at;
+use super::rotary::rotate_halves_at;
 use super::softmax::softmax_at;
 use super::*;
 use crate::simd::Level;
@@ -277,6 +278,44 @@ fn reductions() {
                 reduce_at(level, reduction, &mut out, &nan, len, inner);
                 assert!(out[0].is_nan() && out[1..].iter().all(|x| !x.is_nan()), "{level:?} {reduction:?} {shape:?}");
             }
+        }
+    }
+}
+
+/// Rows of any length, along dimensions in which operands lie apart, or are the same, are turned as by the definition, to the last bit.
+#[test]
+fn halves_are_rotated() {
+    for (len, sizes) in
+        [2, 6, 32, 34, 64, 128].into_iter().flat_map(|len| [[1, 1, 1], [2, 3, 5], [1, 40, 9]].map(|s| (len, s)))
+    {
+        let [images, heads, places] = sizes;
+        // Heads lie between places in memory, with a gap; cosines are the same for all heads, sines for all images too.
+        let (row, gap) = (heads * len + 3, 7);
+        let x = numbers(images * (places * row + gap), 1);
+        let (cos, sin) = (numbers(images * places * len, 2), numbers(places * len, 3));
+        let order = [images, places, heads];
+        let of_x = Along { data: &x, strides: &[places * row + gap, row, len] };
+        let factors =
+            [Along { data: &cos, strides: &[places * len, len, 0] }, Along { data: &sin, strides: &[0, len, 0] }];
+        let mut dense = Vec::new();
+        let mut want = Vec::new();
+        for (image, place, head) in (0..images)
+            .flat_map(|image| (0..places).map(move |place| (image, place)))
+            .flat_map(|(image, place)| (0..heads).map(move |head| (image, place, head)))
+        {
+            let x = &x[image * (places * row + gap) + place * row + head * len..][..len];
+            let (cos, sin) = (&cos[(image * places + place) * len..][..len], &sin[place * len..][..len]);
+            dense.extend_from_slice(x);
+            let turned = x[len / 2..].iter().map(|x| -x).chain(x[..len / 2].iter().copied());
+            want.extend(turned.enumerate().map(|(i, turned)| x[i] * cos[i] + turned * sin[i]));
+        }
+        for level in Level::available() {
+            let mut got = vec![0.0; want.len()];
+            rotate_halves_at(level, &mut got, &order, len, Some(of_x), factors);
+            assert_eq!(got, want, "{level:?} {len} {sizes:?}");
+            let mut in_place = dense.clone();
+            rotate_halves_at(level, &mut in_place, &order, len, None, factors);
+            assert_eq!(in_place, want, "{level:?} {len} {sizes:?}, in place");
         }
     }
 }

@@ -15,7 +15,7 @@ use fx_kernels::copy::{concatenate, copy};
 use fx_kernels::dense::{Format, Weight};
 use fx_kernels::elementwise::{Binary, Chain, Operand, Place, Step, Unary, binary, unary};
 use fx_kernels::memory::{LINE, first_line, zeroed};
-use fx_kernels::recurrent::{Cell, PackedCell, Steps};
+use fx_kernels::recurrent::{Cell, Direction, PackedCell, Steps, run_layer};
 use fx_kernels::rows::{
     Affine, Groups, Input, Reduction, Softmax, group_factors, group_norm, layer_norm, reduce, rms_norm, softmax,
 };
@@ -307,9 +307,10 @@ fn recurrent(cases: &mut Vec<Case>) {
             let (mut h, mut c) = (vec![0.0; batch * hidden], vec![0.0; batch * hidden]);
             let name = format!("{name} {STEPS} steps of {batch}x{hidden}");
             case(cases, &name, STEPS * batch * hidden, STEPS * width * hidden, move |out| {
-                let steps =
-                    Steps { steps: STEPS, batch, step_stride: batch * hidden, batch_stride: hidden, reverse: false };
-                packed.run(steps, out, &input, None, &mut h, &mut c);
+                let steps = Steps { steps: STEPS, batch, step_stride: batch * hidden, batch_stride: hidden };
+                let (from_input, h, c) = (&input, &mut h, &mut c);
+                let direction = Direction { cell: &packed, from_input, bias: None, h, c, reverse: false };
+                run_layer(out, steps, &mut [direction]);
             });
         }
     }

@@ -65,15 +65,11 @@ fn layers_run_step_by_step() {
             (numbers(count * batch * width, 3), numbers(batch * HIDDEN, 4), numbers(batch * HIDDEN, 5));
         let (mut h, mut c, mut out) = (h0.clone(), c0.clone(), vec![9.0; batch * count * (HIDDEN + 1)]);
         // Results with the batch first, and a gap after each.
-        let steps = Steps { steps: count, batch, step_stride: HIDDEN + 1, batch_stride: count * (HIDDEN + 1), reverse };
-        PackedCell::new(cell, Weight::Numbers(&weight), HIDDEN, Format::F32).run(
-            steps,
-            &mut out,
-            &input,
-            Some(&bias),
-            &mut h,
-            &mut c,
-        );
+        let steps = Steps { steps: count, batch, step_stride: HIDDEN + 1, batch_stride: count * (HIDDEN + 1) };
+        let packed = PackedCell::new(cell, Weight::Numbers(&weight), HIDDEN, Format::F32);
+        let (from_input, bias_of) = (&input, Some(&*bias));
+        let direction = Direction { cell: &packed, from_input, bias: bias_of, h: &mut h, c: &mut c, reverse };
+        run_layer(&mut out, steps, &mut [direction]);
         for sequence in 0..batch {
             let of = |x: &[f32]| -> Vec<f64> {
                 x[sequence * HIDDEN..(sequence + 1) * HIDDEN].iter().map(|&x| f64::from(x)).collect()
@@ -102,5 +98,46 @@ fn layers_run_step_by_step() {
             }
         }
         assert!(out.chunks(HIDDEN + 1).all(|row| row[HIDDEN] == 9.0));
+    }
+}
+
+/// Two directions, on as many threads or one, give what each gives alone.
+#[test]
+fn directions_stand_side_by_side() {
+    const HIDDEN: usize = 40;
+    for (cell, batch) in CELLS.into_iter().flat_map(|cell| [(cell, 1), (cell, 3)]) {
+        let (count, width) = (30, cell.gates() * HIDDEN);
+        let cells = [1, 2].map(|seed| {
+            let weight = numbers(width * HIDDEN, seed);
+            PackedCell::new(cell, Weight::Numbers(&weight), HIDDEN, Format::F32)
+        });
+        let inputs = [3, 4].map(|seed| numbers(count * batch * width, seed));
+        let first = || [5, 6].map(|seed| numbers(batch * HIDDEN, seed));
+        let run = |of: std::ops::Range<usize>, out: &mut [f32]| {
+            let ([mut h, mut c], width) = ([first(), first()], of.len() * HIDDEN);
+            let steps = Steps { steps: count, batch, step_stride: batch * width, batch_stride: width };
+            let states = h.iter_mut().zip(&mut c).enumerate().skip(of.start).take(of.len());
+            let mut directions: Vec<_> = states
+                .map(|(index, (h, c))| Direction {
+                    cell: &cells[index],
+                    from_input: &inputs[index],
+                    bias: None,
+                    h,
+                    c,
+                    reverse: index == 1,
+                })
+                .collect();
+            run_layer(out, steps, &mut directions);
+            (h, c)
+        };
+        let mut both = vec![0.0; count * batch * 2 * HIDDEN];
+        let (h, c) = run(0..2, &mut both);
+        for index in 0..2 {
+            let mut alone = vec![0.0; count * batch * HIDDEN];
+            let (h_alone, c_alone) = run(index..index + 1, &mut alone);
+            assert_eq!((&h[index], &c[index]), (&h_alone[index], &c_alone[index]), "{cell:?} {batch} {index}");
+            let halves = both.chunks_exact(HIDDEN).skip(index).step_by(2);
+            assert!(halves.eq(alone.chunks_exact(HIDDEN)), "{cell:?} {batch} {index}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fx_kernels::dense::{Epilogue, PackedLinear};
-use fx_kernels::recurrent::{Cell, PackedCell, Steps};
+use fx_kernels::recurrent::{Cell, Direction, PackedCell, Steps, run_layer};
 use smallvec::{SmallVec, smallvec};
 
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept, saved};
@@ -66,7 +66,7 @@ pub(super) fn recurrent(site: &Site<'_>) -> Option<Lowered> {
     let directions = 1 + usize::from(site.attribute::<kind::flag>("bidirectional", false)?);
     let kernel = Recurrent { cell, parts, directions, steps, batch, batch_first, states };
     let results: SmallVec<[Layout; 1]> = site.results.into();
-    let len = results.iter().map(Layout::numel).sum::<usize>() + kernel.gates() + 2 * kernel.between();
+    let len = results.iter().map(Layout::numel).sum::<usize>() + directions * kernel.gates() + 2 * kernel.between();
     Some(Lowered { parts: results, ..Lowered::new(kernel, operands, Layout::row_major(DType::F32, &[len])) })
 }
 
@@ -132,7 +132,7 @@ impl Kernel for Recurrent {
         let (result, rest) = out.split_at_mut(self.result());
         let (h, rest) = rest.split_at_mut(state);
         let (c, rest) = rest.split_at_mut(if self.states.len() == 2 { state } else { 0 });
-        let (gates, rest) = rest.split_at_mut(self.gates());
+        let (gates, rest) = rest.split_at_mut(self.directions * self.gates());
         let (mut before, mut after) = rest.split_at_mut(self.between());
         let mut operands = operands.iter().copied().map(Option::unwrap_or_default);
         let input = operands.next().unwrap_or_default();
@@ -146,25 +146,34 @@ impl Kernel for Recurrent {
         for (layer, parts) in layers.enumerate() {
             std::mem::swap(&mut before, &mut after);
             let is_last = layer + 1 == count;
-            for (direction, part) in parts.iter().enumerate() {
-                let input = if layer == 0 { input } else { &*before };
+            let input = if layer == 0 { input } else { &*before };
+            for (part, gates) in parts.iter().zip(gates.chunks_exact_mut(self.gates())) {
                 let bias = part.bias.as_ref().and_then(Tensor::as_slice);
                 let (inputs, outputs) = (part.from_input.inputs(), part.from_input.outputs());
                 let epilogue = Epilogue { bias, ..Epilogue::default() };
                 part.from_input.run(gates, outputs, input, inputs, rows, &epilogue);
-                let (step_stride, batch_stride) = match is_last && self.batch_first {
-                    true => (width, self.steps * width),
-                    false => (self.batch * width, width),
-                };
-                let reverse = direction == 1;
-                let steps = Steps { steps: self.steps, batch: self.batch, step_stride, batch_stride, reverse };
-                let to = if is_last { &mut *result } else { &mut *after };
-                let index = layer * self.directions + direction;
-                let place = index * self.batch * hidden..(index + 1) * self.batch * hidden;
-                let memory = if c.is_empty() { &mut [] } else { &mut c[place.clone()] };
-                let state_bias = part.state_bias.as_ref().and_then(Tensor::as_slice);
-                part.from_state.run(steps, &mut to[direction * hidden..], gates, state_bias, &mut h[place], memory);
             }
+            let (step_stride, batch_stride) = match is_last && self.batch_first {
+                true => (width, self.steps * width),
+                false => (self.batch * width, width),
+            };
+            let steps = Steps { steps: self.steps, batch: self.batch, step_stride, batch_stride };
+            let state = self.batch * hidden;
+            let of_layer = layer * self.directions * state..(layer + 1) * self.directions * state;
+            let mut memories = c.get_mut(of_layer.clone()).unwrap_or_default().chunks_exact_mut(state);
+            let states = h[of_layer].chunks_exact_mut(state);
+            let parts = parts.iter().zip(gates.chunks_exact(self.gates())).zip(states).enumerate();
+            let mut directions: SmallVec<[Direction<'_>; 2]> = parts
+                .map(|(direction, ((part, from_input), h))| Direction {
+                    cell: &part.from_state,
+                    from_input,
+                    bias: part.state_bias.as_ref().and_then(Tensor::as_slice),
+                    h,
+                    c: memories.next().unwrap_or_default(),
+                    reverse: direction == 1,
+                })
+                .collect();
+            run_layer(if is_last { result } else { after }, steps, &mut directions);
         }
     }
 

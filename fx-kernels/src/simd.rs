@@ -5,7 +5,8 @@
 //! instructions. Three things must hold:
 //!
 //! - Everything generic in a `Vector` is `#[inline(always)]`, so that it becomes part of that function: elsewhere the
-//!   instructions are not enabled, and each would be a call.
+//!   instructions are not enabled, and each would be a call. A part that is used in several places, and takes much longer than
+//!   a call, is a kernel of its own for [`Vector::run`].
 //! - Nothing hands vectors through the standard library's functions that take closures, such as `array::from_fn`: those are
 //!   compiled elsewhere too, and it would take link-time optimisation to make them part of the function.
 //! - Vector types are named in this file and in `simd/bytes.rs` only. Whoever has a vector got it from `dispatch`, which has seen that the
@@ -172,6 +173,9 @@ pub(crate) trait Vector: Lanes {
     /// `LANES`.
     fn swapped(self, by: usize) -> Self;
 
+    /// Runs a kernel with vectors of this type, in a function compiled for their instructions: once, whoever calls it.
+    fn run<K: Kernel<Elem = Self::Elem>>(kernel: K) -> K::Output;
+
     /// Transposes a square of `LANES` rows and columns.
     ///
     /// # Safety
@@ -252,12 +256,25 @@ pub(crate) trait Pairs: Vector<Elem = f32> {
     unsafe fn four_of_rows(from: *const f32, stride: usize) -> [Self; 4];
     /// The products of both numbers of each word, added to `sum`.
     fn dot(self, other: Self, sum: Self) -> Self;
+    /// As [`run`](Vector::run), with pairs.
+    fn run_pairs<K: PairKernel>(kernel: K);
 }
 
 /// A computation with pairs. Every implementation is `#[inline(always)]`.
-pub(crate) trait PairKernel {
+pub(crate) trait PairKernel: Sized {
     /// The computation.
     fn run<V: Pairs>(self);
+
+    /// Runs it in a function for AVX-512 and its pairs.
+    ///
+    /// # Safety
+    /// The processor must have the instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+    #[inline(never)]
+    unsafe fn with_avx512<V: Pairs>(self) {
+        self.run::<V>();
+    }
 }
 
 /// Whether the processor has instructions for pairs, and the level's vectors are theirs.
@@ -277,16 +294,12 @@ pub(crate) fn has_pairs(level: Level) -> bool {
 ///
 /// # Panics
 /// If the processor has no instructions for them.
+#[inline(always)]
 pub(crate) fn dispatch_pairs<K: PairKernel>(kernel: K) {
     #[cfg(target_arch = "x86_64")]
     {
-        #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-        fn run<K: PairKernel>(kernel: K) {
-            kernel.run::<x86::F32x16>();
-        }
         assert!(has_pairs(Level::Avx512), "the processor has no instructions for pairs of bf16");
-        // SAFETY: the processor has the instructions (just seen).
-        unsafe { run(kernel) }
+        x86::F32x16::run_pairs(kernel);
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -307,7 +320,10 @@ pub(crate) trait Element:
 }
 
 /// A computation that is written once for the vectors of every level.
-pub(crate) trait Kernel {
+///
+/// The functions that it runs in are methods of its own, so the compiler has them in one unit with who calls them, and hands them the
+/// operands without copying these.
+pub(crate) trait Kernel: Sized {
     /// The type of number it computes with.
     type Elem: Element;
     /// What it returns.
@@ -315,20 +331,53 @@ pub(crate) trait Kernel {
 
     /// The computation. Every implementation is `#[inline(always)]`.
     fn run<V: Vector<Elem = Self::Elem>>(self) -> Self::Output;
+
+    /// Runs it in a function for AVX-512.
+    ///
+    /// # Safety
+    /// The processor must have the instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
+    #[inline(never)]
+    unsafe fn with_avx512<V: Vector<Elem = Self::Elem>>(self) -> Self::Output {
+        self.run::<V>()
+    }
+
+    /// Runs it in a function for AVX2.
+    ///
+    /// # Safety
+    /// The processor must have the instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    #[inline(never)]
+    unsafe fn with_avx2<V: Vector<Elem = Self::Elem>>(self) -> Self::Output {
+        self.run::<V>()
+    }
+
+    /// Runs it in a function for what every processor of the architecture has.
+    ///
+    /// # Safety
+    /// As for the others, which asks for nothing here.
+    #[inline(never)]
+    unsafe fn with_any<V: Vector<Elem = Self::Elem>>(self) -> Self::Output {
+        self.run::<V>()
+    }
 }
 
 /// Runs a kernel with instructions of the given level.
 ///
 /// # Panics
 /// If the processor does not have the level.
+#[inline(always)]
 pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
     assert!(level.is_available(), "the processor does not have {level:?}");
     K::Elem::dispatch(level, kernel)
 }
 
-/// Makes a vector type from functions of the same names in scope: `$Raw` is what they compute with.
+/// Makes a vector type from functions of the same names in scope: `$Raw` is what they compute with, and `$with` how a kernel runs
+/// with their instructions.
 macro_rules! vector {
-    ($Name:ident, $Elem:ty, $lanes:literal, $rows:literal, $Raw:ty, $Mask:ty) => {
+    ($Name:ident, $Elem:ty, $lanes:literal, $rows:literal, $Raw:ty, $Mask:ty, $with:ident) => {
         #[derive(Clone, Copy)]
         pub(in crate::simd) struct $Name(pub(in crate::simd) $Raw);
 
@@ -440,6 +489,11 @@ macro_rules! vector {
                 Self(unsafe { swapped(self.0, by) })
             }
             #[inline(always)]
+            fn run<K: crate::simd::Kernel<Elem = $Elem>>(kernel: K) -> K::Output {
+                // SAFETY: as for `neg`.
+                unsafe { kernel.$with::<Self>() }
+            }
+            #[inline(always)]
             unsafe fn transpose(from: *const $Elem, from_stride: usize, to: *mut $Elem, to_stride: usize) {
                 // SAFETY: the caller's promise.
                 unsafe { transpose(from, from_stride, to, to_stride) }
@@ -486,30 +540,19 @@ macro_rules! element {
         impl Element for $T {
             const ZERO: Self = 0.0;
 
+            #[inline(always)]
             fn dispatch<K: Kernel<Elem = Self>>(level: Level, kernel: K) -> K::Output {
-                #[cfg(target_arch = "x86_64")]
-                #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
-                fn avx512<K: Kernel<Elem = $T>>(kernel: K) -> K::Output {
-                    kernel.run::<$avx512>()
-                }
-                #[cfg(target_arch = "x86_64")]
-                #[target_feature(enable = "avx2,fma,f16c")]
-                fn avx2<K: Kernel<Elem = $T>>(kernel: K) -> K::Output {
-                    kernel.run::<$avx2>()
-                }
                 match level {
-                    // SAFETY: only `super::dispatch` calls this, and it has seen that the processor has the level.
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => unsafe { avx512(kernel) },
-                    // SAFETY: as above.
+                    Level::Avx512 => <$avx512>::run(kernel),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => unsafe { avx2(kernel) },
+                    Level::Avx2 => <$avx2>::run(kernel),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Sse2 => kernel.run::<$sse2>(),
+                    Level::Sse2 => <$sse2>::run(kernel),
                     #[cfg(target_arch = "aarch64")]
-                    Level::Neon => kernel.run::<$neon>(),
+                    Level::Neon => <$neon>::run(kernel),
                     #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-                    Level::Generic => kernel.run::<$generic>(),
+                    Level::Generic => <$generic>::run(kernel),
                     level => unreachable!("there are no vectors of {level:?} here"),
                 }
             }

@@ -105,7 +105,7 @@ macro_rules! arrays {
             crate::simd::plain::transpose!($T, $n);
             crate::simd::plain::halves!($T, $n, Raw);
             crate::simd::plain::swapped!($T, $n, Raw);
-            crate::simd::vector!($Name, $T, $n, 4, Raw, Mask);
+            crate::simd::vector!($Name, $T, $n, 4, Raw, Mask, with_any);
         }
         pub(in crate::simd) use $module::$Name;
     };

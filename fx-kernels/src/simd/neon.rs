@@ -82,7 +82,7 @@ mod single4 {
     crate::simd::plain::transpose!(f32, 4);
     crate::simd::plain::halves!(f32, 4, float32x4_t);
     crate::simd::plain::swapped!(f32, 4, float32x4_t);
-    crate::simd::vector!(F32x4, f32, 4, 12, float32x4_t, uint32x4_t);
+    crate::simd::vector!(F32x4, f32, 4, 12, float32x4_t, uint32x4_t, with_any);
 }
 
 mod double2 {
@@ -112,5 +112,5 @@ mod double2 {
     crate::simd::plain::transpose!(f64, 2);
     crate::simd::plain::halves!(f64, 2, float64x2_t);
     crate::simd::plain::swapped!(f64, 2, float64x2_t);
-    crate::simd::vector!(F64x2, f64, 2, 12, float64x2_t, uint64x2_t);
+    crate::simd::vector!(F64x2, f64, 2, 12, float64x2_t, uint64x2_t, with_any);
 }

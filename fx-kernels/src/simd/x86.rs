@@ -260,7 +260,7 @@ mod single16 {
             x86::_mm512_permutexvar_ps(x86::_mm512_xor_si512(lanes, x86::_mm512_set1_epi32(by as i32)), x)
         }
     }
-    crate::simd::vector!(F32x16, f32, 16, 12, __m512, __mmask16);
+    crate::simd::vector!(F32x16, f32, 16, 12, __m512, __mmask16, with_avx512);
 
     impl crate::simd::Pairs for F32x16 {
         #[inline(always)]
@@ -332,6 +332,11 @@ mod single16 {
                 Self(x86::_mm512_dpbf16_ps(sum.0, x, y))
             }
         }
+        #[inline(always)]
+        fn run_pairs<K: crate::simd::PairKernel>(kernel: K) {
+            // SAFETY: as above.
+            unsafe { kernel.with_avx512::<Self>() };
+        }
     }
 }
 
@@ -361,7 +366,7 @@ mod double8 {
     crate::simd::plain::transpose!(f64, 8);
     crate::simd::plain::halves!(f64, 8, __m512d);
     crate::simd::plain::swapped!(f64, 8, __m512d);
-    crate::simd::vector!(F64x8, f64, 8, 12, __m512d, __mmask8);
+    crate::simd::vector!(F64x8, f64, 8, 12, __m512d, __mmask8, with_avx512);
 }
 
 mod single8 {
@@ -445,7 +450,7 @@ mod single8 {
             x86::_mm256_permutevar8x32_ps(x, x86::_mm256_xor_si256(lanes, x86::_mm256_set1_epi32(by as i32)))
         }
     }
-    crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256);
+    crate::simd::vector!(F32x8, f32, 8, 6, __m256, __m256, with_avx2);
 }
 
 mod double4 {
@@ -482,5 +487,5 @@ mod double4 {
     crate::simd::plain::transpose!(f64, 4);
     crate::simd::plain::halves!(f64, 4, __m256d);
     crate::simd::plain::swapped!(f64, 4, __m256d);
-    crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d);
+    crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d, with_avx2);
 }

@@ -162,12 +162,7 @@ impl Block<'_> {
                     (k, from(self.v, start))
                 };
                 for index in 0..panels {
-                    let panel = panel(index);
-                    if panel.rows.len() > V::LANES {
-                        self.panel::<V, W, 2>(&scratch, &panel, [k, v], block.clone());
-                    } else {
-                        self.panel::<V, W, 1>(&scratch, &panel, [k, v], block.clone());
-                    }
+                    self.panel::<V, W>(&scratch, &panel(index), [k, v], block.clone());
                 }
             }
         }
@@ -292,38 +287,41 @@ impl Block<'_> {
     /// A panel of queries and a block of keys: the scores, their powers, and the values' share of the results.
     ///
     /// # Safety
-    /// `k` and `v` must be the block's keys and values, and the panel be packed, `VECTORS` wide.
+    /// `k` and `v` must be the block's keys and values, and the panel be packed.
     #[inline(always)]
-    unsafe fn panel<V: Single, W: Words<V>, const VECTORS: usize>(
+    unsafe fn panel<V: Single, W: Words<V>>(
         &self,
         scratch: &Scratch,
         panel: &Panel,
         [k, v]: [(*const f32, usize); 2],
         block: Range<usize>,
     ) {
-        let (Sizes { width, values, .. }, wide) = (self.sizes, VECTORS * V::LANES);
+        let (Sizes { width, values, .. }, wide) = (self.sizes, panel.rows.len().next_multiple_of(V::LANES));
         let (starts, end) = (block.start == 0, self.end(panel));
         let keys = end.min(block.end).saturating_sub(block.start);
         if keys == 0 && !starts {
             return;
         }
-        let place = |row: usize, v: usize| row * wide + v * V::LANES;
+        let narrow = wide == V::LANES;
+        let place = |row: usize, lane: usize| row * wide + lane;
         // SAFETY: the caller's promise; the scratch memory has room for the block's scores.
         unsafe {
             if let Some(unit) = &scratch.unit {
                 unit.scores(scratch.keys, keys, W::count(width), (panel.queries, wide), scratch.scores);
             } else {
                 for (first, count) in tiles(keys, V::ROWS) {
-                    let tile = Tile {
+                    let tile = Tile::<false> {
                         rows: count,
                         left: k.0.wrapping_add(first * k.1),
-                        row: k.1,
-                        step: 1,
+                        distance: k.1,
                         depth: W::count(width),
                         panel: panel.queries,
+                        narrow,
+                        before: None,
+                        after: None,
                         out: scratch.scores.wrapping_add(first * wide),
                     };
-                    tile.run::<V, W, VECTORS>(None, None);
+                    W::multiply(&tile);
                 }
             }
             let lowest = V::splat(f32::NEG_INFINITY);
@@ -333,16 +331,15 @@ impl Block<'_> {
             for place in (keys * wide..padded * wide).step_by(V::LANES) {
                 lowest.store_at(scratch.scores.wrapping_add(place));
             }
-            let (mut shrink, mut factor) = ([V::zero(); VECTORS], [V::zero(); VECTORS]);
-            for v in 0..VECTORS {
-                let places = |key: usize| [0, 1, 2, 3].map(|part| place(key + part, v));
+            let [mut shrink, mut factors] = [[0.0; GROUP]; 2];
+            for lane in (0..wide).step_by(V::LANES) {
+                let places = |key: usize| [0, 1, 2, 3].map(|part| place(key + part, lane));
                 let mut highest = Beside([lowest; BESIDE]);
                 for key in (0..padded).step_by(BESIDE) {
                     highest = highest.max(Beside::load_each(scratch.scores, places(key)));
                 }
                 let highest = highest.join(V::max);
-                let (highest_at, sums_at) =
-                    (panel.highest.wrapping_add(place(0, v)), panel.sums.wrapping_add(place(0, v)));
+                let (highest_at, sums_at) = (panel.highest.wrapping_add(lane), panel.sums.wrapping_add(lane));
                 let before = if starts { lowest } else { V::load_at(highest_at) };
                 let highest = before.max(highest);
                 highest.store_at(highest_at);
@@ -359,34 +356,38 @@ impl Block<'_> {
                     // Words take half the room, so none is written where powers are still to be computed.
                     let Beside([first, second, third, fourth]) = x;
                     let word = key / W::NUMBERS;
-                    W::of(first, second).store_at(scratch.scores.wrapping_add(place(word, v)));
-                    W::of(third, fourth).store_at(scratch.scores.wrapping_add(place(word + 1, v)));
+                    W::of(first, second).store_at(scratch.scores.wrapping_add(place(word, lane)));
+                    W::of(third, fourth).store_at(scratch.scores.wrapping_add(place(word + 1, lane)));
                 }
                 let mut sum = sums.join(|x, y| x + y);
                 if !starts {
-                    shrink[v] = power(before - base);
-                    sum = V::load_at(sums_at).mul_add(shrink[v], sum);
+                    let by = power(before - base);
+                    by.store(&mut shrink[lane..]);
+                    sum = V::load_at(sums_at).mul_add(by, sum);
                 }
                 sum.store_at(sums_at);
-                factor[v] = V::select(sum.eq(V::zero()), V::splat(self.scores.empty), V::splat(1.0) / sum);
+                let factor = V::select(sum.eq(V::zero()), V::splat(self.scores.empty), V::splat(1.0) / sum);
+                factor.store(&mut factors[lane..]);
             }
             let ends = block.start + keys == end;
-            let (before, after) = ((!starts).then_some(shrink), ends.then_some(factor));
+            let (before, after) = ((!starts).then_some(&shrink), ends.then_some(&factors));
             if let Some(unit) = &scratch.unit {
                 let powers = (scratch.scores, W::count(keys));
-                unit.results::<V, VECTORS>(scratch.values, values, powers, panel.results, before, after);
+                unit.results::<V>((scratch.values, values), powers, (panel.results, wide), before, after);
             } else {
                 for (first, count) in tiles(values, V::ROWS) {
-                    let tile = Tile {
+                    let tile = Tile::<true> {
                         rows: count,
                         left: v.0.wrapping_add(first),
-                        row: 1,
-                        step: v.1,
+                        distance: v.1,
                         depth: W::count(keys),
                         panel: scratch.scores,
+                        narrow,
+                        before,
+                        after,
                         out: panel.results.wrapping_add(first * wide),
                     };
-                    tile.run::<V, W, VECTORS>(before, after);
+                    W::multiply(&tile);
                 }
             }
             if ends {

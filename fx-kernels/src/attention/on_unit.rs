@@ -5,6 +5,7 @@
 
 use super::Vector;
 use super::block::KEYS;
+use super::tile::Factors;
 use super::words::Words;
 use crate::math::Single;
 use crate::pairs::round_to_pairs;
@@ -112,16 +113,14 @@ impl OnUnit {
     /// # Safety
     /// There must be such a panel with room to fill it up, and results for all values.
     #[inline(always)]
-    pub(super) unsafe fn results<V: Vector<Elem = f32>, const VECTORS: usize>(
+    pub(super) unsafe fn results<V: Vector<Elem = f32>>(
         &self,
-        copy: *const f32,
-        values: usize,
+        (copy, values): (*const f32, usize),
         (powers, words): (*mut f32, usize),
-        results: *mut f32,
-        before: Option<[V; VECTORS]>,
-        after: Option<[V; VECTORS]>,
+        (results, width): (*mut f32, usize),
+        before: Option<&Factors>,
+        after: Option<&Factors>,
     ) {
-        let width = VECTORS * V::LANES;
         let mut products = [0.0; 4 * SIDE * SIDE];
         // SAFETY: the caller's promise.
         unsafe {
@@ -131,14 +130,14 @@ impl OnUnit {
                 let rows = (copy, row_distance(WORDS));
                 self.multiply(rows, (first, two), words, (powers, width), products.as_mut_ptr());
                 for row in 0..(values - first).min(2 * SIDE) {
-                    for v in 0..VECTORS {
-                        let to = results.add((first + row) * width + v * V::LANES);
-                        let mut product = V::load(&products[row * width + v * V::LANES..]);
+                    for lane in (0..width).step_by(V::LANES) {
+                        let to = results.add((first + row) * width + lane);
+                        let mut product = V::load(&products[row * width + lane..]);
                         if let Some(before) = before {
-                            product = V::load_at(to).mul_add(before[v], product);
+                            product = V::load_at(to).mul_add(V::load(&before[lane..]), product);
                         }
                         if let Some(after) = after {
-                            product = product * after[v];
+                            product = product * V::load(&after[lane..]);
                         }
                         product.store_at(to);
                     }

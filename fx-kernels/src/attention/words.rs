@@ -2,6 +2,7 @@
 
 use std::f32::consts::LOG2_E;
 
+use super::tile::Tile;
 use crate::math::{self, Floats, Single};
 use crate::simd::{Beside, Lanes, Pairs};
 
@@ -18,6 +19,12 @@ pub(super) trait Words<V> {
 
     /// The products of the numbers of words, added to `sum`.
     fn mul_add(left: V, right: V, sum: V) -> V;
+
+    /// Computes a tile.
+    ///
+    /// # Safety
+    /// Its pointers must be valid for all reads and writes that its fields describe.
+    unsafe fn multiply<const TURNED: bool>(tile: &Tile<TURNED>);
 
     /// How many words so many numbers are.
     fn count(numbers: usize) -> usize {
@@ -52,6 +59,11 @@ impl<V: Single> Words<V> for Singles {
     fn mul_add(left: V, right: V, sum: V) -> V {
         left.mul_add(right, sum)
     }
+
+    #[inline(always)]
+    unsafe fn multiply<const TURNED: bool>(tile: &Tile<TURNED>) {
+        V::run(tile);
+    }
 }
 
 /// Two numbers, as bf16.
@@ -79,5 +91,10 @@ impl<V: Pairs> Words<V> for Couples {
     #[inline(always)]
     fn mul_add(left: V, right: V, sum: V) -> V {
         left.dot(right, sum)
+    }
+
+    #[inline(always)]
+    unsafe fn multiply<const TURNED: bool>(tile: &Tile<TURNED>) {
+        V::run_pairs(tile);
     }
 }

@@ -409,6 +409,7 @@ impl Product<'_> {
         let tile = Tile {
             rows: rows.len(),
             tiles: count,
+            stack: None,
             left: table[runs.start * MOST_ROWS..].as_ptr(),
             offset,
             taps: match self.left {

@@ -31,6 +31,8 @@ pub(crate) struct Tile {
     pub(crate) rows: usize,
     /// How many tiles, one below the other, are computed: each has pointers of its own after those of the one before.
     pub(crate) tiles: usize,
+    /// The matrices that each has one of, where they are of the same rows instead.
+    pub(crate) stack: Option<Stack>,
     /// Pointers to the left operand: `segments` times [`MOST_ROWS`], of which the first `rows` count.
     pub(crate) left: *const *const f32,
     /// Where in their runs the segments begin, in rows of the panel.
@@ -126,6 +128,7 @@ impl Tile {
     pub(crate) const PLAIN: Self = Self {
         rows: 0,
         tiles: 1,
+        stack: None,
         left: null(),
         offset: 0,
         taps: null(),
@@ -167,9 +170,12 @@ impl Tile {
         }
     }
 
-    /// Moves on to the tile below.
+    /// Moves on to the next tile.
     #[inline(always)]
-    fn move_down(&mut self) {
+    fn move_on(&mut self) {
+        if let Some(stack) = self.stack {
+            return stack.advance(self, 1);
+        }
         self.left = self.left.wrapping_add(self.segments * MOST_ROWS);
         self.out = self.out.wrapping_add(self.rows * self.stride);
         if !self.residual.is_null() {
@@ -187,7 +193,7 @@ impl Tile {
         for _ in 0..tiles {
             // SAFETY: the caller's promise.
             unsafe { self.run_one_aside(level, columns, width) };
-            self.move_down();
+            self.move_on();
         }
     }
 
@@ -391,7 +397,7 @@ unsafe fn steps<
     panel
 }
 
-/// Tiles one below the other.
+/// Tiles one after the other.
 ///
 /// # Safety
 /// As [`Tile`] says.
@@ -403,7 +409,7 @@ unsafe fn tiles<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECT
     for _ in 0..job.tiles {
         // SAFETY: the caller's promise.
         unsafe { tile::<V, S, ROWS, VECTORS, PANELS, false>(&job) };
-        job.move_down();
+        job.move_on();
     }
 }
 

@@ -1,6 +1,8 @@
 //! Tiles of the same rows, one for each of several matrices that lie one after the other.
 
-use super::{Packing, Singles, Tile, tile};
+use std::marker::PhantomData;
+
+use super::{Packing, Run, Singles, Tile};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// Matrices that are multiplied with parts of the same rows.
@@ -27,6 +29,14 @@ impl Stack {
         debug_assert!(!first.accumulate && first.bias.is_null() && first.residual.is_null() && first.bounds.is_none());
         dispatch(level, Each(first, self));
     }
+
+    /// Moves a tile on by so many matrices.
+    #[inline(always)]
+    pub(super) fn advance(self, tile: &mut Tile, matrices: usize) {
+        tile.offset += matrices * self.offset;
+        tile.panel = tile.panel.wrapping_add(matrices * self.panel);
+        tile.out = tile.out.wrapping_add(matrices * self.out);
+    }
 }
 
 /// The computation.
@@ -49,16 +59,10 @@ impl Kernel for Each<'_> {
                 1 2 3 4 5 6
             );
         }
-        for index in done..stack.count {
-            let offset = first.offset + index * stack.offset;
-            let (panel, out) =
-                (first.panel.wrapping_add(index * stack.panel), first.out.wrapping_add(index * stack.out));
-            let job = Tile { offset, panel, out, ..*first };
-            with_rows!(&job, V, |ROWS| if job.narrow {
-                tile::<V, Singles, ROWS, 1, false, false>(&job)
-            } else {
-                tile::<V, Singles, ROWS, 2, false, false>(&job)
-            });
+        if done < stack.count {
+            let mut rest = Tile { tiles: stack.count - done, stack: Some(stack), ..*first };
+            stack.advance(&mut rest, done);
+            V::run(Run::<Singles>(&rest, PhantomData));
         }
     }
 }

@@ -188,10 +188,10 @@ mod tests {
     fn pieces_cover_everything_once() {
         for len in [0, 1, 7, 64, 1000] {
             let mut data = vec![0_u32; len];
-            for_each_piece(&mut data, 7, usize::MAX, |index, part| {
-                part.iter_mut().for_each(|x| *x += index as u32 + 1)
-            });
-            assert!(data.iter().enumerate().all(|(i, x)| *x == (i / 7) as u32 + 1));
+            let add = |index: usize, part: &mut [u32]| part.iter_mut().for_each(|x| *x += index as u32 + 1);
+            for_each_piece(&mut data, 7, usize::MAX, add);
+            for_each_large_piece(&mut data, 7, usize::MAX, add);
+            assert!(data.iter().enumerate().all(|(i, x)| *x == 2 * ((i / 7) as u32 + 1)));
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) const WAITING: usize = 160 * 1024;
 
 /// The products that vectors make in the time in which a unit multiplies a row of registers of a pair of tiles and a panel, in which such a
 /// row of a panel is split, a number of the rows is, and one of the result is written. Measured.
-const STEP: usize = 18_800;
+const STEP: usize = 14_500;
 const SPLIT: usize = 7_000;
 const NUMBER: usize = 32;
 const RESULT: usize = 38;
@@ -78,10 +78,17 @@ impl Estimate {
         Some(registers * (pairs * STEP + blocks * SPLIT) + numbers * NUMBER + results * RESULT)
     }
 
+    /// Whether there are few rows, longer than the cache holds: those that a thread has split come from memory again and again.
+    pub(in crate::dense) fn is_of_long_rows(&self) -> bool {
+        let [rows, words] = [self.lines * self.width, self.numbers * PIECES / 2];
+        rows < super::SPLIT_ROWS && words > super::SPLIT_BLOCK[1]
+    }
+
     /// Whether a unit takes clearly less time than vectors.
     pub(in crate::dense) fn is_faster(&self, level: Level) -> bool {
         let Self { lines, width, runs, run, groups, columns, .. } = *self;
-        self.products(level).is_some_and(|others| others < lines * width * runs * run * groups * columns / 8 * 7)
+        let all = lines * width * runs * run * groups * columns;
+        !self.is_of_long_rows() && self.products(level).is_some_and(|others| others < all / 8 * 7)
     }
 }
 

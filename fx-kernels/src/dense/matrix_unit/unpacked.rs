@@ -7,9 +7,9 @@ use super::super::epilogue::Epilogue;
 use super::super::left::Left;
 use super::super::panels::Panels;
 use super::super::product::Product;
-use super::{Estimate, OnUnit, SPLIT_BLOCK, SPLIT_ROWS, Task};
+use super::{Estimate, OnUnit, Task};
 use crate::gemm::Matrix;
-use crate::simd::{Across, Below, Level, PIECES};
+use crate::simd::{Across, Below, Level};
 use crate::threads::Shared;
 
 /// The panels after the one whose numbers are split from which others are asked for, where a row's lie side by side. Measured.
@@ -30,11 +30,10 @@ impl<'a> Unpacked<'a> {
     pub(crate) fn is_faster(&self, rows: usize) -> bool {
         let (inner, columns) = (self.matrix.height(), self.matrix.width());
         let (_, [_, column]) = self.matrix.parts();
-        // Where columns have their numbers side by side, vectors read them as they are. Few rows that are longer than the cache holds take as
-        // long to split and to read again.
-        let are_long = rows < SPLIT_ROWS && rows * inner * PIECES / 2 > SPLIT_BLOCK[1];
-        let others = Estimate::of_rows(rows, &self.panels).products(self.panels.level());
-        !(are_long && column != 1) && others.is_some_and(|others| others < rows * inner * columns)
+        let estimate = Estimate::of_rows(rows, &self.panels);
+        let others = estimate.products(self.panels.level());
+        // Where columns have their numbers side by side, vectors read them as they are.
+        !(estimate.is_of_long_rows() && column != 1) && others.is_some_and(|others| others < rows * inner * columns)
     }
 
     /// Multiplies so many rows, which are so far apart, by a matrix unit, if there is one and it reads such a matrix. Returns whether it did.

@@ -24,7 +24,7 @@ impl Along<'_> {
 }
 
 /// Writes rows, along so many of each dimension, times cosines, plus what their halves `[a, b]` are when turned, `[-b, a]`, times sines
-/// (Su et al., 2021). The rows are what `out` already holds, if no others are given.
+/// (Su et al., 2021). The operands are the rows, the cosines and the sines.
 ///
 /// ```
 /// use fx_kernels::rows::{Along, rotate_halves};
@@ -33,35 +33,28 @@ impl Along<'_> {
 /// let (x, cos, sin) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], [0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0]);
 /// let mut out = [0.0; 8];
 /// let same = |data| Along { data, strides: &[0] };
-/// rotate_halves(&mut out, &[2], 4, Some(Along { data: &x, strides: &[4] }), [same(&cos), same(&sin)]);
+/// rotate_halves(&mut out, &[2], 4, [Along { data: &x, strides: &[4] }, same(&cos), same(&sin)]);
 /// assert_eq!(out, [-3.0, 2.0, 1.0, 4.0, -7.0, 6.0, 5.0, 8.0]);
 /// ```
 ///
 /// # Panics
 /// If `len` is odd, `out` has another length, or an operand is too short or has too few distances.
-pub fn rotate_halves(out: &mut [f32], sizes: &[usize], len: usize, x: Option<Along<'_>>, factors: [Along<'_>; 2]) {
-    rotate_halves_at(Level::detect(), out, sizes, len, x, factors);
+pub fn rotate_halves(out: &mut [f32], sizes: &[usize], len: usize, operands: [Along<'_>; 3]) {
+    rotate_halves_at(Level::detect(), out, sizes, len, operands);
 }
 
 /// As [`rotate_halves`], with instructions of the given level.
-pub(super) fn rotate_halves_at(
-    level: Level,
-    out: &mut [f32],
-    sizes: &[usize],
-    len: usize,
-    x: Option<Along<'_>>,
-    factors: [Along<'_>; 2],
-) {
+pub(super) fn rotate_halves_at(level: Level, out: &mut [f32], sizes: &[usize], len: usize, operands: [Along<'_>; 3]) {
     assert!(len.is_multiple_of(2), "{len} elements have no halves");
     assert_eq!(out.len(), sizes.iter().product::<usize>() * len, "there is a row for each place");
     if out.is_empty() {
         return;
     }
-    x.iter().chain(&factors).for_each(|operand| operand.check(sizes, len));
+    operands.iter().for_each(|operand| operand.check(sizes, len));
     let rows = (TASK / len).max(1);
     let work = 4 * out.len();
     for_each_piece(out, rows * len, work, |task, out| {
-        dispatch(level, Rows { first: task * rows, out, sizes, len, x, factors });
+        dispatch(level, Rows { first: task * rows, out, sizes, len, operands });
     });
 }
 
@@ -71,8 +64,7 @@ struct Rows<'a> {
     out: &'a mut [f32],
     sizes: &'a [usize],
     len: usize,
-    x: Option<Along<'a>>,
-    factors: [Along<'a>; 2],
+    operands: [Along<'a>; 3],
 }
 
 impl Kernel for Rows<'_> {
@@ -81,9 +73,7 @@ impl Kernel for Rows<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let Self { first, out, sizes, len, x, factors: [cos, sin] } = self;
-        // Cosines are in the place of rows that are there.
-        let operands = [x.unwrap_or(cos), cos, sin];
+        let Self { first, out, sizes, len, operands } = self;
         let mut places: SmallVec<[usize; 6]> = SmallVec::from_elem(0, sizes.len());
         let (mut starts, mut rest) = ([0; 3], first);
         for (dim, size) in sizes.iter().enumerate().rev() {
@@ -94,9 +84,8 @@ impl Kernel for Rows<'_> {
         }
         let half = len / 2;
         for out in out.chunks_exact_mut(len) {
-            let [row, cos, sin] = [0, 1, 2].map(|index: usize| operands[index].data[starts[index]..][..len].as_ptr());
+            let [x, cos, sin] = [0, 1, 2].map(|index: usize| operands[index].data[starts[index]..][..len].as_ptr());
             let to = out.as_mut_ptr();
-            let row = if x.is_some() { row } else { to.cast_const() };
             for column in (0..half).step_by(V::LANES) {
                 let count = V::LANES.min(half - column);
                 // SAFETY: every row has `len` elements, two halves.
@@ -105,7 +94,7 @@ impl Kernel for Rows<'_> {
                         let row = row.add(column);
                         [V::load_first(row, count), V::load_first(row.add(half), count)]
                     };
-                    let ([a, b], [cos_a, cos_b], [sin_a, sin_b]) = (load(row), load(cos), load(sin));
+                    let ([a, b], [cos_a, cos_b], [sin_a, sin_b]) = (load(x), load(cos), load(sin));
                     (a * cos_a - b * sin_a).store_first(to.add(column), count);
                     (b * cos_b + a * sin_b).store_first(to.add(half + column), count);
                 }

@@ -16,8 +16,6 @@ struct Rotary {
     strides: [Dims; 3],
     /// The cosines and the sines, if they are known.
     known: [Option<Tensor>; 2],
-    /// Whether the rows lie as the result's do.
-    in_place: bool,
 }
 
 /// Numbers by which rows are multiplied: how they lie, and what is known of them.
@@ -56,7 +54,6 @@ pub(in crate::compile) fn rotary(x: Wanted, factors: [Factors; 2]) -> Option<Low
         return None;
     }
     let strides = [along(&x.layout)?, along(&factors[0].layout())?, along(&factors[1].layout())?];
-    let in_place = x.layout.is(&output);
     let mut operands: SmallVec<[Wanted; 4]> = SmallVec::from_iter([x]);
     let known = factors.map(|factors| match factors {
         Factors::Value(wanted) => {
@@ -66,25 +63,19 @@ pub(in crate::compile) fn rotary(x: Wanted, factors: [Factors; 2]) -> Option<Low
         Factors::Known(tensor) => Some(tensor),
     });
     let sizes = order.iter().map(|dim| output.shape[*dim]).collect();
-    Some(Lowered::new(Rotary { sizes, len, strides, known, in_place }, operands, output))
+    Some(Lowered::new(Rotary { sizes, len, strides, known }, operands, output))
 }
 
 impl Kernel for Rotary {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let [of_x, strides @ ..] = &self.strides;
-        let (x, mut values) = (operands[0], operands[1..].iter());
-        let factors = [0, 1].map(|index: usize| {
-            let known = self.known[index].as_ref();
-            let data = known.map_or_else(|| values.next().copied().flatten(), Tensor::as_slice);
-            Along { data: data.unwrap_or(&[]), strides: &strides[index] }
+        let mut values = operands.iter();
+        let known = [None, self.known[0].as_ref(), self.known[1].as_ref()];
+        let operands = [0, 1, 2].map(|index: usize| {
+            let data = known[index].map_or_else(|| values.next().copied().flatten(), Tensor::as_slice);
+            Along { data: data.unwrap_or(&[]), strides: &self.strides[index] }
         });
         let len = self.sizes.iter().product::<usize>() * self.len;
-        let x = x.map(|data| Along { data, strides: of_x });
-        rotate_halves(&mut out[..len], &self.sizes, self.len, x, factors);
-    }
-
-    fn overwrites(&self, operand: usize) -> bool {
-        operand == 0 && self.in_place
+        rotate_halves(&mut out[..len], &self.sizes, self.len, operands);
     }
 
     fn describe(&self) -> String {

@@ -127,10 +127,7 @@ impl Builder<'_> {
         let operands = [lies(queries)?, keys, values.clone()];
         let mut lowered = written_out(operands, &product.output.shape, scale, mask, given, self.packs.format())?;
         lowered.operands[1] = lies(lowered.operands[1].register)?;
-        let bytes: usize = lowered.operands.iter().map(|operand| operand.layout.bytes()).sum();
-        let flops: u64 = self.steps[first..].iter().map(|step| step.flops).sum();
-        self.work = (self.work.0 + flops, bytes + product.output.bytes());
-        self.remove(gone, &mut lowered.operands);
+        self.replace(gone, &mut lowered);
         Some(lowered)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Builder, Operands};
-use crate::compile::kernels::{Kernel, Wanted};
+use crate::compile::kernels::{Kernel, Lowered, Wanted};
 use crate::compile::plan::{Action, Step};
 use crate::graph::{Node, NodeId};
 
@@ -52,10 +52,19 @@ impl Builder<'_> {
         self.steps[steps.end..].iter().any(reads)
     }
 
+    /// A kernel in the place of some steps, after which there are only views for it: their work is what it reads and writes.
+    pub(super) fn replace(&mut self, gone: Range<usize>, lowered: &mut Lowered) {
+        let operands: usize = lowered.operands.iter().map(|operand| operand.layout.bytes()).sum();
+        let flops: u64 = self.steps[gone.clone()].iter().map(|step| step.flops).sum();
+        self.work = (self.work.0 + flops, operands + lowered.output.bytes());
+        self.remove(gone, &mut lowered.operands);
+    }
+
     /// Without some steps, after which there are only views for a kernel with these operands.
-    pub(super) fn remove(&mut self, gone: Range<usize>, operands: &mut [Wanted]) {
+    fn remove(&mut self, gone: Range<usize>, operands: &mut [Wanted]) {
         let moved = |register: &mut usize| *register -= if *register < gone.end { 0 } else { gone.len() };
         operands.iter_mut().for_each(|operand| moved(&mut operand.register));
+        self.copies.retain(|(_, copy)| !gone.contains(copy));
         self.steps.drain(gone.clone());
         for step in &mut self.steps[gone.start..] {
             moved(&mut step.into);

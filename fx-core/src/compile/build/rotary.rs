@@ -41,11 +41,7 @@ impl Builder<'_> {
         }
         let [one, other] = self.operands_of(id, function)?;
         let (gone, mut lowered) = self.rotation(one, other).or_else(|| self.rotation(other, one))?;
-        let bytes: usize = lowered.operands.iter().map(|operand| operand.layout.bytes()).sum();
-        let flops: u64 = self.steps[gone.clone()].iter().map(|step| step.flops).sum();
-        self.work = (self.work.0 + flops, bytes + lowered.output.bytes());
-        self.copies.retain(|(_, copy)| !gone.contains(copy));
-        self.remove(gone, &mut lowered.operands);
+        self.replace(gone, &mut lowered);
         Some(self.kernel(id, lowered))
     }
 

@@ -10,15 +10,14 @@ use super::algorithm::Algorithm;
 use super::conv::PackedConv;
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
-use super::grouped::Grouped;
 use super::panels::{Matrices, Panels};
-use super::patches::{Patches, are_in_place};
+use super::patches::Patches;
 use super::shape::ConvShape;
 use super::weight::Weight;
 use super::winograd::Winograd;
 use super::words::Words;
 use crate::rounded::Rounded;
-use crate::simd::{Level, has_pairs};
+use crate::simd::Level;
 
 pub use transposed::{TransposedVolumeConv, TransposedVolumeShape};
 pub(super) use windows::VolumeWindows;
@@ -92,52 +91,6 @@ impl VolumeShape {
             (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
         let matrices = Matrices { weight, groups, distance: columns * step, rows: &rows, columns, step };
         Panels::new(words, &matrices)
-    }
-
-    /// The format in which the direct algorithm's weights are kept where one is allowed. Windows of few channels have an odd
-    /// number of numbers, mostly: they are copied to be multiplied in pairs, if enough is done with each copy. Other half floats do
-    /// not make up for it.
-    pub(super) fn format(&self, level: Level, allowed: Format) -> Format {
-        /// The products for a pixel of the output, with those that fill vectors, which take as long as rounding and copying; and as
-        /// rounding for a matrix unit, which reads windows where they lie.
-        const COPIED: usize = 768;
-        const ROUNDED: usize = 384;
-        /// How many times as long a product of numbers takes where frames are added up.
-        const ADDED: usize = 2;
-        let ConvShape { inputs, outputs, kernel: [height, width], .. } = self.frame;
-        let added = if self.depth > 1 { ADDED * self.depth } else { 1 };
-        let products = || inputs * height * width * outputs.next_multiple_of(16) * added;
-        // Of one channel half of each word is zeros.
-        let in_place = || inputs > 1 && are_in_place(self, Packing::Pairs);
-        let is_much = || products() >= if in_place() { ROUNDED } else { COPIED };
-        match allowed {
-            Format::Bf16 if Grouped::are_faster_than_pairs(level, &self.frame) => Format::F32,
-            Format::Bf16 if has_pairs(level) && !self.frame.is_copied() => allowed,
-            _ if !self.frame.has_short_pixels() => allowed,
-            Format::Bf16 if has_pairs(level) && is_much() => allowed,
-            _ => Format::F32,
-        }
-    }
-
-    /// What the words of weights are that windows are multiplied with where they lie; None if there is a better way. `all` says whether all
-    /// weights are such.
-    pub(super) fn packing(
-        &self,
-        level: Level,
-        allowed: Format,
-        all: impl Fn(fn(f32) -> bool) -> bool,
-    ) -> Option<Packing> {
-        let (frame, format) = (&self.frame, self.format(level, allowed));
-        if frame.is_depthwise() || self.is_in_patches(level, allowed) {
-            return None;
-        }
-        let packing = Packing::of(format, level, frame.row().0, all);
-        (packing != Packing::Single || !Grouped::fits(level, frame)).then_some(packing)
-    }
-
-    /// Whether windows of few channels are multiplied in pairs, of lines that are rounded first, where weights may be kept in a format.
-    fn is_in_patches(&self, level: Level, allowed: Format) -> bool {
-        self.format(level, allowed) == Format::Bf16 && self.frame.is_copied()
     }
 
     /// As [`ConvShape::row`].

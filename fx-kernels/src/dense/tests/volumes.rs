@@ -382,3 +382,31 @@ fn pooling_of_volumes_of_words() {
         }
     }
 }
+
+/// Frames that threads share whole are those of one thread: sums of frames, and transposed ones.
+#[test]
+fn threads_change_no_frame() {
+    let shape = VolumeShape { frame: around(1, 32, [3, 3]), depth: 3, stride: 1, dilation: 1, before: 1, after: 1 };
+    let conv = VolumeConv::new(Weight::Numbers(&numbers(32 * 27, 1)), shape, Algorithm::Direct, Format::F32);
+    // Pieces of two frames, several for each of two threads.
+    let size = [18, 64, 64];
+    let x = numbers(size.iter().product(), 2);
+    let run = || {
+        let mut out = vec![0.0; x.len() * 32];
+        conv.run(&mut out, &x, 1, size, &Epilogue::default());
+        out
+    };
+    assert!(crate::threads::alone(run) == run());
+    let size = [16, 24, 24];
+    let (kernel, none) = ([2; 2], [0; 2]);
+    let frame = TransposedShape { inputs: 4, outputs: 6, kernel, stride: kernel, padding: none, output_padding: none };
+    let shape = TransposedVolumeShape { frame, depth: 3, stride: 2, padding: 1, output_padding: 1 };
+    let conv = TransposedVolumeConv::new(&numbers(4 * 6 * 3 * 4, 3), shape, Format::F32);
+    let x = numbers(size.iter().product::<usize>() * 4, 4);
+    let run = || {
+        let mut out = vec![0.0; shape.output(size).iter().product::<usize>() * 6];
+        conv.run(&mut out, &x, 1, size, &Epilogue::default());
+        out
+    };
+    assert!(crate::threads::alone(run) == run());
+}

@@ -4,7 +4,7 @@ use fx::ops::FlattenOptions;
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, nn};
 
-use super::traced;
+use super::{has, traced};
 
 /// A 3 by 3 layer, single pixels, and rows of a linear layer, each with all that a kernel does besides.
 #[traceable]
@@ -53,7 +53,8 @@ fn fast_algorithms_can_be_switched_off() {
     for (before, after) in [("conv 1x1", " + relu"), ("linear 384 to 400", " + gelu"), ("linear 400 to 384", " + add")]
     {
         let is_fast = |by: &str| text.contains(&format!("{before} by {by}{after}"));
-        assert!(is_fast("Strassen") || is_fast("bf16x6"), "{before}{after} is not in\n{text}");
+        // With shorter vectors the direct algorithm is faster where inner dimensions are so short.
+        assert!(is_fast("Strassen") || is_fast("bf16x6") || !has("avx512f"), "{before}{after} is not in\n{text}");
     }
     let fast = module.forward(&x).unwrap();
     fx::set_num_threads(1);
@@ -73,20 +74,20 @@ fn fast_algorithms_can_be_switched_off() {
 /// A row is as by the definition beside rows that are not finite, much larger or zero.
 #[test]
 fn rows_are_apart() {
-    let layer = nn::Linear::new(384, 384);
+    let layer = nn::Linear::new(2048, 512);
     let module = traced(&layer);
-    let row = Tensor::randn([1, 384]);
+    let row = Tensor::randn([1, 2048]);
     let alone = module.forward(&row).unwrap();
     let rows: Vec<Tensor> =
-        (0..128).map(|i| [1.0, 1e20, 0.0, f64::INFINITY, 1e-20, f64::NAN, 1.0][i % 7] * &row).collect();
+        (0..256).map(|i| [1.0, 1e20, 0.0, f64::INFINITY, 1e-20, f64::NAN, 1.0][i % 7] * &row).collect();
     let x: Tensor = fx::functional::cat(&rows);
     let text = plan(&module, &x);
     assert!(text.contains("by Strassen") || text.contains("by bf16x6"), "{text}");
     let all = module.forward(&x).unwrap();
-    for i in (0..128).filter(|i| i % 7 == 0 || i % 7 == 6) {
+    for i in (0..256).filter(|i| i % 7 == 0 || i % 7 == 6) {
         assert!(all.narrow(0, i as i64, 1).all_close(&alone, 1e-5, 1e-5), "row {i}");
     }
-    for i in (0..128).filter(|i| i % 7 == 3 || i % 7 == 5) {
+    for i in (0..256).filter(|i| i % 7 == 3 || i % 7 == 5) {
         assert!(!all.narrow(0, i as i64, 1).sum().item().to_f64().is_finite(), "row {i}");
     }
 }

@@ -56,6 +56,19 @@ impl Mixed {
     }
 }
 
+/// Whether this is a processor with instructions of that name.
+fn has(feature: &str) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return match feature {
+        "avx512f" => is_x86_feature_detected!("avx512f"),
+        "avx512bf16" => is_x86_feature_detected!("avx512bf16"),
+        "avx512vnni" => is_x86_feature_detected!("avx512vnni"),
+        _ => panic!("no test asks for {feature}"),
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    return feature.is_empty();
+}
+
 fn train(model: &dyn Module, training: bool) {
     model.set_training(training);
 }

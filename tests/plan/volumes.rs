@@ -6,7 +6,7 @@ use fx::passes::{QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
 
 use super::fill::floats;
-use super::{filled, only_kernels};
+use super::{filled, has, only_kernels};
 
 /// A residual block for videos, and what comes before and after it.
 #[traceable]
@@ -90,21 +90,10 @@ fn videos_of_words() {
     {
         let rounded = module.forward(&x).unwrap();
         let share = rounded.max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
-        assert!(share > 0.0 && share < 5e-2, "{words}: off by {share}");
+        assert!((share > 0.0 || !has(feature)) && share < 5e-2, "{words}: off by {share}");
         let plan = module.plan(&x).unwrap().to_string();
         assert!(!has(feature) || plan.contains(words), "{plan}");
     }
-}
-
-/// Whether this is a processor with instructions of that name.
-fn has(feature: &str) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return match feature {
-        "avx512bf16" => is_x86_feature_detected!("avx512bf16"),
-        _ => is_x86_feature_detected!("avx512vnni"),
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    return feature.is_empty();
 }
 
 /// Groups, distances between taps, and sizes that are kept.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::format::Packing;
 use super::weight::Weight;
 use crate::copy::transpose;
-use crate::memory::{Lines, scratch};
+use crate::memory::{LINE, Lines, scratch};
 use crate::simd::{Kernel, Level, SIDE, Vector, dispatch, rows_of_quads};
 use crate::threads::{Shared, for_each, for_each_piece};
 
@@ -134,6 +134,11 @@ impl Panels {
     /// The same, where they are read so often that they stay in the last-level cache.
     pub(crate) fn cached(self) -> Self {
         Self { cached: true, ..self }
+    }
+
+    /// Whether their rows are one line of memory at most.
+    pub(crate) fn is_narrow(&self) -> bool {
+        2 * self.lanes <= LINE
     }
 
     /// Whether they are expected in the last-level cache.

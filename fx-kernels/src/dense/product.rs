@@ -5,13 +5,12 @@
 //! that stay in the cache while all tiles of the block use them. Sums that are not finished wait in the
 //! output. How a product is split depends on its sizes only, so a result does not depend on the number of threads.
 
+mod near;
 mod one_tile;
 mod rounded;
 
 use std::ops::Range;
 use std::ptr::null;
-
-use smallvec::SmallVec;
 
 use super::Epilogue;
 use super::algorithm::Algorithm;
@@ -42,8 +41,8 @@ pub(crate) const SMALL_PANELS: usize = 40 * 1024;
 /// The numbers of a result that wait to be rounded, and the columns from which on not all of a row's do.
 const RESULTS: usize = 64 * 1024;
 const WIDE: usize = 256;
-/// The words of the left operand that stay in the first-level cache between two panels.
-const NEAR: usize = 4 * 1024;
+/// The tiles of a block from which on narrow panels go together, however many there are. Measured on a Zen 3: 15 take longer.
+const NARROW_TILES: usize = 16;
 /// The pointers to the left operand in a block.
 const POINTERS: usize = 16 * 1024;
 /// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.
@@ -113,6 +112,8 @@ struct Split {
     run: usize,
     /// The steps down a panel.
     steps: Steps,
+    /// How many panels a set has at most where [each step is made with all of them](Product::near).
+    near: usize,
     /// How many of them are made before the next panel.
     ahead: usize,
 }
@@ -248,12 +249,20 @@ impl Product<'_> {
             let count = runs.div_ceil(DEPTH / run.max(1));
             Steps { runs: runs.div_ceil(count), parts: 1, count }
         };
+        // Each line of the result is written long before its neighbour where a panel is one line wide, and goes down the whole block.
+        let is_narrow = panels.is_narrow() && tiles >= NARROW_TILES * blocks;
+        let is_widened = panels.packing().is_halves() && tiles > blocks;
+        let near = match is_widened || steps.count > 1 && !is_narrow {
+            true => 0,
+            false => SMALL_PANELS / (steps.longest(run) * 2 * panels.lanes()).max(1),
+        };
+        let sets = if is_narrow && near > 0 { sets.max(range.len().div_ceil(near)) } else { sets };
         // A panel that is used once is read from its start to its end.
         let parts = runs == 1 && tiles > 1;
         let ahead =
             if parts { (BLOCK / (block * left * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
         let (least, more) = (self.rows / tiles, self.rows % tiles);
-        Split { id: new_key(), tiles, least, more, blocks, range, sets, run, steps, ahead }
+        Split { id: new_key(), tiles, least, more, blocks, range, sets, run, steps, near, ahead }
     }
 
     /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.
@@ -272,38 +281,13 @@ impl Product<'_> {
         let panels = self.panels;
         let tiles = split.tiles_of(block);
         let pitch = self.left.runs() * MOST_ROWS;
-        let (more, rows) = (split.more, |tile: usize| split.rows(tile..tile + 1));
+        let rows = |tile: usize| split.rows(tile..tile + 1);
         let (key, width) = ((split.id, block), self.width(split.run));
         Block::prepare(key, &self.left, tiles.clone().map(rows), width, self.rounding(), |table| {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
-            // Half floats are widened once for all tiles, if there are several.
-            let widened = panels.packing().is_halves() && tiles.len() > 1;
-            let small = panels.steps() * 2 * panels.lanes() * set.len() <= SMALL_PANELS;
-            if split.steps.count == 1 && small && !widened {
-                // The panels stay in the cache: row after row is read and written once, and nothing is brought in.
-                let (full, rest) = self.full(set);
-                let full = (!full.is_empty()).then(|| self.side_by_side(split, group, full));
-                let rest = rest.map(|index| self.slice(split, group, index, 0));
-                let slices: SmallVec<[_; 2]> = full.into_iter().chain(rest).collect();
-                // Tiles go together where no run is left out, as many as the cache holds if there is more than one set of panels.
-                let together = match (self.left.runs() == 1 || panels.packing().is_whole(), slices.len()) {
-                    (true, 1) => tiles.len(),
-                    (true, _) => NEAR / (MOST_ROWS * panels.steps() * panels.packing().left()).max(1),
-                    (false, _) => 1,
-                };
-                for equal in [tiles.start..tiles.end.min(more), tiles.start.max(more)..tiles.end] {
-                    let mut tile = equal.start;
-                    while tile < equal.end {
-                        let table = |tile: usize| &table[(tile - tiles.start) * pitch..];
-                        let whole =
-                            |tile: &usize| self.inside(table(*tile), rows(*tile).len()).len() == self.left.runs();
-                        let most = together.clamp(1, equal.end - tile);
-                        let count = (tile..tile + most).take_while(whole).count().max(1);
-                        for slice in &slices {
-                            self.tiles(slice, count, table(tile), place(tile, usize::MAX, null()), out);
-                        }
-                        tile += count;
-                    }
+            if set.len() <= split.near {
+                for step in 0..split.steps.count {
+                    self.near(split, (group, set.clone(), step), (tiles.clone(), table), out, stride);
                 }
                 return;
             }
@@ -315,11 +299,13 @@ impl Product<'_> {
                 for piece in 0..pieces {
                     let start = |piece: usize| full.start + piece * full.len() / pieces;
                     let piece = if self.backwards { pieces - 1 - piece } else { piece };
-                    let slice = self.side_by_side(split, group, start(piece)..start(piece + 1));
+                    let slice = self.side_by_side(split, group, start(piece)..start(piece + 1), 0);
                     self.tile(&slice, table, place(0, 0, null()), out);
                 }
                 set = rest;
             }
+            // Half floats are widened once for all tiles, if there are several.
+            let widened = panels.packing().is_halves() && tiles.len() > 1;
             let (first, last) = (set.start, set.end.saturating_sub(1));
             let slice = |(index, step)| {
                 let index = if self.backwards { last - (index - first) } else { index };
@@ -348,9 +334,9 @@ impl Product<'_> {
         (set.start..full, full..set.end)
     }
 
-    /// Some full panels.
-    fn side_by_side(&self, split: &Split, group: usize, panels: Range<usize>) -> Slice<'_> {
-        Slice { panels: panels.len(), ..self.slice(split, group, panels.start, 0) }
+    /// A step down some full panels.
+    fn side_by_side(&self, split: &Split, group: usize, panels: Range<usize>, step: usize) -> Slice<'_> {
+        Slice { panels: panels.len(), ..self.slice(split, group, panels.start, step) }
     }
 
     /// A step down a panel.
@@ -500,6 +486,11 @@ impl Split {
 }
 
 impl Steps {
+    /// The rows of a panel in the longest step.
+    fn longest(&self, run: usize) -> usize {
+        self.runs * run.div_ceil(self.parts)
+    }
+
     /// The runs of a step, and the part of them that it covers: where it starts and how long it is.
     fn at(&self, step: usize, runs: usize, run: usize) -> (Range<usize>, usize, usize) {
         if self.parts == 1 {

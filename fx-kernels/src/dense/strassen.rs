@@ -36,8 +36,10 @@ use crate::tiles::tiles;
 const BLOCK: usize = 256;
 /// The longest half of the inner dimension: sums of rows are to stay in the cache.
 const LONGEST: usize = 4096;
-/// The products in the time that the sums take, for each weight of a block, and for each number of the rows and of the result.
+/// The products in the time that the sums take, for each weight of a block, and for each number of the rows and of the result; and for
+/// one of the result where panels are [narrow](Panels::is_narrow), which the direct algorithm is faster with.
 const SUMS: [usize; 2] = [6, 8];
+const NARROW: usize = 75;
 /// The tasks that make a fair share for each of a few threads likely, and how many do where pairs of panels go together.
 const TASKS: usize = 8;
 const GROUPED: usize = 4;
@@ -70,7 +72,8 @@ impl Strassen<'_> {
         let (inner, columns) = (panels.steps(), panels.columns());
         let [weights, others] = SUMS;
         let products = rows * inner * columns;
-        let sums = weights * inner * columns * rows.div_ceil(BLOCK) + others * rows * (inner + columns);
+        let each = if panels.is_narrow() { NARROW } else { others };
+        let sums = weights * inner * columns * rows.div_ceil(BLOCK) + rows * (others * inner + each * columns);
         let fits = panels.packing() == Packing::Single && panels.groups() == 1 && columns >= 4 * panels.lanes();
         fits && inner.is_multiple_of(2) && inner <= 2 * LONGEST && products / 8 > sums + products / 30
     }

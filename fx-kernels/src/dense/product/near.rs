@@ -1,0 +1,66 @@
+//! Panels that stay in the cache: a step is made with all of them, tile after tile, so that a row is read and written once for it.
+
+use std::ops::Range;
+use std::ptr::null;
+
+use smallvec::SmallVec;
+
+use super::{Place, Product, Split};
+use crate::dense::tile::MOST_ROWS;
+use crate::threads::Shared;
+
+/// The words of the left operand that stay in the first-level cache between two panels.
+const NEAR: usize = 4 * 1024;
+/// The tiles that bring in what narrow panels are followed by: one for each line of a few steps.
+const ASKING: usize = 4;
+
+impl Product<'_> {
+    /// A step of a set of panels, with some tiles, of which the table has the places.
+    pub(super) fn near(
+        &self,
+        split: &Split,
+        (group, set, step): (usize, Range<usize>, usize),
+        (tiles, table): (Range<usize>, &[*const f32]),
+        out: &Shared<f32>,
+        stride: usize,
+    ) {
+        let (panels, runs) = (self.panels, self.left.runs());
+        // Of few wide panels nothing is brought in.
+        let next = match panels.is_narrow() {
+            true if step + 1 < split.steps.count => Some((set.start, step + 1)),
+            true if set.end < split.range.end => Some((set.end, 0)),
+            _ => None,
+        };
+        let next = next.map(|(index, step)| self.slice(split, group, index, step).steps.as_ptr());
+        let (full, rest) = self.full(set);
+        let full = (!full.is_empty()).then(|| self.side_by_side(split, group, full, step));
+        let rest = rest.map(|index| self.slice(split, group, index, step));
+        let slices: SmallVec<[_; 2]> = full.into_iter().chain(rest).collect();
+        // Tiles go together where no run is left out, as many as the cache holds if there is more than one slice.
+        let follow = runs == 1 || panels.packing().is_whole() && split.steps.count == 1;
+        let together = match (follow, slices.len()) {
+            (true, 1) => tiles.len(),
+            (true, _) => NEAR / (MOST_ROWS * split.steps.longest(split.run) * panels.packing().left()).max(1),
+            (false, _) => 1,
+        };
+        for equal in [tiles.start..tiles.end.min(split.more), tiles.start.max(split.more)..tiles.end] {
+            let mut tile = equal.start;
+            while tile < equal.end {
+                let rows = |tile: usize| split.rows(tile..tile + 1);
+                let share = tile - tiles.start;
+                let table = |tile: usize| &table[(tile - tiles.start) * runs * MOST_ROWS..];
+                let whole = |tile: &usize| self.inside(table(*tile), rows(*tile).len()).len() == runs;
+                let (most, share, next) = match next.filter(|_| share < ASKING) {
+                    Some(next) => (1, share, next),
+                    None => (together.clamp(1, equal.end - tile), usize::MAX, null()),
+                };
+                let count = (tile..tile + most).take_while(whole).count().max(1);
+                for slice in &slices {
+                    let place = Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
+                    self.tiles(slice, count, table(tile), place, out);
+                }
+                tile += count;
+            }
+        }
+    }
+}

@@ -252,9 +252,10 @@ impl Product<'_> {
         // Each line of the result is written long before its neighbour where a panel is one line wide, and goes down the whole block.
         let is_narrow = panels.is_narrow() && tiles >= NARROW_TILES * blocks;
         let is_widened = panels.packing().is_halves() && tiles > blocks;
-        let near = match is_widened || steps.count > 1 && !is_narrow {
+        let numbers = if is_widened { 2 } else { 1 };
+        let near = match (is_widened || steps.count > 1) && !is_narrow {
             true => 0,
-            false => SMALL_PANELS / (steps.longest(run) * 2 * panels.lanes()).max(1),
+            false => SMALL_PANELS / (steps.longest(run) * 2 * panels.lanes() * numbers).max(1),
         };
         let sets = if is_narrow && near > 0 { sets.max(range.len().div_ceil(near)) } else { sets };
         // A panel that is used once is read from its start to its end.
@@ -523,12 +524,17 @@ struct Slice<'a> {
 impl Slice<'_> {
     /// Calls a function with the same step of numbers, if this one is of half floats.
     fn widened(&self, level: Level, f: impl FnOnce(&Slice<'_>)) {
-        let Slice { panel, ref runs, packing, steps, .. } = *self;
-        scratch(2 * steps.len(), |numbers| {
-            packing.widen(level, steps, numbers, panel.width);
-            let (offset, depth) = (2 * self.offset, 2 * self.depth);
-            f(&Slice { offset, depth, packing: Packing::Single, steps: numbers, runs: runs.clone(), ..*self });
+        scratch(2 * self.steps.len(), |numbers| {
+            self.packing.widen(level, self.steps, numbers, self.panel.width);
+            f(&self.of_numbers(numbers));
         });
+    }
+
+    /// The same step, of half floats, where the panel's numbers are, and those of others side by side after them.
+    fn of_numbers<'a>(&self, numbers: &'a [f32]) -> Slice<'a> {
+        let panel = Panel { data: numbers, ..self.panel };
+        let (offset, depth, packing) = (2 * self.offset, 2 * self.depth, Packing::Single);
+        Slice { panel, offset, depth, packing, steps: numbers, runs: self.runs.clone(), ..*self }
     }
 }
 

@@ -5,8 +5,9 @@ use std::ptr::null;
 
 use smallvec::SmallVec;
 
-use super::{Place, Product, Split};
+use super::{Place, Product, Slice, Split};
 use crate::dense::tile::MOST_ROWS;
+use crate::memory::scratch;
 use crate::threads::Shared;
 
 /// The words of the left operand that stay in the first-level cache between two panels.
@@ -24,18 +25,50 @@ impl Product<'_> {
         out: &Shared<f32>,
         stride: usize,
     ) {
-        let (panels, runs) = (self.panels, self.left.runs());
-        // Of few wide panels nothing is brought in.
-        let next = match panels.is_narrow() {
+        let panels = self.panels;
+        let is_widened = panels.packing().is_halves() && tiles.len() > 1;
+        // Neither before few wide panels nor before those that are widened is anything brought in.
+        let next = match panels.is_narrow() && !is_widened {
             true if step + 1 < split.steps.count => Some((set.start, step + 1)),
             true if set.end < split.range.end => Some((set.end, 0)),
             _ => None,
         };
         let next = next.map(|(index, step)| self.slice(split, group, index, step).steps.as_ptr());
-        let (full, rest) = self.full(set);
+        let (full, rest) = self.full(set.clone());
         let full = (!full.is_empty()).then(|| self.side_by_side(split, group, full, step));
         let rest = rest.map(|index| self.slice(split, group, index, step));
         let slices: SmallVec<[_; 2]> = full.into_iter().chain(rest).collect();
+        if !is_widened {
+            return self.slices(split, &slices, group, (tiles, table), next, out, stride);
+        }
+        let len = 2 * slices.iter().map(|slice| slice.steps.len()).max().unwrap_or_default();
+        scratch(len * set.len(), |numbers| {
+            for (index, to) in set.clone().zip(numbers.chunks_exact_mut(len)) {
+                let slice = self.slice(split, group, index, step);
+                slice.packing.widen(panels.level(), slice.steps, to, slice.panel.width);
+            }
+            let of_numbers = |slice: &Slice<'_>| {
+                let place = slice.panel.first / slice.panel.width - set.start;
+                slice.of_numbers(&numbers[place * len..][..len])
+            };
+            let slices: SmallVec<[_; 2]> = slices.iter().map(of_numbers).collect();
+            self.slices(split, &slices, group, (tiles, table), next, out, stride);
+        });
+    }
+
+    /// The same with slices, before what comes next.
+    #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
+    fn slices(
+        &self,
+        split: &Split,
+        slices: &[Slice<'_>],
+        group: usize,
+        (tiles, table): (Range<usize>, &[*const f32]),
+        next: Option<*const f32>,
+        out: &Shared<f32>,
+        stride: usize,
+    ) {
+        let (panels, runs) = (self.panels, self.left.runs());
         // Tiles go together where no run is left out, as many as the cache holds if there is more than one slice.
         let follow = runs == 1 || panels.packing().is_whole() && split.steps.count == 1;
         let together = match (follow, slices.len()) {
@@ -55,7 +88,7 @@ impl Product<'_> {
                     None => (together.clamp(1, equal.end - tile), usize::MAX, null()),
                 };
                 let count = (tile..tile + most).take_while(whole).count().max(1);
-                for slice in &slices {
+                for slice in slices {
                     let place = Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
                     self.tiles(slice, count, table(tile), place, out);
                 }

@@ -75,3 +75,26 @@ fn runs_step_by_step() {
         }
     }
 }
+
+/// Half floats, of which the panels of a set are widened together.
+#[test]
+fn halves_step_by_step() {
+    let (m, n, k) = (211, 90, 1700);
+    let (x, w, bias, residual) = (numbers(m * k, 1), numbers(n * k, 2), numbers(n, 3), numbers(m * n, 4));
+    for format in [Format::Bf16, Format::F16] {
+        let rounded = rounded(&w, format);
+        for level in Level::available() {
+            let [halves, wide] = [(&w, format), (&rounded, Format::F32)].map(|(w, format)| {
+                let layer = PackedLinear::at(level, Weight::Numbers(w), [n, k], Algorithm::Direct, format);
+                let mut out = vec![0.25; m * n];
+                layer.run(&mut out, n, &x, k, m, &following(7, &bias, &residual, n));
+                out
+            });
+            // Where the processor multiplies pairs, the other operand is rounded too.
+            let most = if format == Format::Bf16 && crate::simd::has_pairs(level) { 0.05 } else { 1e-4 };
+            for (i, (got, want)) in halves.iter().zip(&wide).enumerate() {
+                assert!((got - want).abs() < most, "{level:?} {format:?} at {i}: {got}, not {want}");
+            }
+        }
+    }
+}

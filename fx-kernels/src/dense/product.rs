@@ -41,8 +41,6 @@ pub(crate) const SMALL_PANELS: usize = 40 * 1024;
 /// The numbers of a result that wait to be rounded, and the columns from which on not all of a row's do.
 const RESULTS: usize = 64 * 1024;
 const WIDE: usize = 256;
-/// The tiles of a block from which on narrow panels go together, however many there are. Measured on a Zen 3: 64 rows, in 11, take longer.
-const NARROW_TILES: usize = 16;
 /// The pointers to the left operand in a block.
 const POINTERS: usize = 16 * 1024;
 /// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.
@@ -249,15 +247,12 @@ impl Product<'_> {
             let count = runs.div_ceil(DEPTH / run.max(1));
             Steps { runs: runs.div_ceil(count), parts: 1, count }
         };
-        // Each line of the result is written long before its neighbour where a panel is one line wide, and goes down the whole block.
-        let is_narrow = panels.is_narrow() && tiles >= NARROW_TILES * blocks;
-        let is_widened = panels.packing().is_halves() && tiles > blocks;
-        let numbers = if is_widened { 2 } else { 1 };
-        let near = match (is_widened || steps.count > 1) && !is_narrow {
-            true => 0,
-            false => SMALL_PANELS / (steps.longest(run) * 2 * panels.lanes() * numbers).max(1),
+        let (together, widened) = (self.go_together(tiles / blocks), self.widens(tiles.div_ceil(blocks)));
+        let near = match together || steps.count == 1 && !widened {
+            true => SMALL_PANELS / (steps.longest(run) * 2 * panels.lanes() * if widened { 2 } else { 1 }).max(1),
+            false => 0,
         };
-        let sets = if is_narrow && near > 0 { sets.max(range.len().div_ceil(near)) } else { sets };
+        let sets = if together && near > 0 { sets.max(range.len().div_ceil(near)) } else { sets };
         // A panel that is used once is read from its start to its end.
         let parts = runs == 1 && tiles > 1;
         let ahead =
@@ -270,6 +265,11 @@ impl Product<'_> {
     pub(super) fn width(&self, run: usize) -> usize {
         let packing = self.panels.packing();
         self.panels.groups() * run * if self.written.left { packing.left() } else { packing.rows() }
+    }
+
+    /// Whether half floats are widened once for all of so many tiles: if there are several.
+    fn widens(&self, tiles: usize) -> bool {
+        self.panels.packing().is_halves() && tiles > 1
     }
 
     /// What numbers of the left operand are rounded to.
@@ -305,8 +305,7 @@ impl Product<'_> {
                 }
                 set = rest;
             }
-            // Half floats are widened once for all tiles, if there are several.
-            let widened = panels.packing().is_halves() && tiles.len() > 1;
+            let widened = self.widens(tiles.len());
             let (first, last) = (set.start, set.end.saturating_sub(1));
             let slice = |(index, step)| {
                 let index = if self.backwards { last - (index - first) } else { index };

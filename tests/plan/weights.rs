@@ -116,8 +116,7 @@ fn results_between_products_in_bf16_are_too() {
         assert!(share > 0.0 && share < 3e-2, "off by {share}");
         let text = module.plan(&x).unwrap().to_string();
         assert!(!text.contains("mul to pairs"), "{text}");
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512bf16") {
+        if has("avx512bf16") {
             for part in ["cat of 2 of pairs to pairs", "mul_add + relu of pairs to pairs", " + add of pairs"] {
                 assert!(text.contains(part), "no {part} in\n{text}");
             }
@@ -191,8 +190,7 @@ fn weights_may_be_kept_in_half_floats() {
             // What such layers alone read is written for them.
             let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
             assert_eq!(count(" to pairs"), count(" bf16["), "{plan}");
-            #[cfg(target_arch = "x86_64")]
-            if shape.len() == 4 && precision == DType::BF16 && is_x86_feature_detected!("avx512bf16") {
+            if shape.len() == 4 && precision == DType::BF16 && has("avx512bf16") {
                 assert!(count(" to pairs") > 0 && count(" of pairs") > 0, "{plan}");
             }
             assert!(plan.packed_bytes() < bytes, "{} bytes, {bytes} in f32", plan.packed_bytes());

@@ -1,18 +1,27 @@
-//! Crates that tests write and cargo builds: in the target folder of the tests, with this workspace's lock file and profiles,
-//! so that what they depend on is built once.
+//! Crates that tests write and cargo builds: in the target folder of the tests, with this workspace's lock file, so that what
+//! they depend on is built once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// What such crates depend on is built for them alone, as cargo does for any other workspace, and runs once: building it is all
+/// its time.
+const PROFILE: &str = "
+[profile.dev]
+debug = false
+
+[profile.dev.package.\"*\"]
+debug-assertions = false
+overflow-checks = false
+";
 
 /// The folder of a workspace of this name.
 pub(crate) fn workspace(name: &str) -> PathBuf {
     let workspace = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&workspace).expect("the folder is made");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let own = fs::read_to_string(root.join("Cargo.toml")).expect("the manifest is there");
-    let profiles = own.find("[profile.").map_or("", |start| &own[start..]);
-    let manifest = format!("[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n\n{profiles}");
+    let manifest = format!("[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n{PROFILE}");
     fs::write(workspace.join("Cargo.toml"), manifest).expect("the manifest is written");
     fs::copy(root.join("Cargo.lock"), workspace.join("Cargo.lock")).expect("the lock file is copied");
     workspace

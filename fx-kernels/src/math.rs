@@ -75,9 +75,16 @@ fn exp_of_minus<V: Floats>(x: V) -> V {
 /// The exponential of a number that is not far beyond what has one.
 #[inline(always)]
 fn exp_within<V: Floats>(x: V) -> V {
+    let (n, factor) = exp_parts(x);
+    factor.scale(n)
+}
+
+/// The exponential of a number as an exponent of 2 and a factor.
+#[inline(always)]
+fn exp_parts<V: Floats>(x: V) -> (V, V) {
     let (n, r) = reduce(x);
     let tail = [1.381_454e-3, 8.368_745e-3, 4.166_839e-2, 1.666_652e-1, 4.999_999_3e-1, 1.0, 1.0];
-    polynomial(r, tail).scale(n)
+    (n, polynomial(r, tail))
 }
 
 /// The exponential of a number that is at most 0, or 0 where that is no normal number: it makes no difference in a sum that has a
@@ -86,7 +93,8 @@ fn exp_within<V: Floats>(x: V) -> V {
 pub(crate) fn exp_below_one<V: Floats>(x: V) -> V {
     let least = V::splat(-87.33);
     // A NaN is not below it, and passes.
-    V::select(x.lt(least), V::zero(), exp_within(least.max(x)))
+    let (n, factor) = exp_parts(least.max(x));
+    V::select(x.lt(least), V::zero(), factor.scale_normal(n))
 }
 
 /// 2 to the power of a number that is at most 0, or 0 as for [`exp_below_one`].
@@ -95,7 +103,7 @@ pub(crate) fn exp2_below_one<V: Floats>(x: V) -> V {
     let (below, x) = (x.lt(V::splat(-126.0)), V::splat(-126.0).max(x));
     let n = x.round();
     let tail = [1.535_336_2e-4, 1.339_887_5e-3, 9.618_437e-3, 5.550_332_5e-2, 2.402_264_8e-1, 6.931_472e-1, 1.0];
-    V::select(below, V::zero(), polynomial(x - n, tail).scale(n))
+    V::select(below, V::zero(), polynomial(x - n, tail).scale_normal(n))
 }
 
 /// The exponential less 1, accurate near 0.
@@ -103,7 +111,7 @@ pub(crate) fn exp2_below_one<V: Floats>(x: V) -> V {
 pub(crate) fn expm1<V: Floats>(x: V) -> V {
     let (n, r) = reduce(V::splat(-30.0).max(V::splat(89.0).min(x)));
     // Half of the power, since the power itself may be too large.
-    let half = V::splat(0.5).scale(n);
+    let half = V::splat(1.0).scale_normal(n - V::splat(1.0));
     let y = half.mul_add(expm1_near_zero(r), half - V::splat(0.5));
     V::select(x.abs().lt(V::splat(1e-9)), x, y + y)
 }

@@ -425,7 +425,7 @@ macro_rules! vector {
                 crate::simd::Vector::load(&lanes)
             }
             crate::simd::vector!(@unary abs, sqrt, round, floor, exponent);
-            crate::simd::vector!(@binary min, max, scale);
+            crate::simd::vector!(@binary min, max, scale, scale_normal);
             crate::simd::vector!(@compare $Mask, lt, le, eq);
         }
 

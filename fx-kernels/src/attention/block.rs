@@ -25,6 +25,8 @@ use crate::tiles::tiles;
 pub(super) const KEYS: usize = 256;
 /// The bytes after which places in the first-level cache repeat.
 const REPEAT: usize = 4096;
+/// So many panels read keys and values faster where they lie side by side, by more than it takes to copy them.
+const MANY: usize = 16;
 
 /// A head and some of its queries; pointers are to the head's first row.
 pub(super) struct Block<'a> {
@@ -102,6 +104,19 @@ fn from((first, distance): (*const f32, usize), row: usize) -> (*const f32, usiz
     (first.wrapping_add(row * distance), distance)
 }
 
+/// Copies rows of so many numbers to where they lie side by side, without displacing each other in the cache.
+///
+/// # Safety
+/// There must be such rows, and room for them.
+unsafe fn copy(rows: (*const f32, usize), [count, width]: [usize; 2], to: *mut f32) -> (*const f32, usize) {
+    for row in 0..count {
+        let (from, _) = from(rows, row);
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from, to.wrapping_add(row * width), width) };
+    }
+    (to, width)
+}
+
 /// The parts of some memory, of these lengths.
 fn parts<const N: usize>(mut start: *mut f32, lens: [usize; N]) -> [*mut f32; N] {
     lens.map(|len| {
@@ -120,14 +135,16 @@ impl Block<'_> {
         debug_assert!(wide <= GROUP, "a panel is in one group");
         let panels = self.rows.len().div_ceil(wide);
         let in_pairs = W::NUMBERS > 1;
-        let copied = in_pairs || self.k.1 != width && (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT);
+        let copied = |distance: usize, len: usize, repeats: bool| distance != len && (panels >= MANY || repeats);
+        let copies_keys = copied(self.k.1, width, (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT));
+        let copies_values = copied(self.v.1, values, false);
         let masked = !matches!(self.scores.mask, Mask::None | Mask::Causal);
         let mask = if masked { [V::LANES * KEYS, V::LANES * V::LANES] } else { [0; 2] };
         let unit = self.unit.filter(|_| in_pairs).map(OnUnit::new);
         let [keys, copied_values, queries] = match unit {
             Some(_) => OnUnit::sizes(W::count(width), values),
             None if in_pairs => [W::count(width) * KEYS, W::count(KEYS) * values, 0],
-            None => [if copied { width * KEYS } else { 0 }, 0, 0],
+            None => [if copies_keys { width * KEYS } else { 0 }, if copies_values { values * KEYS } else { 0 }, 0],
         };
         let shared = [wide * KEYS, mask[0], mask[1], keys, copied_values];
         let each = [width.max(queries) * wide, values * wide, wide, wide].map(|len| len.next_multiple_of(LINE));
@@ -158,8 +175,12 @@ impl Block<'_> {
                 let (k, v) = if in_pairs {
                     self.rounded::<V, W>(&scratch, block.clone())
                 } else {
-                    let k = if copied { self.copy(&scratch, block.clone()) } else { from(self.k, start) };
-                    (k, from(self.v, start))
+                    let rows = |rows, width, copies: bool, to| match copies {
+                        true => copy(from(rows, start), [len, width], to),
+                        false => from(rows, start),
+                    };
+                    let k = rows(self.k, width, copies_keys, scratch.keys);
+                    (k, rows(self.v, values, copies_values, scratch.values))
                 };
                 for index in 0..panels {
                     self.panel::<V, W>(&scratch, &panel(index), [k, v], block.clone());
@@ -206,20 +227,6 @@ impl Block<'_> {
     pub(super) fn masked<V: Single>(&self, x: V, mask: V) -> V {
         let lowest = V::splat(f32::NEG_INFINITY);
         if self.scores.hides { V::select(mask.eq(lowest), lowest, x + mask) } else { x + mask }
-    }
-
-    /// Copies keys that would displace each other in the cache.
-    ///
-    /// # Safety
-    /// There must be such keys, and room for them.
-    unsafe fn copy(&self, scratch: &Scratch, block: Range<usize>) -> (*const f32, usize) {
-        let width = self.sizes.width;
-        for (index, key) in block.enumerate() {
-            let (from, to) = (self.k.0.wrapping_add(key * self.k.1), scratch.keys.wrapping_add(index * width));
-            // SAFETY: the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(from, to, width) };
-        }
-        (scratch.keys, width)
     }
 
     /// Copies keys, whose numbers are rounded with their neighbours, and values, with those of the next one.

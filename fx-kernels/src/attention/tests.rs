@@ -97,6 +97,8 @@ fn layouts_and_masks() {
         [1, 8, 1, 1, 33, 64, 64],
         // Keys that displace each other in the cache.
         [1, 16, 16, 20, 17, 64, 3],
+        // So many queries that keys and values are copied.
+        [1, 16, 16, 250, 270, 3, 2],
     ];
     for [batches, heads, key_heads, queries, keys, width, values] in cases {
         let sizes = Sizes { batches, heads, key_heads, queries, keys, width, values };

@@ -105,6 +105,11 @@ macro_rules! scale {
                 mul(mul(x, pow2(half)), pow2(sub(n, half)))
             }
         }
+        #[inline(always)]
+        unsafe fn scale_normal(x: $Raw, n: $Raw) -> $Raw {
+            // SAFETY: as above.
+            unsafe { mul(x, pow2(n)) }
+        }
     };
 }
 pub(in crate::simd) use scale;

@@ -12,7 +12,7 @@ macro_rules! for_type {
     ($test:ident, $T:ty) => {
         impl All<$T> {
             #[inline(always)]
-            fn results<L: Lanes<Elem = $T>>(&self) -> [(&'static str, L); 19] {
+            fn results<L: Lanes<Elem = $T>>(&self) -> [(&'static str, L); 20] {
                 let (x, y) = (L::splat(self.x), L::splat(self.y));
                 let (one, zero) = (L::splat(1.0), L::zero());
                 [
@@ -33,6 +33,7 @@ macro_rules! for_type {
                     ("mul_add", x.mul_add(y, one)),
                     ("exponent", L::splat(self.x.abs().clamp(1e-30, 1e30)).exponent()),
                     ("scale", x.scale(L::splat(self.y.clamp(-140.0, 140.0).round()))),
+                    ("scale_normal", x.scale_normal(L::splat(self.y.clamp(-126.0, 127.0).round()))),
                     ("any", if L::any(x.lt(y)) { one } else { zero }),
                     ("each", x.each(|x| x + 1.0)),
                 ]
@@ -110,8 +111,9 @@ macro_rules! for_type {
                             "mul_add" => x * y + 1.0,
                             "exponent" if x.is_nan() => continue,
                             "exponent" => x.abs().clamp(1e-30, 1e30).log2().floor(),
-                            "scale" if y.is_nan() => continue,
+                            "scale" | "scale_normal" if y.is_nan() => continue,
                             "scale" => (f64::from(x) * f64::from(y.clamp(-140.0, 140.0).round()).exp2()) as $T,
+                            "scale_normal" => (f64::from(x) * f64::from(y.clamp(-126.0, 127.0).round()).exp2()) as $T,
                             _ => unreachable!("{name} has no definition"),
                         };
                         for got in lanes {

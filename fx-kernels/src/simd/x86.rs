@@ -75,6 +75,7 @@ macro_rules! avx512 {
             // SAFETY: as above.
             unsafe { x86::$scale(x, n) }
         }
+        use scale as scale_normal;
         #[inline(always)]
         unsafe fn lt(x: $Raw, y: $Raw) -> $Mask {
             // SAFETY: as above.

@@ -1,5 +1,5 @@
-//! Crates that tests write and cargo builds: in the target folder of the tests, with this workspace's lock file, so that what
-//! they depend on is built once.
+//! Crates that tests write and cargo builds: in the target folder of the tests, with this workspace's lock file and one profile,
+//! so that what they depend on is built once for all of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

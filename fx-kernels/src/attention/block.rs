@@ -135,16 +135,19 @@ impl Block<'_> {
         debug_assert!(wide <= GROUP, "a panel is in one group");
         let panels = self.rows.len().div_ceil(wide);
         let in_pairs = W::NUMBERS > 1;
-        let copied = |distance: usize, len: usize, repeats: bool| distance != len && (panels >= MANY || repeats);
-        let copies_keys = copied(self.k.1, width, (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT));
-        let copies_values = copied(self.v.1, values, false);
+        // Room for a block of rows that are copied: so many panels read them, or they displace each other.
+        let room = |distance: usize, len: usize, displace: bool| match distance != len && (panels >= MANY || displace) {
+            true => len * KEYS,
+            false => 0,
+        };
+        let displace = (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT);
         let masked = !matches!(self.scores.mask, Mask::None | Mask::Causal);
         let mask = if masked { [V::LANES * KEYS, V::LANES * V::LANES] } else { [0; 2] };
         let unit = self.unit.filter(|_| in_pairs).map(OnUnit::new);
         let [keys, copied_values, queries] = match unit {
             Some(_) => OnUnit::sizes(W::count(width), values),
             None if in_pairs => [W::count(width) * KEYS, W::count(KEYS) * values, 0],
-            None => [if copies_keys { width * KEYS } else { 0 }, if copies_values { values * KEYS } else { 0 }, 0],
+            None => [room(self.k.1, width, displace), room(self.v.1, values, false), 0],
         };
         let shared = [wide * KEYS, mask[0], mask[1], keys, copied_values];
         let each = [width.max(queries) * wide, values * wide, wide, wide].map(|len| len.next_multiple_of(LINE));
@@ -175,12 +178,12 @@ impl Block<'_> {
                 let (k, v) = if in_pairs {
                     self.rounded::<V, W>(&scratch, block.clone())
                 } else {
-                    let rows = |rows, width, copies: bool, to| match copies {
-                        true => copy(from(rows, start), [len, width], to),
-                        false => from(rows, start),
+                    let rows = |rows, width, room: usize, to| match room {
+                        0 => from(rows, start),
+                        _ => copy(from(rows, start), [len, width], to),
                     };
-                    let k = rows(self.k, width, copies_keys, scratch.keys);
-                    (k, rows(self.v, values, copies_values, scratch.values))
+                    let k = rows(self.k, width, shared[3], scratch.keys);
+                    (k, rows(self.v, values, shared[4], scratch.values))
                 };
                 for index in 0..panels {
                     self.panel::<V, W>(&scratch, &panel(index), [k, v], block.clone());

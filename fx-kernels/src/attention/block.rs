@@ -136,18 +136,17 @@ impl Block<'_> {
         let panels = self.rows.len().div_ceil(wide);
         let in_pairs = W::NUMBERS > 1;
         // Room for a block of rows that are copied: so many panels read them, or they displace each other.
-        let room = |distance: usize, len: usize, displace: bool| match distance != len && (panels >= MANY || displace) {
-            true => len * KEYS,
-            false => 0,
+        let room = |distance: usize, len: usize| {
+            let displace = (distance * size_of::<f32>()).is_multiple_of(REPEAT);
+            if distance != len && (panels >= MANY || displace) { len * KEYS } else { 0 }
         };
-        let displace = (self.k.1 * size_of::<f32>()).is_multiple_of(REPEAT);
         let masked = !matches!(self.scores.mask, Mask::None | Mask::Causal);
         let mask = if masked { [V::LANES * KEYS, V::LANES * V::LANES] } else { [0; 2] };
         let unit = self.unit.filter(|_| in_pairs).map(OnUnit::new);
         let [keys, copied_values, queries] = match unit {
             Some(_) => OnUnit::sizes(W::count(width), values),
             None if in_pairs => [W::count(width) * KEYS, W::count(KEYS) * values, 0],
-            None => [room(self.k.1, width, displace), room(self.v.1, values, false), 0],
+            None => [room(self.k.1, width), room(self.v.1, values), 0],
         };
         let shared = [wide * KEYS, mask[0], mask[1], keys, copied_values];
         let each = [width.max(queries) * wide, values * wide, wide, wide].map(|len| len.next_multiple_of(LINE));

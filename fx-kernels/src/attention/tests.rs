@@ -95,8 +95,9 @@ fn layouts_and_masks() {
         [2, 2, 2, 7, 33, 20, 70],
         [2, 6, 2, 1, 45, 20, 17],
         [1, 8, 1, 1, 33, 64, 64],
-        // Keys that displace each other in the cache.
+        // Keys that displace each other in the cache, and values.
         [1, 16, 16, 20, 17, 64, 3],
+        [1, 16, 16, 20, 17, 3, 64],
         // So many queries that keys and values are copied.
         [1, 16, 16, 250, 270, 3, 2],
     ];

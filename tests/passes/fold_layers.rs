@@ -1,6 +1,6 @@
 use fx::module::Layer;
 use fx::nn;
-use fx::passes::{decompose_modules, fold_scale_bias, fuse_bn_conv, fuse_conv_bn, fuse_linear_bn};
+use fx::passes::{decompose_modules, fold_scale_bias, fuse_bn_conv, fuse_conv_bn, fuse_linear_bn, optimize};
 use fx::prelude::*;
 use fx::{Arg, Meta};
 
@@ -33,6 +33,33 @@ fn scales_and_shifts_go_into_the_layer() {
             return conv2d",
     );
     check_close(&before, &module, &[floats("x", &[2, 2, 4, 3])], 1e-5, 1e-6);
+}
+
+/// Norms and scales that stand beside a layer once others have gone: before a convolution, and after one.
+#[test]
+fn chains_go_into_the_layer_in_any_order() {
+    let text = "graph():
+            %x : [num_users=1] = placeholder[target=x]
+            %w : [num_users=1] = get_attr[target=conv.weight]
+            %m : [num_users=4] = get_attr[target=m]
+            %v : [num_users=4] = get_attr[target=v]
+            %norm : [num_users=1] = call_function[target=batch_norm](args = (%x, %m, %v), kwargs = {})
+            %norm_1 : [num_users=1] = call_function[target=batch_norm](args = (%norm, %m, %v), kwargs = {})
+            %conv2d : [num_users=1] = call_function[target=conv2d](args = (%norm_1, %w), kwargs = {})
+            %mul : [num_users=1] = call_function[target=mul](args = (%conv2d, 0.5), kwargs = {})
+            %norm_2 : [num_users=1] = call_function[target=batch_norm](args = (%mul, %m, %v), kwargs = {})
+            %add : [num_users=1] = call_function[target=add](args = (%norm_2, 2), kwargs = {})
+            %norm_3 : [num_users=1] = call_function[target=batch_norm](args = (%add, %m, %v), kwargs = {})
+            return norm_3";
+    let state = [("conv.weight", floats("w", &[3, 3, 1, 1])), ("m", floats("m", &[3])), ("v", floats("v", &[3]) + 1.5)];
+    let before = module(text, parameters(state));
+    let mut fused = before.clone();
+    assert_eq!(fuse_bn_conv(&mut fused).unwrap(), 2);
+    let mut optimized = before.clone();
+    optimize(&mut optimized).unwrap();
+    let calls = |module: &fx::GraphModule| module.graph().nodes().filter(|(_, node)| node.function().is_some()).count();
+    assert_eq!([&fused, &optimized].map(calls), [5, 1], "{}", optimized.graph());
+    check_close(&before, &optimized, &[floats("x", &[2, 3, 4, 3])], 1e-5, 1e-6);
 }
 
 /// What differs along another dimension than the channels, has another type, or is used elsewhere, is not folded.

@@ -1,8 +1,8 @@
 //! Elementwise calls, norms and reductions in a plan: what is fused, and what operands repeat.
 
-use fx::nn;
 use fx::ops::{AmaxOptions, AminOptions, FlattenOptions, GluOptions};
 use fx::prelude::*;
+use fx::{Arg, Interpreter, nn};
 
 use super::fill::floats;
 use super::{check, filled, only_kernels, planned, traced};
@@ -121,6 +121,34 @@ fn what_is_added_to_layers_repeats() {
     }
 }
 
+/// Layers of which one result is repeated for all that is added to it.
+#[traceable]
+struct Repeated {
+    gate: nn::Linear,
+    image: nn::Conv2d,
+}
+
+#[traceable]
+impl Repeated {
+    fn forward(&self, x: &Tensor) -> (Tensor, Tensor) {
+        let x = x.tanh();
+        ((self.gate.forward(&x) + &x).relu(), &x + self.image.forward(x.mean_keepdim([2, 3])))
+    }
+}
+
+#[test]
+fn layers_repeat_for_what_is_added() {
+    let module = filled(Repeated { gate: nn::Linear::new(6, 1), image: nn::Conv2d::new(4, 4, 1) });
+    for batch in [1, 3] {
+        let x = [Arg::Value(floats("x", &[batch, 4, 5, 6]))];
+        let expected = Interpreter::new(&module).run(x.to_vec()).unwrap();
+        let found = module.run(x.to_vec()).unwrap();
+        for (found, expected) in found.as_items().unwrap().iter().zip(expected.as_items().unwrap()) {
+            assert!(found.as_value().unwrap().all_close(expected.as_value().unwrap(), 1e-5, 1e-6));
+        }
+    }
+}
+
 #[test]
 fn reductions_of_neighbours() {
     let (of, keeping) = (|dims: &[i64]| AmaxOptions::new().dim(dims), |dims: &[i64]| AminOptions::new().dim(dims));
@@ -186,7 +214,7 @@ fn results_are_written_over_dead_operands() {
     let sub = text.lines().find(|line| line.contains("  sub ")).unwrap();
     assert!(sub.contains("in place"), "{text}");
     let (y, z) = (x.softmax(-1), x.log_softmax(-1));
-    let outputs = module.run(vec![fx::Arg::Value(x)]).unwrap();
+    let outputs = module.run(vec![Arg::Value(x)]).unwrap();
     let [difference, kept] = outputs.as_items().unwrap() else { panic!("two results") };
     assert!(difference.as_value().unwrap().all_close(&(&y - z), 1e-5, 1e-6));
     assert!(kept.as_value().unwrap().all_close(&y, 1e-5, 1e-6));

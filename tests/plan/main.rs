@@ -8,6 +8,7 @@ mod enlarged;
 mod generation;
 mod images;
 mod quantized;
+mod random;
 mod rotary;
 mod volumes;
 mod weights;

@@ -199,7 +199,10 @@ impl Builder<'_> {
             .or_else(|| self.update(id, function, &args, &kwargs))
             .or_else(|| self.contraction(id, function, &metas.0, &args, &kwargs, &meta))
             .or_else(|| self.rotated(id, function, &kwargs))
-            .or_else(|| self.lowered(id, function, &args, &kwargs, &meta))
+            .or_else(|| match apart::is_repeated(function, &metas.0, &metas.1, &meta) {
+                true => None,
+                false => self.lowered(id, function, &args, &kwargs, &meta),
+            })
             .or_else(|| self.apart(id, function, (&metas.0, &metas.1), (&args, &kwargs), &meta));
         let place = found.unwrap_or_else(|| {
             let checked = !mention_unknown(&metas.0, &metas.1);

@@ -10,7 +10,7 @@ use super::shape;
 use super::table::{ops, out};
 use crate::value::Call;
 
-pub(crate) use eval::log_softmax;
+pub(crate) use eval::log_softmax as eval_log_softmax;
 
 ops! {
     /// Activations: the functions between layers.

@@ -18,16 +18,19 @@ use crate::ops;
 /// If the `forward` of a module of such a pair cannot be captured, or parameters have shapes that do not fit each other.
 pub fn fuse_bn_conv(module: &mut GraphModule) -> Result<usize> {
     let fuse = |graph: &mut Graph, state: &mut State| {
-        decompose_modules_within(graph, state, is_in_pair)?;
-        let shared = state.shared_paths(graph);
-        let mut count = 0;
-        for bn in graph.find_calls(ops::batch_norm) {
-            let Some((layer, affine)) = pair(graph, state, bn) else { continue };
-            let input = graph[bn].args()[0].clone();
-            graph.replace_all_uses_with_arg(bn, &input);
-            graph.erase_with_reads(bn)?;
-            layer.after(&affine).store(graph, state, &shared);
-            count += 1;
+        let (mut count, mut before) = (0, None);
+        // A norm before one that has gone stands before the convolution then.
+        while before.replace(count) != Some(count) {
+            decompose_modules_within(graph, state, is_in_pair)?;
+            let shared = state.shared_paths(graph);
+            for bn in graph.find_calls(ops::batch_norm) {
+                let Some((layer, affine)) = pair(graph, state, bn) else { continue };
+                let input = graph[bn].args()[0].clone();
+                graph.replace_all_uses_with_arg(bn, &input);
+                graph.erase_with_reads(bn)?;
+                layer.after(&affine).store(graph, state, &shared);
+                count += 1;
+            }
         }
         state.retain_used(graph);
         Ok(count)

@@ -23,19 +23,29 @@ const CONSTANTS: usize = 1 << 20;
 pub fn optimize(module: &mut GraphModule) -> Result<usize> {
     as_one(module, |module| {
         let decomposed = decompose_modules_if(module, |_, _, leaf| !leaf.is_training())?;
-        let passes: [fn(&mut GraphModule) -> Result<usize>; 11] = [
+        let passes: [fn(&mut GraphModule) -> Result<usize>; 8] = [
             remove_identities,
             fuse_quantized,
             eliminate_dead_code,
             eliminate_common_subexpressions,
             matmul_to_linear,
             |module| fold_constants_within(module, CONSTANTS),
-            fuse_conv_bn,
-            fuse_linear_bn,
-            fuse_bn_conv,
-            fold_scale_bias,
+            fold_into_layers,
             fuse_pointwise,
         ];
         passes.iter().try_fold(decomposed, |count, pass| Ok(count + pass(module)?))
     })
+}
+
+/// Batch norms, scales and shifts go into the layers beside them, in whatever order they stand there: what follows a scale that
+/// has gone stands beside the layer then.
+fn fold_into_layers(module: &mut GraphModule) -> Result<usize> {
+    let mut total = 0;
+    loop {
+        total += fuse_conv_bn(module)? + fuse_linear_bn(module)? + fuse_bn_conv(module)?;
+        match fold_scale_bias(module)? {
+            0 => return Ok(total),
+            count => total += count,
+        }
+    }
 }

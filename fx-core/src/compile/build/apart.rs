@@ -1,6 +1,6 @@
 //! Products whose kernels do not add what their calls add: steps of their own do.
 
-use super::{Builder, Held};
+use super::{Builder, Held, single};
 use crate::arg::{Arg, Kwargs};
 use crate::compile::known::Known;
 use crate::error::Result;
@@ -9,9 +9,16 @@ use crate::ops::{Attr, Function, added_operand, functions as ops};
 use crate::tensor::DType;
 use crate::value::Meta;
 
+/// Whether the product that a call computes is repeated for what is added to it, which is larger.
+pub(super) fn is_repeated(function: Function, metas: &[Arg<Meta>], options: &Kwargs<Meta>, result: &Arg<Meta>) -> bool {
+    let other = added_operand(function).filter(|other| metas.len() > *other);
+    let product = other.and_then(|other| function.infer(&metas[..other], options).ok());
+    product.is_some_and(|product| single(&product) != single(result))
+}
+
 impl Builder<'_> {
-    /// The product of a call that a sum and an activation are part of, then these: where the other operand repeats for the result, or is
-    /// known.
+    /// The product of a call that a sum and an activation are part of, then these: where the other operand or the product repeats
+    /// for the result, or the other operand is known.
     pub(super) fn apart(
         &mut self,
         id: NodeId,

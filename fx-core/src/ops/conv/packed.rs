@@ -110,19 +110,20 @@ fn images(
     let bias = bias.map(|bias| single(bias).contiguous());
     let (batch, size) = (x.shape()[0], [x.shape()[2], x.shape()[3]]);
     let epilogue = Epilogue { bias: bias.as_ref().map(elements), ..Epilogue::default() };
-    // Images whose channels lie last are read as they are.
-    let last = [size[1] * inputs, inputs];
-    let channels_last = x.strides()[1] == 1 && x.strides()[2..] == last;
+    // Images whose channels lie last are read as they are, if each follows the one before.
+    let step = size[0] * size[1] * inputs;
+    let last = [1, size[1] * inputs, inputs];
+    let channels_last = x.strides()[1..] == last && (batch == 1 || x.strides()[0] == step);
     let x = if channels_last { x.clone() } else { x.contiguous() };
-    let (data, step) = (x.strided::<f32>(), x.strides()[0]);
+    let data = x.strided::<f32>();
     let (area, numbers) = (height * width, height * width * outputs);
     // A few images at a time, so that their copies stay in the cache.
-    let some = (AT_A_TIME / (size[0] * size[1] * inputs).max(numbers).max(1)).clamp(1, batch.max(1));
+    let some = (AT_A_TIME / step.max(numbers).max(1)).clamp(1, batch.max(1));
     Tensor::written(&[batch, outputs, height, width], |result| {
         scratch(some * numbers, |output| {
             for (index, result) in result.chunks_mut((some * numbers).max(1)).enumerate() {
                 let (first, count) = (index * some, result.len() / numbers);
-                let data = &data[first * step..(first + count - 1) * step + size[0] * size[1] * inputs];
+                let data = &data[first * step..(first + count) * step];
                 let images = match channels_last {
                     true => Images::pixels(data, count, size, inputs),
                     false => Images::planes(data, count, size),
@@ -144,8 +145,8 @@ mod tests {
     use crate::ops::functional::conv2d;
     use crate::tensor::view;
 
-    /// More images than are worked on at a time, with few channels and with more, in any layout: each as if it were alone,
-    /// and twice, with weights that are kept by then.
+    /// More images than are worked on at a time, with few channels and with more, in any layout, also with more between them: each as
+    /// if it were alone, and twice, with weights that are kept by then.
     #[test]
     fn images_of_a_batch_are_convolved_one_by_one() {
         for channels in [3, 16] {
@@ -154,9 +155,11 @@ mod tests {
             let weight = Tensor::from_vec([4, channels, 3, 3], numbers(4 * channels * 9));
             let bias = Tensor::from_vec([4], numbers(4));
             let channels_last = view::permute(&view::permute(&x, &[0, 2, 3, 1]).contiguous(), &[0, 3, 1, 2]);
-            for x in [x.clone(), x, channels_last] {
+            let lines = [&x, &channels_last].map(|x| view::narrow(x, 2, 10, 40));
+            let others = [&x, &channels_last].map(|x| view::slice(x, 0, 0, 5, 2));
+            for x in [x.clone(), x, channels_last].into_iter().chain(lines).chain(others) {
                 let all: Tensor = conv2d(&x, &weight, &bias);
-                for image in 0..5 {
+                for image in 0..x.shape()[0] {
                     let alone: Tensor = conv2d(view::narrow(&x, 0, image, 1), &weight, &bias);
                     assert_eq!(view::narrow(&all, 0, image, 1), alone, "image {image} of {channels} channels");
                 }

@@ -3,7 +3,7 @@
 use super::eval::Word;
 use super::infer::{class_dim, promoted};
 use crate::error::{Error, Result};
-use crate::ops::activation::log_softmax;
+use crate::ops::activation::eval_log_softmax;
 use crate::ops::shape::float_of;
 use crate::tensor::{DType, Dims, Tensor, cast, dispatch, numel};
 
@@ -132,7 +132,7 @@ pub(super) fn cross_entropy(
     reduction: Word,
     label_smoothing: f64,
 ) -> Result<Tensor> {
-    let logs = Logs::new(&log_softmax(&x.to_dtype(float_of(x.dtype())), class_dim(x.ndim()) as i64)?);
+    let logs = Logs::new(&eval_log_softmax(&x.to_dtype(float_of(x.dtype())), class_dim(x.ndim()) as i64)?);
     if x.shape() == target.shape() {
         return Ok(logs.of_probabilities(target, weight, &reduction, label_smoothing));
     }

@@ -1,0 +1,187 @@
+//! Random graphs of random shapes: a plan gives what the interpreter gives, with rounding errors of the same size.
+
+mod blocks;
+mod calls;
+mod graph;
+
+use std::fmt;
+
+use fx::graph_module::State;
+use fx::passes::optimize;
+use fx::prelude::*;
+use fx::{Arg, Buffer, GraphModule, Interpreter};
+use proptest::prelude::*;
+
+use blocks::*;
+use calls::*;
+use graph::{Builder, Choices, Operand};
+
+/// Adds a call to a graph, if there is something that it can be called with.
+type Recipe = fn(&mut Builder, &mut Choices<'_>) -> Option<Operand>;
+
+const RECIPES: [Recipe; 33] = [
+    unary,
+    unary,
+    unary,
+    binary,
+    binary,
+    scalar,
+    broadcast,
+    conv,
+    conv,
+    conv,
+    linear,
+    linear,
+    product,
+    normalisation,
+    pool,
+    softmax,
+    reduce,
+    shape,
+    shape,
+    part,
+    join,
+    resize,
+    attention,
+    recurrent,
+    residual,
+    residual,
+    inverted,
+    inverted,
+    excite,
+    heads,
+    heads,
+    rotary,
+    look_up,
+];
+
+/// A random graph and what it is called with, which prints as the graph with shapes.
+struct Case {
+    module: GraphModule,
+    inputs: Vec<Tensor>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shape = |x: &Tensor| format!("{:?}", x.shape());
+        writeln!(f, "inputs {:?}", self.inputs.iter().map(shape).collect::<Vec<_>>())?;
+        let state = &self.module.state().buffers;
+        writeln!(f, "state {:?}", state.iter().map(|(path, x)| format!("{path}{:?}", x.shape())).collect::<Vec<_>>())?;
+        write!(f, "{}", self.module.graph())
+    }
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    prop::collection::vec(prop::collection::vec(any::<u8>(), 28), 2..20).prop_map(|bytes| build(&bytes))
+}
+
+fn build(bytes: &[Vec<u8>]) -> Case {
+    let mut builder = Builder::default();
+    let (first, calls) = bytes.split_first().expect("there is an input");
+    let mut choices = Choices(first);
+    for _ in 0..1 + choices.below(3) {
+        builder.input(&mut choices);
+    }
+    for bytes in calls {
+        let mut choices = Choices(bytes);
+        let recipe = choices.of(&RECIPES);
+        let made = recipe(&mut builder, &mut choices);
+        builder.values.extend(made);
+    }
+    builder.finish(&mut choices)
+}
+
+fn tensors(result: &Arg<Tensor>) -> Vec<Tensor> {
+    result.as_items().expect("a tuple").iter().filter_map(|item| item.as_value().cloned()).collect()
+}
+
+fn args(inputs: &[Tensor]) -> Vec<Arg<Tensor>> {
+    inputs.iter().cloned().map(Arg::Value).collect()
+}
+
+/// What a graph gives when it is run op by op.
+fn interpreted(module: &GraphModule, inputs: &[Tensor]) -> fx::Result<Vec<Tensor>> {
+    Ok(tensors(&Interpreter::new(module).run(args(inputs))?))
+}
+
+/// What its plan gives.
+fn planned(module: &GraphModule, inputs: &[Tensor]) -> fx::Result<Vec<Tensor>> {
+    Ok(tensors(&module.run(args(inputs))?))
+}
+
+/// What it gives in f64, with the numbers of the state rounded to a type before.
+fn exact(module: &GraphModule, inputs: &[Tensor], rounded: DType) -> Vec<Tensor> {
+    let double = |x: &Tensor| match x.dtype() {
+        DType::F32 => x.to_dtype(rounded).to_dtype(DType::F64),
+        _ => x.clone(),
+    };
+    let mut state = State::new();
+    for (path, buffer) in &module.state().buffers {
+        state.buffers.insert(path.clone(), Buffer::new(double(&buffer.tensor())));
+    }
+    let module = GraphModule::with_state(module.graph().clone(), state, "Double").expect("it was in order");
+    let inputs: Vec<Tensor> = inputs.iter().map(|x| x.to_dtype(DType::F64)).collect();
+    interpreted(&module, &inputs).expect("f32 could be run")
+}
+
+/// How far each output is off, as a part of its largest element, which counts as 1 at least.
+fn errors(found: &[Tensor], exact: &[Tensor]) -> Vec<f64> {
+    let error = |(found, exact): (&Tensor, &Tensor)| {
+        assert_eq!(found.shape(), exact.shape());
+        match exact.numel() {
+            0 => 0.0,
+            _ => {
+                let exact = exact.to_dtype(DType::F64);
+                found.to_dtype(DType::F64).max_abs_diff(&exact) / exact.abs().max().item().to_f64().max(1.0)
+            }
+        }
+    };
+    assert_eq!(found.len(), exact.len());
+    found.iter().zip(exact).map(error).collect()
+}
+
+/// Whether errors are of the size that rounding alone makes, or at most some number.
+fn require(found: &[f64], rounding: &[f64], most: f64, what: &str) -> Result<(), TestCaseError> {
+    for (index, (found, rounding)) in found.iter().zip(rounding).enumerate() {
+        prop_assert!(
+            *found <= most + 8.0 * rounding,
+            "{what}: output {index} is off by {found:e}, where rounding makes {rounding:e}"
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_graphs_give_what_the_interpreter_gives(case in cases()) {
+        let Case { module, inputs } = &case;
+        let wanted = exact(module, inputs, DType::F32);
+        let rounding = errors(&interpreted(module, inputs).unwrap(), &wanted);
+        require(&rounding, &vec![0.0; wanted.len()], 1e-2, "interpreted")?;
+
+        let mut fast = module.clone();
+        optimize(&mut fast).unwrap();
+        require(&errors(&interpreted(&fast, inputs).unwrap(), &wanted), &rounding, 1e-4, "optimised, interpreted")?;
+        for (module, what) in [(module, "planned"), (&fast, "optimised, planned")] {
+            // The second run finds memory as the first has left it.
+            for _ in 0..2 {
+                require(&errors(&planned(module, inputs).unwrap(), &wanted), &rounding, 1e-4, what)?;
+            }
+        }
+
+        // In half floats it is off as with weights that were rounded.
+        let rounding = errors(&exact(module, inputs, DType::F16), &wanted);
+        fast.set_inference_precision(DType::F16).unwrap();
+        require(&errors(&planned(&fast, inputs).unwrap(), &wanted), &rounding, 1e-2, "with weights in f16")?;
+
+        // Where the interpreter gives something for twice as many rows, so does the plan, and else both give an error.
+        let twice: Vec<Tensor> = inputs.iter().map(|x| Tensor::cat([x, x])).collect();
+        match (interpreted(module, &twice), planned(module, &twice)) {
+            (Ok(wanted), Ok(found)) => require(&errors(&found, &wanted), &vec![0.0; wanted.len()], 1e-3, "twice")?,
+            (Err(_), Err(_)) => {}
+            (wanted, found) => prop_assert!(false, "twice as many rows: {wanted:?}, {found:?}"),
+        }
+    }
+}

@@ -19,6 +19,7 @@ use graph::{Builder, Choices, Operand};
 /// Adds a call to a graph, if there is something that it can be called with.
 type Recipe = fn(&mut Builder, &mut Choices<'_>) -> Option<Operand>;
 
+/// What is named several times is more frequent.
 const RECIPES: [Recipe; 33] = [
     unary,
     unary,
@@ -71,6 +72,7 @@ impl fmt::Debug for Case {
     }
 }
 
+/// An input's bytes, and those of each call.
 fn cases() -> impl Strategy<Value = Case> {
     prop::collection::vec(prop::collection::vec(any::<u8>(), 28), 2..20).prop_map(|bytes| build(&bytes))
 }

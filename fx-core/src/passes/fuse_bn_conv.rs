@@ -18,9 +18,9 @@ use crate::ops;
 /// If the `forward` of a module of such a pair cannot be captured, or parameters have shapes that do not fit each other.
 pub fn fuse_bn_conv(module: &mut GraphModule) -> Result<usize> {
     let fuse = |graph: &mut Graph, state: &mut State| {
-        let (mut count, mut before) = (0, None);
-        // A norm before one that has gone stands before the convolution then.
-        while before.replace(count) != Some(count) {
+        let mut count = 0;
+        loop {
+            let before = count;
             decompose_modules_within(graph, state, is_in_pair)?;
             let shared = state.shared_paths(graph);
             for bn in graph.find_calls(ops::batch_norm) {
@@ -31,9 +31,12 @@ pub fn fuse_bn_conv(module: &mut GraphModule) -> Result<usize> {
                 layer.after(&affine).store(graph, state, &shared);
                 count += 1;
             }
+            // A norm before one that has gone stands before the convolution now.
+            if count == before {
+                state.retain_used(graph);
+                return Ok(count);
+            }
         }
-        state.retain_used(graph);
-        Ok(count)
     };
     as_one(module, |module| module.edit_with_state(fuse))
 }

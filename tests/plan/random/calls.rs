@@ -43,8 +43,7 @@ pub(super) fn unary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
         0 => b.with(ops::gelu, vec![value(&x)], [("approximate", text("tanh"))]),
         1 => b.plain(ops::clamp, vec![value(&x), float(-0.5), float(0.75)]),
         2 => {
-            let x = b.plain(ops::abs, vec![value(&x)])?;
-            let x = b.plain(ops::add, vec![value(&x), float(0.5)])?;
+            let x = b.positive(&x)?;
             b.plain(c.of(&[ops::log, ops::sqrt, ops::rsqrt, ops::reciprocal, ops::log1p, ops::log2]), vec![value(&x)])
         }
         _ => b.plain(function, vec![value(&x)]),
@@ -61,8 +60,7 @@ pub(super) fn binary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
         2 => b.plain(ops::sub, args),
         3 => b.plain(c.of(&[ops::maximum, ops::minimum]), args),
         4 => {
-            let y = b.plain(ops::abs, vec![value(&y)])?;
-            let y = b.plain(ops::add, vec![value(&y), float(0.5)])?;
+            let y = b.positive(&y)?;
             b.plain(ops::div, vec![value(&x), value(&y)])
         }
         5 => {
@@ -297,9 +295,7 @@ pub(super) fn part(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
         6 => {
             let step = c.of(&[2, 3]);
             let slice = Arg::Slice(Box::new([int(c.below(size)), Arg::None, int(step)]));
-            let full = || Arg::Slice(Box::new([Arg::None, Arg::None, Arg::None]));
-            let index = (0..dim).map(|_| full()).chain([slice]).collect();
-            b.plain(ops::getitem, args(vec![Arg::Tuple(index)]))
+            b.index(&x, dim, slice)
         }
         _ => b.plain(ops::cumsum, args(vec![int(dim)])),
     }
@@ -391,11 +387,7 @@ pub(super) fn look_up(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let indices = (b.graph.get_attr(&path), indices);
     match c.below(4) {
         0 if x.1.ndim() == 2 => b.plain(ops::embedding, vec![value(&indices), value(&x)]),
-        1 => {
-            let full = || Arg::Slice(Box::new([Arg::None, Arg::None, Arg::None]));
-            let index = (0..dim).map(|_| full()).chain([value(&indices)]).collect();
-            b.plain(ops::getitem, vec![value(&x), Arg::Tuple(index)])
-        }
+        1 => b.index(&x, dim, value(&indices)),
         _ => b.plain(ops::index_select, vec![value(&x), value(&indices), int(dim)]),
     }
 }

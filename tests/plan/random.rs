@@ -1,4 +1,5 @@
-//! Random graphs of random shapes: a plan gives what the interpreter gives, with rounding errors of the same size.
+//! Random graphs of random shapes: a plan gives what the interpreter gives, with rounding errors of the same size, and the same for any
+//! number of threads.
 
 mod blocks;
 mod calls;
@@ -168,9 +169,12 @@ proptest! {
         require(&errors(&interpreted(&fast, inputs).unwrap(), &wanted), &rounding, 1e-4, "optimised, interpreted")?;
         for (module, what) in [(module, "planned"), (&fast, "optimised, planned")] {
             // The second run finds memory as the first has left it.
-            for _ in 0..2 {
-                require(&errors(&planned(module, inputs).unwrap(), &wanted), &rounding, 1e-4, what)?;
-            }
+            let [one, many] = [1, 0].map(|threads| {
+                fx::set_num_threads(threads);
+                planned(module, inputs).unwrap()
+            });
+            require(&errors(&one, &wanted), &rounding, 1e-4, what)?;
+            prop_assert_eq!(one, many, "{}: one thread gives another result", what);
         }
 
         // In half floats it is off as with weights that were rounded.

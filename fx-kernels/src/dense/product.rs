@@ -375,12 +375,14 @@ impl Product<'_> {
     fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
         let inside = self.inside(table, place.rows.len());
-        let runs = runs.start.max(inside.start)..runs.end.min(inside.end);
-        if runs.is_empty() {
-            return;
-        }
+        // The bias is in the sums of the first step also where all of that is padding: a row's sums do not depend on the others in its tile.
+        let (first, last) = (starts && runs.start == 0, ends && inside.end <= runs.end);
+        let runs = match runs.start.max(inside.start)..runs.end.min(inside.end) {
+            runs if !runs.is_empty() => runs,
+            _ if first => 0..0,
+            _ => return,
+        };
         let steps = &steps[(runs.start - slice.runs.start) * depth * panel.width..];
-        let (first, last) = (starts && runs.start == inside.start, ends && runs.end == inside.end);
         let panels = self.panels;
         let column = place.group * panels.columns() + panel.first;
         let (rows, stride) = (place.rows.clone(), place.stride);

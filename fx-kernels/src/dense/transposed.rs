@@ -365,9 +365,11 @@ impl Run<'_> {
         const PIXELS: usize = 192;
         let lines = self.images.size[0] + self.conv.shape.beyond(0, 0);
         let most = (NUMBERS / self.line).max((PIXELS * self.conv.shape.stride[1] * self.pixel).div_ceil(self.line));
-        match (most / lines).min(self.images.batch.div_ceil(num_threads())) {
+        // A product of a single row sums up in another order: how many rows there are is not for the number of threads to say.
+        let threads = if self.line == self.conv.shape.stride[1] * self.pixel { 1 } else { num_threads() };
+        match (most / lines).min(self.images.batch.div_ceil(threads)) {
             some if some > 1 => (some, 1),
-            _ => (1, lines.div_ceil(most.min(lines.div_ceil(num_threads())))),
+            _ => (1, lines.div_ceil(most.min(lines.div_ceil(threads)))),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Quantization;
+use crate::threads::set_num_threads;
 
 /// Windows that overlap or leave gaps: in both dimensions or one, in whole steps or not, with something cut off and added.
 pub(super) const WINDOWS: [([usize; 2], [usize; 2], [usize; 2], [usize; 2]); 13] = [
@@ -68,6 +69,38 @@ fn transposed_convolutions() {
                 close(out[index], want, 4 * inputs * kernel[0] * kernel[1], &format!("{level:?} {shape:?} at {index}"));
             }
             assert_eq!(out[want.len()], 0.25, "{level:?} {shape:?}");
+        }
+    }
+}
+
+/// Among them single pixels, whose products have single rows, and sums in several steps, of which all that some rows see is padding.
+#[test]
+fn transposed_convolutions_with_one_thread_and_many() {
+    let deep = TransposedShape {
+        inputs: 256,
+        outputs: 4,
+        kernel: [5, 5],
+        stride: [1, 1],
+        padding: [0, 0],
+        output_padding: [0, 0],
+    };
+    let pixels = TransposedShape { kernel: [1, 1], ..deep };
+    let all = [(deep, [3, 3]), (pixels, [1, 1]), (pixels, [8, 1])].into_iter().chain(shapes());
+    for (shape, size) in all {
+        let (batch, [height, width]) = (3, shape.output(size));
+        let x = numbers(batch * size[0] * size[1] * shape.inputs, 1);
+        let weight = numbers(shape.inputs * shape.outputs * shape.kernel[0] * shape.kernel[1], 2);
+        let bias = numbers(shape.outputs, 3);
+        for (level, format) in Level::available().flat_map(|level| [(level, Format::F32), (level, Format::Bf16)]) {
+            let conv = TransposedConv::at(level, &weight, shape, format);
+            let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
+            let [one, many] = [1, 0].map(|threads| {
+                set_num_threads(threads);
+                let mut out = vec![0.0; batch * height * width * shape.outputs];
+                conv.run(&mut out, &Images::pixels(&x, batch, size, shape.inputs), None, &epilogue);
+                out
+            });
+            assert_eq!(one, many, "{level:?} {format:?} {shape:?} of {size:?}");
         }
     }
 }

@@ -4,7 +4,9 @@
 mod blocks;
 mod calls;
 mod graph;
+mod places;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use fx::graph_module::State;
@@ -12,16 +14,19 @@ use fx::passes::optimize;
 use fx::prelude::*;
 use fx::{Arg, Buffer, GraphModule, Interpreter};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 use blocks::*;
 use calls::*;
 use graph::{Builder, Choices, Operand};
+use places::*;
 
 /// Adds a call to a graph, if there is something that it can be called with.
 type Recipe = fn(&mut Builder, &mut Choices<'_>) -> Option<Operand>;
 
 /// What is named several times is more frequent.
-const RECIPES: [Recipe; 33] = [
+const RECIPES: [Recipe; 45] = [
     unary,
     unary,
     unary,
@@ -55,6 +60,18 @@ const RECIPES: [Recipe; 33] = [
     heads,
     rotary,
     look_up,
+    look_up,
+    contraction,
+    masked,
+    ordered,
+    branches,
+    pyramid,
+    shuffled,
+    patches,
+    tokens,
+    tokens,
+    windows,
+    cached,
 ];
 
 /// A random graph and what it is called with, which prints as the graph with shapes.
@@ -74,11 +91,15 @@ impl fmt::Debug for Case {
 }
 
 /// An input's bytes, and those of each call.
-fn cases() -> impl Strategy<Value = Case> {
-    prop::collection::vec(prop::collection::vec(any::<u8>(), 28), 2..20).prop_map(|bytes| build(&bytes))
+fn bytes() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    prop::collection::vec(prop::collection::vec(any::<u8>(), 32), 2..20)
 }
 
-fn build(bytes: &[Vec<u8>]) -> Case {
+fn cases() -> impl Strategy<Value = Case> {
+    bytes().prop_map(|bytes| grown(&bytes).finish(&mut Choices(&bytes[0])))
+}
+
+fn grown(bytes: &[Vec<u8>]) -> Builder {
     let mut builder = Builder::default();
     let (first, calls) = bytes.split_first().expect("there is an input");
     let mut choices = Choices(first);
@@ -91,7 +112,7 @@ fn build(bytes: &[Vec<u8>]) -> Case {
         let made = recipe(&mut builder, &mut choices);
         builder.values.extend(made);
     }
-    builder.finish(&mut choices)
+    builder
 }
 
 fn tensors(result: &Arg<Tensor>) -> Vec<Tensor> {
@@ -152,6 +173,23 @@ fn require(found: &[f64], rounding: &[f64], most: f64, what: &str) -> Result<(),
         );
     }
     Ok(())
+}
+
+/// A call that is refused leaves a graph without what it was to hold.
+#[test]
+fn every_recipe_makes_something_of_every_op_that_it_names() {
+    let mut runner = TestRunner::deterministic();
+    let (mut made, mut refused, mut idle) =
+        (HashSet::new(), HashSet::new(), (0..RECIPES.len()).collect::<HashSet<_>>());
+    for _ in 0..300 {
+        let bytes = bytes().new_tree(&mut runner).expect("bytes are never rejected").current();
+        let mut builder = grown(&bytes);
+        idle.retain(|recipe| RECIPES[*recipe](&mut builder, &mut Choices(&bytes[0])).is_none());
+        refused.extend(builder.refused.iter().map(|function| function.name()));
+        made.extend(builder.graph.nodes().filter_map(|(_, node)| node.function()).map(|function| function.name()));
+    }
+    assert!(idle.is_empty(), "recipes {idle:?} make nothing");
+    assert!(refused.is_subset(&made), "{:?} are never called", refused.difference(&made));
 }
 
 proptest! {

@@ -1,8 +1,10 @@
-//! What networks are made of: residual and inverted blocks, squeeze and excitation, attention with heads, rotary embeddings.
+//! What networks are made of: residual and inverted blocks, squeeze and excitation, attention with heads and within windows, rotary
+//! embeddings, branches, images that are made smaller and larger again, patches, layers for each token.
 
 use fx::{Arg, ops};
 
-use super::graph::{Builder, Choices, Operand, WORK, float, int, ints, value};
+use super::graph::{Builder, Choices, Operand, WORK, float, int, ints, text, value};
+
 pub(super) fn images(b: &Builder, c: &mut Choices<'_>) -> Option<Operand> {
     b.pick(c, |rank| (3..=5).contains(&rank))
 }
@@ -84,13 +86,15 @@ pub(super) fn heads(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let mut parts = Vec::new();
     for index in 0..3 {
         let part = match &all {
-            Some(all) => {
-                b.plain(ops::narrow, vec![value(all), int(2), int(index * heads * width), int(heads * width)])?
-            }
+            Some(all) => b.with(
+                ops::narrow,
+                vec![value(all)],
+                [("dim", int(2)), ("start", int(index * heads * width)), ("length", int(heads * width))],
+            )?,
             None => b.layer(&x, heads * width, bias)?,
         };
-        let part = b.plain(ops::unflatten, vec![value(&part), int(2), ints([heads, width])])?;
-        parts.push(b.plain(ops::transpose, vec![value(&part), int(1), int(2)])?);
+        let part = b.with(ops::unflatten, vec![value(&part)], [("dim", int(2)), ("sizes", ints([heads, width]))])?;
+        parts.push(b.with(ops::transpose, vec![value(&part)], [("dim0", int(1)), ("dim1", int(2))])?);
     }
     let mask = match c.below(3) {
         0 => Some(b.parameter([rows, rows], 1.0, 0.0)),
@@ -102,7 +106,8 @@ pub(super) fn heads(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
             b.plain(ops::scaled_dot_product_attention, args)?
         }
         false => {
-            let keys = b.plain(ops::transpose, vec![value(&parts[1]), Arg::Int(-2), Arg::Int(-1)])?;
+            let keys =
+                b.with(ops::transpose, vec![value(&parts[1])], [("dim0", Arg::Int(-2)), ("dim1", Arg::Int(-1))])?;
             let mut scores = b.plain(ops::matmul, vec![value(&parts[0]), value(&keys)])?;
             scores = match c.below(3) {
                 0 => b.plain(ops::div, vec![value(&scores), float((width as f64).sqrt())])?,
@@ -112,12 +117,12 @@ pub(super) fn heads(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
             if let Some(mask) = &mask {
                 scores = b.plain(ops::add, vec![value(&scores), value(mask)])?;
             }
-            let weights = b.plain(ops::softmax, vec![value(&scores), Arg::Int(-1)])?;
+            let weights = b.with(ops::softmax, vec![value(&scores)], [("dim", Arg::Int(-1))])?;
             b.plain(ops::matmul, vec![value(&weights), value(&parts[2])])?
         }
     };
-    let mixed = b.plain(ops::transpose, vec![value(&mixed), int(1), int(2)])?;
-    let mixed = b.plain(ops::flatten, vec![value(&mixed), int(2)])?;
+    let mixed = b.with(ops::transpose, vec![value(&mixed)], [("dim0", int(1)), ("dim1", int(2))])?;
+    let mixed = b.with(ops::flatten, vec![value(&mixed)], [("start_dim", int(2))])?;
     let y = b.layer(&mixed, x.1.shape()[2], true)?;
     if c.yes() { b.plain(ops::add, vec![value(&x), value(&y)]) } else { Some(y) }
 }
@@ -128,12 +133,207 @@ pub(super) fn rotary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let [.., rows, width] = *x.1.shape() else { return None };
     let half = width / 2;
     let dim = x.1.ndim() - 1;
-    let first = b.plain(ops::narrow, vec![value(&x), int(dim), int(0), int(half)])?;
-    let second = b.plain(ops::narrow, vec![value(&x), int(dim), int(half), int(half)])?;
+    let first = b.with(ops::narrow, vec![value(&x)], [("dim", int(dim)), ("start", int(0)), ("length", int(half))])?;
+    let second =
+        b.with(ops::narrow, vec![value(&x)], [("dim", int(dim)), ("start", int(half)), ("length", int(half))])?;
     let negated = b.plain(ops::neg, vec![value(&second)])?;
-    let turned = b.plain(ops::cat, vec![Arg::List(vec![value(&negated), value(&first)]), int(dim)])?;
+    let turned = b.with(ops::cat, vec![Arg::List(vec![value(&negated), value(&first)])], [("dim", int(dim))])?;
     let factors = [b.parameter([rows, width], 1.0, 0.0), b.parameter([rows, width], 1.0, 0.0)];
     let one = b.plain(ops::mul, vec![value(&x), value(&factors[0])])?;
     let other = b.plain(ops::mul, vec![value(&turned), value(&factors[1])])?;
     b.plain(ops::add, if c.yes() { vec![value(&one), value(&other)] } else { vec![value(&other), value(&one)] })
+}
+
+/// Convolutions of the same images side by side, each after the one before where they are dense.
+pub(super) fn branches(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
+    let x = images(b, c)?;
+    let (is_dense, mut parts) = (c.yes(), vec![x.clone()]);
+    for _ in 0..1 + c.below(3) {
+        let from = match is_dense && parts.len() > 1 {
+            true => b.with(ops::cat, vec![Arg::List(parts.iter().map(value).collect())], [("dim", int(1))])?,
+            false => x.clone(),
+        };
+        let y = b.same_conv(&from, c.channels(), c.of(&[1, 3, 5]), 1, c.yes())?;
+        let y = if c.yes() { b.normalised(&y)? } else { y };
+        parts.push(activation(b, c, &y)?);
+    }
+    let first = if is_dense || c.yes() { 0 } else { 1 };
+    let parts = if c.yes() { parts.into_iter().skip(first).rev().collect() } else { parts };
+    let y = b.with(ops::cat, vec![Arg::List(parts.iter().map(value).collect())], [("dim", int(1))])?;
+    if c.yes() { b.same_conv(&y, c.channels(), 1, 1, c.yes()) } else { Some(y) }
+}
+
+/// Images of half the size, enlarged again and put beside what they were, or added to it.
+pub(super) fn pyramid(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
+    let x = images(b, c)?;
+    let (planes, channels) = (x.1.ndim() - 2, x.1.shape()[1]);
+    let pools = [ops::max_pool1d, ops::max_pool2d, ops::max_pool3d];
+    let small = b.with(pools[planes - 1], vec![value(&x)], [("kernel_size", ints(vec![2; planes]))])?;
+    let small = b.same_conv(&small, channels, c.of(&[3, 1]), 1, c.yes())?;
+    let small = activation(b, c, &small)?;
+    let sizes = ints(x.1.shape()[2..].to_vec());
+    let mode = if c.yes() { "nearest" } else { ["linear", "bilinear", "trilinear"][planes - 1] };
+    let large = b.with(ops::interpolate, vec![value(&small)], [("size", sizes), ("mode", text(mode))])?;
+    let y = match c.yes() {
+        true => b.plain(ops::add, vec![value(&x), value(&large)])?,
+        false => {
+            let parts = if c.yes() { [&x, &large] } else { [&large, &x] };
+            b.with(ops::cat, vec![Arg::List(parts.map(value).to_vec())], [("dim", int(1))])?
+        }
+    };
+    if c.below(3) > 0 { b.same_conv(&y, c.channels(), c.of(&[1, 3]), 1, c.yes()) } else { Some(y) }
+}
+
+/// Channels of groups in turn.
+pub(super) fn shuffled(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
+    let x = images(b, c)?;
+    let channels = x.1.shape()[1];
+    let groups = (2..=4).find(|groups| channels.is_multiple_of(*groups))?;
+    let y = if c.yes() { b.same_conv(&x, channels, 1, groups, c.yes())? } else { x };
+    let sizes = y.1.shape().to_vec();
+    let y = b.with(ops::unflatten, vec![value(&y)], [("dim", int(1)), ("sizes", ints([groups, channels / groups]))])?;
+    let y = b.with(ops::transpose, vec![value(&y)], [("dim0", int(1)), ("dim1", int(2))])?;
+    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints(sizes))])?;
+    b.same_conv(&y, channels, c.of(&[3, 1]), c.of(&[channels, 1]), c.yes())
+}
+
+/// Squares of images as tokens, with places, and one before them.
+pub(super) fn patches(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
+    let x = b.pick(c, |rank| rank == 4)?;
+    let (side, width) = (c.of(&[2, 1, 3, 4]), c.channels());
+    let [batch, channels, ..] = *x.1.shape() else { return None };
+    let weight = b.weights([width, channels, side, side], channels * side * side);
+    let bias = b.parameter([width], 0.5, 0.0);
+    let y = b.with(ops::conv2d, [&x, &weight, &bias].map(value).to_vec(), [("stride", ints([side, side]))])?;
+    let y = b.with(ops::flatten, vec![value(&y)], [("start_dim", int(2))])?;
+    let mut y = b.with(ops::transpose, vec![value(&y)], [("dim0", int(1)), ("dim1", int(2))])?;
+    if c.yes() {
+        let first = b.parameter([1, 1, width], 1.0, 0.0);
+        let first = b.with(ops::expand, vec![value(&first)], [("size", ints([batch, 1, width]))])?;
+        y = b.with(ops::cat, vec![Arg::List(vec![value(&first), value(&y)])], [("dim", int(1))])?;
+    }
+    let places = b.parameter([y.1.shape()[1], width], 1.0, 0.0);
+    b.plain(ops::add, vec![value(&y), value(&places)])
+}
+
+/// Two layers with a function between, or with a gate, after a normalisation.
+pub(super) fn tokens(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
+    let x = b.pick(c, |rank| rank == 2 || rank == 3)?;
+    let width = *x.1.shape().last()?;
+    let weight = b.parameter([width], 0.5, 1.0);
+    let function = c.of(&[ops::layer_norm, ops::rms_norm]);
+    let options = [("normalized_shape", ints([width])), ("eps", float(0.1))];
+    let y = b.with(function, [&x, &weight].map(value).to_vec(), options)?;
+    let (inner, bias) = (c.of(&[8, 16, 5, 32, 40]), c.yes());
+    let y = match c.below(3) {
+        0 => {
+            let y = b.layer(&y, inner, bias)?;
+            activation(b, c, &y)?
+        }
+        1 => {
+            let [gate, up] = [b.layer(&y, inner, bias)?, b.layer(&y, inner, bias)?];
+            let gate = activation(b, c, &gate)?;
+            b.plain(ops::mul, vec![value(&gate), value(&up)])?
+        }
+        _ => {
+            let y = b.layer(&y, 2 * inner, bias)?;
+            let dim = int(y.1.ndim() - 1);
+            let [gate, up] = [0, 1].map(|index| {
+                b.with(
+                    ops::narrow,
+                    vec![value(&y)],
+                    [("dim", dim.clone()), ("start", int(index * inner)), ("length", int(inner))],
+                )
+            });
+            let gate = activation(b, c, &gate?)?;
+            b.plain(ops::mul, vec![value(&gate), value(&up?)])?
+        }
+    };
+    let y = b.layer(&y, width, bias)?;
+    if c.below(4) > 0 { b.plain(ops::add, vec![value(&x), value(&y)]) } else { Some(y) }
+}
+
+/// Attention within windows of images with their channels last, moved or not, with numbers for pairs of places.
+pub(super) fn windows(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
+    let x = b.pick(c, |rank| rank == 4)?;
+    let (side, heads, each) = (c.of(&[2, 1, 3, 4]), c.of(&[1, 2, 3]), c.of(&[4, 8, 5]));
+    let (rows, width) = (side * side, heads * each);
+    let x = b.with(ops::permute, vec![value(&x)], [("dims", ints([0, 2, 3, 1]))])?;
+    let [batch, height, columns, channels] = *x.1.shape() else { return None };
+    let [down, across] = [height, columns].map(|size| size.checked_div(side).filter(|count| count * side == size));
+    let (down, across) = (down?, across?);
+    let shift = c.below(side) as i64;
+    let moved = |b: &mut Builder, y: &Operand, by: i64| {
+        b.with(ops::roll, vec![value(y)], [("shifts", Arg::List(vec![Arg::Int(by); 2])), ("dims", ints([1, 2]))])
+    };
+    let y = if shift > 0 { moved(b, &x, -shift)? } else { x.clone() };
+    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch, down, side, across, side, channels]))])?;
+    let y = b.with(ops::permute, vec![value(&y)], [("dims", ints([0, 1, 3, 2, 4, 5]))])?;
+    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch * down * across, rows, channels]))])?;
+    let y = b.layer(&y, 3 * width, c.yes())?;
+    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch * down * across, rows, 3, heads, each]))])?;
+    let y = b.with(ops::permute, vec![value(&y)], [("dims", ints([2, 0, 3, 1, 4]))])?;
+    let parts = [0, 1, 2].map(|index| b.with(ops::select, vec![value(&y)], [("dim", int(0)), ("index", int(index))]));
+    let [Some(q), Some(k), Some(v)] = parts else { return None };
+    let table = b.parameter([heads, rows, rows], 1.0, 0.0);
+    let mixed = match c.yes() {
+        true => b.plain(ops::scaled_dot_product_attention, [&q, &k, &v, &table].map(value).to_vec())?,
+        false => {
+            let q = b.plain(ops::mul, vec![value(&q), float(0.4)])?;
+            let k = b.with(ops::transpose, vec![value(&k)], [("dim0", Arg::Int(-2)), ("dim1", Arg::Int(-1))])?;
+            let scores = b.plain(ops::matmul, vec![value(&q), value(&k)])?;
+            let scores = b.plain(ops::add, vec![value(&scores), value(&table)])?;
+            let weights = b.with(ops::softmax, vec![value(&scores)], [("dim", Arg::Int(-1))])?;
+            b.plain(ops::matmul, vec![value(&weights), value(&v)])?
+        }
+    };
+    let y = b.with(ops::transpose, vec![value(&mixed)], [("dim0", int(1)), ("dim1", int(2))])?;
+    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch * down * across, rows, width]))])?;
+    let y = b.layer(&y, channels, c.yes())?;
+    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch, down, across, side, side, channels]))])?;
+    let y = b.with(ops::permute, vec![value(&y)], [("dims", ints([0, 1, 3, 2, 4, 5]))])?;
+    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch, height, columns, channels]))])?;
+    let y = if shift > 0 { moved(b, &y, shift)? } else { y };
+    b.plain(ops::add, vec![value(&x), value(&y)])
+}
+
+/// Heads that share keys, of which a place is written anew before.
+pub(super) fn cached(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
+    let x = b.pick(c, |rank| rank == 3)?;
+    let (shared, times, each) = (c.of(&[1, 2]), c.of(&[1, 2, 3]), c.of(&[4, 8, 16]));
+    let [batch, rows, _] = *x.1.shape() else { return None };
+    let room = rows + c.below(6);
+    let split = |b: &mut Builder, heads: usize| {
+        let y = b.layer(&x, heads * each, false)?;
+        let y = b.with(ops::unflatten, vec![value(&y)], [("dim", int(2)), ("sizes", ints([heads, each]))])?;
+        b.with(ops::transpose, vec![value(&y)], [("dim0", int(1)), ("dim1", int(2))])
+    };
+    let query = split(b, shared * times)?;
+    let start = c.below(room - rows + 1);
+    let places = b.counted(start, rows);
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let new = split(b, shared)?;
+        let before = b.parameter([batch, shared, room, each], 1.0, 0.0);
+        kept.push(b.with(ops::index_copy, [&before, &places, &new].map(value).to_vec(), [("dim", int(2))])?);
+    }
+    if times > 1 && c.yes() {
+        for kept in &mut kept {
+            *kept = b.with(ops::repeat_interleave, vec![value(kept)], [("repeats", int(times)), ("dim", int(1))])?;
+        }
+    }
+    let mask = match c.below(3) {
+        0 => None,
+        1 => Some(b.parameter([rows, room], 2.0, 0.0)),
+        _ => {
+            let all = b.parameter([rows, room], 0.0, 1.0);
+            let seen = b.with(ops::tril, vec![value(&all)], [("diagonal", int(start))])?;
+            Some(b.plain(ops::gt, vec![value(&seen), float(0.5)])?)
+        }
+    };
+    let args = [&query, &kept[0], &kept[1]].into_iter().chain(&mask).map(value).collect();
+    let y = b.with(ops::scaled_dot_product_attention, args, [("enable_gqa", Arg::Bool(true))])?;
+    b.values.extend(c.yes().then(|| kept.swap_remove(0)));
+    let y = b.with(ops::transpose, vec![value(&y)], [("dim0", int(1)), ("dim1", int(2))])?;
+    b.with(ops::flatten, vec![value(&y)], [("start_dim", int(2))])
 }

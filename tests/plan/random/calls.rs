@@ -1,9 +1,8 @@
-//! Calls of one op, or of a few that belong together.
+//! Calls that compute something of numbers, of one op or of a few that belong together.
 
-use fx::{Arg, Buffer, Function, ops};
+use fx::{Arg, Function, ops};
 
-use super::graph::{Builder, Choices, Operand, WORK, float, int, ints, text, value};
-use crate::fill::integers;
+use super::graph::{Builder, Choices, LARGEST, Operand, WORK, float, int, ints, text, value};
 
 pub(super) fn unary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let x = b.any(c)?;
@@ -41,7 +40,12 @@ pub(super) fn unary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     ]);
     match c.below(12) {
         0 => b.with(ops::gelu, vec![value(&x)], [("approximate", text("tanh"))]),
-        1 => b.plain(ops::clamp, vec![value(&x), float(-0.5), float(0.75)]),
+        3 => {
+            let channels = if c.yes() { *x.1.shape().get(1)? } else { 1 };
+            let weight = b.parameter([channels], 0.5, 0.2);
+            b.plain(ops::prelu, vec![value(&x), value(&weight)])
+        }
+        1 => b.with(ops::clamp, vec![value(&x)], [("min", float(-0.5)), ("max", float(0.75))]),
         2 => {
             let x = b.positive(&x)?;
             b.plain(c.of(&[ops::log, ops::sqrt, ops::rsqrt, ops::reciprocal, ops::log1p, ops::log2]), vec![value(&x)])
@@ -163,13 +167,75 @@ pub(super) fn product(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let inner = *x.1.shape().last()?;
     let y = match y.1.shape() {
         [.., rows, _] if *rows == inner && c.yes() => y,
-        _ => b.plain(ops::transpose, vec![value(&x), Arg::Int(-2), Arg::Int(-1)])?,
+        _ => b.with(ops::transpose, vec![value(&x)], [("dim0", Arg::Int(-2)), ("dim1", Arg::Int(-1))])?,
     };
     if x.1.numel() * y.1.shape().last()? > WORK {
         return None;
     }
     let x = b.plain(ops::mul, vec![value(&x), float(1.0 / (inner as f64).sqrt())])?;
-    b.plain(ops::matmul, vec![value(&x), value(&y)])
+    let function = match x.1.ndim() {
+        2 if y.1.ndim() == 2 => c.of(&[ops::matmul, ops::mm, ops::addmm]),
+        3 if y.1.ndim() == 3 => c.of(&[ops::matmul, ops::bmm, ops::baddbmm]),
+        _ => ops::matmul,
+    };
+    if ![ops::addmm, ops::baddbmm].contains(&function) {
+        return b.plain(function, vec![value(&x), value(&y)]);
+    }
+    let added = match c.yes() {
+        true => b.parameter([y.1.shape()[y.1.ndim() - 1]], 1.0, 0.0),
+        false => b.any(c)?,
+    };
+    let factor = |c: &mut Choices<'_>| float(c.of(&[1.0, 0.5, -1.0, 0.0]));
+    b.with(function, [&added, &x, &y].map(value).to_vec(), [("beta", factor(c)), ("alpha", factor(c))])
+}
+
+/// A product in Einstein's notation with weights, which share some dimensions of a value and have one of their own.
+pub(super) fn contraction(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
+    let x = b.pick(c, |rank| (2..=4).contains(&rank))?;
+    let (rank, own) = (x.1.ndim(), c.of(&[4, 1, 3, 8, 17]));
+    let all: Vec<char> = "abcdefgh".chars().take(rank).collect();
+    // What each dimension is: of the value alone, of both, or summed over, as the last one is at least.
+    let mut kinds: Vec<usize> = (0..rank).map(|_| c.below(3)).collect();
+    kinds[c.below(rank)] = 2;
+    let of = |kept: &dyn Fn(usize) -> bool| -> Vec<char> {
+        all.iter().zip(&kinds).filter(|(_, kind)| kept(**kind)).map(|(letter, _)| *letter).collect()
+    };
+    let (mut weights, mut result) = (of(&|kind| kind > 0), of(&|kind| kind < 2));
+    weights.insert(c.below(weights.len() + 1), 'z');
+    result.insert(c.below(result.len() + 1), 'z');
+    let size = |letter: &char| all.iter().position(|other| other == letter).map_or(own, |dim| x.1.shape()[dim]);
+    if x.1.numel() * own > WORK || weights.iter().map(size).product::<usize>() > LARGEST {
+        return None;
+    }
+    let products = all.iter().zip(&kinds).filter(|(_, kind)| **kind == 2).map(|(letter, _)| size(letter)).product();
+    let weight = b.weights(weights.iter().map(size), products);
+    let [all, weights, result] = [all, weights, result].map(String::from_iter);
+    let (operands, equation) = match c.yes() {
+        true => ([&x, &weight], format!("{all},{weights}->{result}")),
+        false => ([&weight, &x], format!("{weights},{all}->{result}")),
+    };
+    let operands = Arg::List(operands.map(value).to_vec());
+    b.with(ops::einsum, vec![operands], [("equation", Arg::Str(equation.into()))])
+}
+
+/// What is greater than weights, or lies above a diagonal, is replaced by a number.
+pub(super) fn masked(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
+    let x = b.pick(c, |rank| rank >= 2)?;
+    let sizes = &x.1.shape()[x.1.ndim() - 2..];
+    let mask = b.parameter(sizes.to_vec(), 1.0, 0.0);
+    let mask = match c.yes() {
+        true => mask,
+        false => b.plain(c.of(&[ops::tril, ops::triu]), vec![value(&mask)])?,
+    };
+    let mask = b.plain(ops::gt, vec![value(&mask), float(0.1)])?;
+    match c.below(3) {
+        0 => b.plain(ops::where_, vec![value(&mask), value(&x), float(-2.0)]),
+        1 => {
+            let scores = b.plain(ops::masked_fill, vec![value(&x), value(&mask), float(-1e9)])?;
+            b.with(ops::softmax, vec![value(&scores)], [("dim", Arg::Int(-1))])
+        }
+        _ => b.plain(ops::masked_fill, vec![value(&x), value(&mask), float(0.5)]),
+    }
 }
 
 pub(super) fn normalisation(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
@@ -230,7 +296,7 @@ pub(super) fn pool(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
 pub(super) fn softmax(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let x = b.any(c)?;
     let dim = if c.below(3) > 0 { Arg::Int(-1) } else { int(c.below(x.1.ndim().max(1))) };
-    b.plain(c.of(&[ops::softmax, ops::softmax, ops::log_softmax]), vec![value(&x), dim])
+    b.with(c.of(&[ops::softmax, ops::softmax, ops::log_softmax]), vec![value(&x)], [("dim", dim)])
 }
 
 pub(super) fn reduce(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
@@ -241,98 +307,6 @@ pub(super) fn reduce(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
         dims.push(x.1.ndim() - 1);
     }
     b.with(function, vec![value(&x)], [("dim", ints(dims)), ("keepdim", Arg::Bool(c.yes()))])
-}
-
-pub(super) fn shape(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = b.pick(c, |rank| rank >= 1)?;
-    let (rank, sizes) = (x.1.ndim(), x.1.shape().to_vec());
-    let args = |more: Vec<Arg<Operand>>| [vec![value(&x)], more].concat();
-    match c.below(10) {
-        0 | 1 => {
-            let mut dims: Vec<usize> = (0..rank).collect();
-            for place in (1..rank).rev() {
-                dims.swap(place, c.below(place + 1));
-            }
-            b.plain(ops::permute, args(vec![ints(dims)]))
-        }
-        2 => b.plain(ops::transpose, args(vec![int(c.below(rank)), int(c.below(rank))])),
-        3 => {
-            let first = c.below(rank);
-            b.plain(ops::flatten, args(vec![int(first), int(first + c.below(rank - first))]))
-        }
-        4 => {
-            let dim = c.below(rank);
-            let divisors: Vec<usize> = (1..=sizes[dim]).filter(|size| sizes[dim].is_multiple_of(*size)).collect();
-            let part = c.of(&divisors);
-            (rank < 5).then(|| b.plain(ops::unflatten, args(vec![int(dim), ints([part, sizes[dim] / part])])))?
-        }
-        5 => (rank < 5).then(|| b.plain(ops::unsqueeze, args(vec![int(c.below(rank + 1))])))?,
-        6 => b.plain(ops::squeeze, args(vec![])),
-        7 => b.plain(ops::flip, args(vec![ints([c.below(rank)])])),
-        8 => b.plain(ops::roll, args(vec![int(c.below(5)), ints([c.below(rank)])])),
-        _ => {
-            let sizes = sizes.iter().map(|size| if *size == 1 { c.of(&[1, 2, 5]) } else { *size });
-            let sizes = ints(sizes.collect::<Vec<_>>());
-            b.plain(ops::expand, args(vec![sizes]))
-        }
-    }
-}
-
-pub(super) fn part(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = b.pick(c, |rank| rank >= 1)?;
-    let dim = c.below(x.1.ndim());
-    let size = x.1.shape()[dim];
-    let args = |more: Vec<Arg<Operand>>| [vec![value(&x)], more].concat();
-    match c.below(8) {
-        0 | 1 => {
-            let start = c.below(size);
-            b.plain(ops::narrow, args(vec![int(dim), int(start), int(1 + c.below(size - start))]))
-        }
-        2 => b.plain(ops::select, args(vec![int(dim), int(c.below(size))])),
-        3 => b.plain(ops::chunk, args(vec![int(c.of(&[2, 3, 4])), int(dim)])),
-        4 => b.plain(ops::split, args(vec![int(1 + c.below(size)), int(dim)])),
-        5 => b.plain(ops::glu, args(vec![int(dim)])),
-        6 => {
-            let step = c.of(&[2, 3]);
-            let slice = Arg::Slice(Box::new([int(c.below(size)), Arg::None, int(step)]));
-            b.index(&x, dim, slice)
-        }
-        _ => b.plain(ops::cumsum, args(vec![int(dim)])),
-    }
-}
-
-pub(super) fn join(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = b.pick(c, |rank| rank >= 1)?;
-    let dim = c.below(x.1.ndim());
-    let fits = |(_, y): &&Operand| {
-        y.ndim() == x.1.ndim() && (0..y.ndim()).all(|other| other == dim || y.shape()[other] == x.1.shape()[other])
-    };
-    let fitting: Vec<Operand> = b.values.iter().filter(fits).cloned().collect();
-    let parts = (0..2 + c.below(3)).map(|_| value(&fitting[c.below(fitting.len())])).collect();
-    match c.below(4) {
-        0 if x.1.ndim() < 5 => b.plain(ops::stack, vec![Arg::List(vec![value(&x), value(&x)]), int(dim)]),
-        _ => b.plain(ops::cat, vec![Arg::List(parts), int(dim)]),
-    }
-}
-
-pub(super) fn resize(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = b.pick(c, |rank| (3..=5).contains(&rank))?;
-    let planes = x.1.ndim() - 2;
-    match c.below(5) {
-        0 => b.plain(ops::pixel_shuffle, vec![value(&x), int(2)]),
-        1 => b.plain(ops::pixel_unshuffle, vec![value(&x), int(2)]),
-        2 | 3 => {
-            let pads = ints((0..2 * c.of(&[planes, 1, planes + 1])).map(|_| c.below(3)).collect::<Vec<_>>());
-            let mode = c.of(&["constant", "constant", "reflect", "replicate", "circular"]);
-            b.with(ops::pad, vec![value(&x), pads], [("mode", text(mode))])
-        }
-        _ => {
-            let sizes = x.1.shape()[2..].iter().map(|size| size * c.of(&[2, 1, 3])).collect::<Vec<_>>();
-            let mode = ["linear", "bilinear", "trilinear"][planes - 1];
-            let mode = if c.yes() { "nearest" } else { mode };
-            b.with(ops::interpolate, vec![value(&x)], [("size", ints(sizes)), ("mode", text(mode))])
-        }
-    }
 }
 
 pub(super) fn attention(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
@@ -357,37 +331,29 @@ pub(super) fn attention(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand>
 
 pub(super) fn recurrent(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let x = b.pick(c, |rank| rank == 3)?;
-    let (inputs, hidden) = (x.1.shape()[2], c.of(&[4, 8, 5, 16, 20]));
-    let (batch_first, is_lstm) = (c.yes(), c.yes());
+    let hidden = c.of(&[4, 8, 5, 16, 20]);
+    let (function, gates) = c.of(&[(ops::lstm, 4), (ops::gru, 3), (ops::rnn, 1)]);
+    let (batch_first, bias) = (c.yes(), c.below(4) > 0);
+    let (layers, directions) = (c.of(&[1, 1, 2]), c.of(&[1, 1, 2]));
     let batch = x.1.shape()[usize::from(!batch_first)];
-    let gates = if is_lstm { 4 } else { 3 } * hidden;
-    let first = b.parameter([1, batch, hidden], 0.5, 0.0);
-    let weights = [
-        b.weights([gates, inputs], inputs),
-        b.weights([gates, hidden], hidden),
-        b.parameter([gates], 0.3, 0.0),
-        b.parameter([gates], 0.3, 0.0),
-    ];
+    let first = b.parameter([layers * directions, batch, hidden], 0.5, 0.0);
+    let mut weights = Vec::new();
+    for layer in 0..layers {
+        let inputs = if layer == 0 { x.1.shape()[2] } else { directions * hidden };
+        for _ in 0..directions {
+            weights.push(b.weights([gates * hidden, inputs], inputs));
+            weights.push(b.weights([gates * hidden, hidden], hidden));
+            let biases = (0..if bias { 2 } else { 0 }).map(|_| b.parameter([gates * hidden], 0.3, 0.0));
+            weights.extend(biases);
+        }
+    }
     let weights = Arg::List(weights.iter().map(value).collect());
-    let options = [("batch_first", Arg::Bool(batch_first))];
-    match is_lstm {
-        true => b.with(ops::lstm, vec![value(&x), value(&first), value(&first), weights], options),
-        false => b.with(ops::gru, vec![value(&x), value(&first), weights], options),
-    }
-}
-
-/// What integers of the state choose.
-pub(super) fn look_up(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = b.pick(c, |rank| rank >= 1)?;
-    let dim = c.below(x.1.ndim());
-    let size = x.1.shape()[dim];
-    let path = format!("i{}", b.state.buffers.len());
-    let indices = integers(&path, &[1 + c.below(6)], size as u64);
-    b.state.buffers.insert(path.clone(), Buffer::new(indices.clone()));
-    let indices = (b.graph.get_attr(&path), indices);
-    match c.below(4) {
-        0 if x.1.ndim() == 2 => b.plain(ops::embedding, vec![value(&indices), value(&x)]),
-        1 => b.index(&x, dim, value(&indices)),
-        _ => b.plain(ops::index_select, vec![value(&x), value(&indices), int(dim)]),
-    }
+    let states = vec![value(&first); if function == ops::lstm { 2 } else { 1 }];
+    let options = [
+        ("num_layers", int(layers)),
+        ("bidirectional", Arg::Bool(directions == 2)),
+        ("batch_first", Arg::Bool(batch_first)),
+        ("bias", Arg::Bool(bias)),
+    ];
+    b.with(function, [vec![value(&x)], states, vec![weights]].concat(), options)
 }

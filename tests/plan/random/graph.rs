@@ -6,7 +6,7 @@ use fx::prelude::*;
 use fx::{Arg, Buffer, Function, Graph, GraphModule, Kwargs, NodeId, Opcode, ops};
 
 use super::Case;
-use crate::fill::floats;
+use crate::fill::{floats, integers};
 
 /// The elements of the largest tensor, and the multiplications of the largest op.
 pub(super) const LARGEST: usize = 60_000;
@@ -69,6 +69,8 @@ pub(super) struct Builder {
     pub(super) state: State,
     pub(super) inputs: Vec<Tensor>,
     pub(super) values: Vec<Operand>,
+    /// What could not be called with what it was to be called with.
+    pub(super) refused: Vec<Function>,
 }
 
 impl Builder {
@@ -115,6 +117,23 @@ impl Builder {
         self.parameter(shape, (3.0 / products as f64).sqrt(), 0.0)
     }
 
+    /// Integers of the state, below a number.
+    pub(super) fn indices(&mut self, shape: impl IntoIterator<Item = usize>, below: usize) -> Operand {
+        let shape: Vec<usize> = shape.into_iter().collect();
+        let path = format!("i{}", self.state.buffers.len());
+        let tensor = integers(&path, &shape, below as u64);
+        self.state.buffers.insert(path.clone(), Buffer::new(tensor.clone()));
+        (self.graph.get_attr(&path), tensor)
+    }
+
+    /// So many integers of the state, one after the other.
+    pub(super) fn counted(&mut self, start: usize, count: usize) -> Operand {
+        let path = format!("i{}", self.state.buffers.len());
+        let tensor = Tensor::from_vec([count], (start as i64..(start + count) as i64).collect());
+        self.state.buffers.insert(path.clone(), Buffer::new(tensor.clone()));
+        (self.graph.get_attr(&path), tensor)
+    }
+
     /// One of the values of some rank, more often a late one.
     pub(super) fn pick(&self, choices: &mut Choices<'_>, ranks: impl Fn(usize) -> bool) -> Option<Operand> {
         let fitting: Vec<&Operand> = self.values.iter().filter(|(_, x)| ranks(x.ndim())).collect();
@@ -141,7 +160,10 @@ impl Builder {
         let tensor = &mut |(_, x): &Operand| x.clone();
         let node = &mut |(id, _): &Operand| *id;
         let given: Vec<Arg<Tensor>> = args.iter().map(|arg| arg.map(tensor)).collect();
-        let result = function.call(&given, &kwargs.map(tensor)).ok()?;
+        let Ok(result) = function.call(&given, &kwargs.map(tensor)) else {
+            self.refused.push(function);
+            return None;
+        };
         let fits = |x: &Tensor| {
             x.dtype() != DType::F32 || x.numel() <= LARGEST && x.numel() > 0 && x.abs().max().item().to_f64() < 1e3
         };

@@ -19,10 +19,10 @@ use super::fill::floats;
 use super::filled;
 
 /// The integers that inputs become: all of 8 bits, and fewer.
-const RANGES: [(DType, i64, i64); 5] =
+pub(super) const RANGES: [(DType, i64, i64); 5] =
     [(DType::U8, 0, 255), (DType::I8, -128, 127), (DType::U8, 0, 127), (DType::I8, -64, 63), (DType::U8, 0, 15)];
 
-fn config(observer: Observer, (dtype, min, max): (DType, i64, i64)) -> QConfig {
+pub(super) fn config(observer: Observer, (dtype, min, max): (DType, i64, i64)) -> QConfig {
     QConfig {
         activation: ActivationConfig::new(observer).with_range(dtype, min, max),
         weight: WeightConfig::PerChannel,

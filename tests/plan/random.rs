@@ -10,7 +10,8 @@ use std::collections::HashSet;
 use std::fmt;
 
 use fx::graph_module::State;
-use fx::passes::optimize;
+use fx::passes::quantize::Observer;
+use fx::passes::{QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
 use fx::{Arg, Buffer, GraphModule, Interpreter};
 use proptest::prelude::*;
@@ -21,6 +22,8 @@ use blocks::*;
 use calls::*;
 use graph::{Builder, Choices, Operand};
 use places::*;
+
+use super::quantized::{RANGES, config};
 
 /// Adds a call to a graph, if there is something that it can be called with.
 type Recipe = fn(&mut Builder, &mut Choices<'_>) -> Option<Operand>;
@@ -133,6 +136,14 @@ fn planned(module: &GraphModule, inputs: &[Tensor]) -> fx::Result<Vec<Tensor>> {
     Ok(tensors(&module.run(args(inputs))?))
 }
 
+/// The same with one thread and with all. The second run finds memory as the first has left it.
+fn of_threads(module: &GraphModule, inputs: &[Tensor]) -> [Vec<Tensor>; 2] {
+    [1, 0].map(|threads| {
+        fx::set_num_threads(threads);
+        planned(module, inputs).expect("the interpreter runs it")
+    })
+}
+
 /// What it gives in f64, with the numbers of the state rounded to a type before.
 fn exact(module: &GraphModule, inputs: &[Tensor], rounded: DType) -> Vec<Tensor> {
     let double = |x: &Tensor| match x.dtype() {
@@ -162,6 +173,12 @@ fn errors(found: &[Tensor], exact: &[Tensor]) -> Vec<f64> {
     };
     assert_eq!(found.len(), exact.len());
     found.iter().zip(exact).map(error).collect()
+}
+
+/// How far each output is off, as a mean of its elements: where numbers become integers, those between two may become either.
+fn apart(found: &[Tensor], wanted: &[Tensor]) -> Vec<f64> {
+    let mean = |x: &Tensor| x.to_dtype(DType::F64).abs().mean().item().to_f64();
+    found.iter().zip(wanted).map(|(found, wanted)| mean(&(found - wanted)) / mean(wanted).max(1.0)).collect()
 }
 
 /// Whether errors are of the size that rounding alone makes, or at most some number.
@@ -206,11 +223,7 @@ proptest! {
         optimize(&mut fast).unwrap();
         require(&errors(&interpreted(&fast, inputs).unwrap(), &wanted), &rounding, 1e-4, "optimised, interpreted")?;
         for (module, what) in [(module, "planned"), (&fast, "optimised, planned")] {
-            // The second run finds memory as the first has left it.
-            let [one, many] = [1, 0].map(|threads| {
-                fx::set_num_threads(threads);
-                planned(module, inputs).unwrap()
-            });
+            let [one, many] = of_threads(module, inputs);
             require(&errors(&one, &wanted), &rounding, 1e-4, what)?;
             prop_assert_eq!(one, many, "{}: one thread gives another result", what);
         }
@@ -226,6 +239,36 @@ proptest! {
             (Ok(wanted), Ok(found)) => require(&errors(&found, &wanted), &vec![0.0; wanted.len()], 1e-3, "twice")?,
             (Err(_), Err(_)) => {}
             (wanted, found) => prop_assert!(false, "twice as many rows: {wanted:?}, {found:?}"),
+        }
+    }
+
+    #[test]
+    fn random_graphs_of_integers_give_what_their_reference_form_gives(
+        case in cases(),
+        observer in prop::sample::select(vec![Observer::MinMax, Observer::Dynamic]),
+        range in prop::sample::select(RANGES.to_vec()),
+    ) {
+        let Case { module, inputs } = &case;
+        let mapping = QConfigMapping::new().set_global(config(observer, range));
+        let mut prepared = prepare_fx(module, &mapping).unwrap();
+        if prepared.layer_count() == 0 {
+            return Ok(());
+        }
+        prepared.run(args(inputs)).unwrap();
+        let quantized = prepared.convert_fx().unwrap();
+        let wanted = interpreted(&quantized, inputs).unwrap();
+        let rounding = apart(&wanted, &interpreted(module, inputs).unwrap());
+        let mut fast = quantized.clone();
+        optimize(&mut fast).unwrap();
+        for (module, what) in [(&quantized, "planned"), (&fast, "optimised, planned")] {
+            let [one, many] = of_threads(module, inputs);
+            for (index, (off, rounding)) in apart(&one, &wanted).into_iter().zip(&rounding).enumerate() {
+                prop_assert!(
+                    off <= 1e-4 + 2.0 * rounding,
+                    "{what}: output {index} is off by {off:e}, where integers make {rounding:e}"
+                );
+            }
+            prop_assert_eq!(one, many, "{}: one thread gives another result", what);
         }
     }
 }

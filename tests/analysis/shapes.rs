@@ -141,6 +141,17 @@ fn what_must_hold_of_symbols_is_said() {
     assert!(error.contains("help: before this it was assumed that N = M"), "{error}");
 }
 
+/// `squeeze` takes away what is known to be 1, also if only a later call says so.
+#[test]
+fn what_is_assumed_holds_before_too() {
+    let mut module = fx::trace_fn!(|x, y| (x.squeeze(), x.matmul(y))).unwrap();
+    let x = Meta::tensor([Dim::from(3), Dim::symbol("N", 1), Dim::symbol("M", 1)], DType::F32);
+    let y = Meta::tensor([Dim::from(1), Dim::from(5)], DType::F32);
+    let found = infer_shapes(&mut module, [x, y]).unwrap();
+    check(&found.assumptions, "M = 1");
+    check(shapes(&module), "x: f32[3, N, 1]\ny: f32[1, 5]\nsqueeze: f32[3, N]\nmatmul: f32[3, N, 5]\noutput: ");
+}
+
 #[test]
 fn several_values_have_several_shapes() {
     let mut module = fx::trace_fn!(|x| {

@@ -13,6 +13,9 @@ mod small;
 #[allow(dead_code, reason = "not every test uses everything")]
 mod fill;
 
+#[path = "../support/random/mod.rs"]
+mod random_graphs;
+
 mod all_passes;
 mod canonical;
 mod cleaning;
@@ -29,6 +32,7 @@ mod module_api;
 mod patch;
 mod pattern;
 mod quantize;
+mod random;
 
 use fx::graph_module::State;
 use fx::prelude::*;

@@ -17,6 +17,9 @@ mod weights;
 #[allow(dead_code, reason = "not every test uses everything")]
 mod fill;
 
+#[path = "../support/random/mod.rs"]
+mod random_graphs;
+
 use std::sync::Arc;
 use std::thread;
 

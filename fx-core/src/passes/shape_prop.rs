@@ -65,7 +65,8 @@ pub struct Inferred {
 /// Infers the element type and shape of every value without data, and notes them.
 ///
 /// A size that is a symbol (`Dim::symbol("H", 32)`, a multiple of 32) gives shapes such as `f32[N, 64, H/4, W/4]`. Two
-/// sizes that must be equal and may be are assumed to be.
+/// sizes that must be equal and may be are assumed to be, in the whole graph. A size that is not known is not taken for 1:
+/// `squeeze` leaves it, and broadcasting does not repeat it.
 ///
 /// # Errors
 /// If the inputs do not fit, or shapes contradict each other or an assumption; the error names the node and the user's
@@ -74,14 +75,24 @@ pub fn infer_shapes(
     module: &mut GraphModule,
     inputs: impl IntoIterator<Item = impl Into<Arg<Meta>>>,
 ) -> Result<Inferred> {
-    let mut found = Vec::new();
-    let inputs = inputs.into_iter().map(Into::into).collect();
-    let (output, assumptions) =
-        assume::scope(|| record(module, inputs, |id, value: &Arg<Meta>| found.push((id, value.clone()))));
-    let output = output.map_err(|error| match assumptions.equal.is_empty() {
-        true => error,
-        false => error.help(format!("before this it was assumed that {assumptions}")),
-    })?;
+    let mut inputs: Vec<_> = inputs.into_iter().map(Into::into).collect();
+    let mut assumptions = Assumptions::default();
+    let (output, found) = loop {
+        let mut found = Vec::new();
+        let note = |id, value: &Arg<Meta>| found.push((id, value.clone()));
+        let (output, later) = assume::scope(|| record(module, inputs.clone(), note));
+        assumptions = assumptions.and(later);
+        let output = output.map_err(|error| match assumptions.equal.is_empty() {
+            true => error,
+            false => error.help(format!("before this it was assumed that {assumptions}")),
+        })?;
+        // What was assumed of a size may change what came before: `squeeze` takes away a size of 1.
+        let known: Vec<_> = inputs.iter().map(|input| input.map(&mut |meta| resolve(meta, &assumptions))).collect();
+        if known == inputs {
+            break (output, found);
+        }
+        inputs = known;
+    };
     let resolved = |value: &Arg<Meta>| value.map(&mut |meta| resolve(meta, &assumptions));
     module.edit(|graph| {
         for (id, shape) in &found {

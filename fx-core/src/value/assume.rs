@@ -51,6 +51,14 @@ impl Assumptions {
         dim.substitute(&known)
     }
 
+    /// These, and what was assumed later of what they leave open.
+    pub(crate) fn and(mut self, later: Self) -> Self {
+        self.known.iter_mut().for_each(|(_, _, value)| *value = later.resolve(value));
+        self.known.extend(later.known);
+        self.equal.extend(later.equal);
+        self
+    }
+
     fn assume(&mut self, a: &Dim, b: &Dim) -> bool {
         let (left, right) = (self.resolve(a), self.resolve(b));
         if let Some(equal) = left.known_eq(&right) {

@@ -9,72 +9,72 @@ use super::Case;
 use crate::fill::{floats, integers};
 
 /// The elements of the largest tensor, and the multiplications of the largest op.
-pub(super) const LARGEST: usize = 60_000;
-pub(super) const WORK: usize = 6_000_000;
+pub(crate) const LARGEST: usize = 60_000;
+pub(crate) const WORK: usize = 6_000_000;
 
 /// A node and what it gives.
-pub(super) type Operand = (NodeId, Tensor);
+pub(crate) type Operand = (NodeId, Tensor);
 
 /// Random bytes, of which each choice takes one; 0 when there are no more.
-pub(super) struct Choices<'a>(pub(super) &'a [u8]);
+pub(crate) struct Choices<'a>(pub(crate) &'a [u8]);
 
 impl Choices<'_> {
-    pub(super) fn below(&mut self, count: usize) -> usize {
+    pub(crate) fn below(&mut self, count: usize) -> usize {
         let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
         self.0 = rest;
         usize::from(*first) * count / 256
     }
 
-    pub(super) fn yes(&mut self) -> bool {
+    pub(crate) fn yes(&mut self) -> bool {
         self.below(2) == 1
     }
 
-    pub(super) fn of<T: Copy>(&mut self, options: &[T]) -> T {
+    pub(crate) fn of<T: Copy>(&mut self, options: &[T]) -> T {
         options[self.below(options.len())]
     }
 
-    pub(super) fn channels(&mut self) -> usize {
+    pub(crate) fn channels(&mut self) -> usize {
         self.of(&[4, 1, 2, 3, 8, 16, 32, 5, 7, 12, 17, 24, 33, 40, 64])
     }
 
-    pub(super) fn extent(&mut self) -> usize {
+    pub(crate) fn extent(&mut self) -> usize {
         self.of(&[8, 1, 2, 3, 5, 6, 7, 9, 12, 14, 16, 17, 23])
     }
 }
 
-pub(super) fn ints(numbers: impl IntoIterator<Item = usize>) -> Arg<Operand> {
+pub(crate) fn ints(numbers: impl IntoIterator<Item = usize>) -> Arg<Operand> {
     Arg::List(numbers.into_iter().map(|number| Arg::Int(number as i64)).collect())
 }
 
-pub(super) fn int(number: usize) -> Arg<Operand> {
+pub(crate) fn int(number: usize) -> Arg<Operand> {
     Arg::Int(number as i64)
 }
 
-pub(super) fn float(number: f64) -> Arg<Operand> {
+pub(crate) fn float(number: f64) -> Arg<Operand> {
     Arg::Float(number)
 }
 
-pub(super) fn text(text: &'static str) -> Arg<Operand> {
+pub(crate) fn text(text: &'static str) -> Arg<Operand> {
     Arg::Str(text.into())
 }
 
-pub(super) fn value(operand: &Operand) -> Arg<Operand> {
+pub(crate) fn value(operand: &Operand) -> Arg<Operand> {
     Arg::Value(operand.clone())
 }
 
 /// A graph, its state, and what each of its values is.
 #[derive(Default)]
-pub(super) struct Builder {
-    pub(super) graph: Graph,
-    pub(super) state: State,
-    pub(super) inputs: Vec<Tensor>,
-    pub(super) values: Vec<Operand>,
+pub(crate) struct Builder {
+    pub(crate) graph: Graph,
+    pub(crate) state: State,
+    pub(crate) inputs: Vec<Tensor>,
+    pub(crate) values: Vec<Operand>,
     /// What could not be called with what it was to be called with.
-    pub(super) refused: Vec<Function>,
+    pub(crate) refused: Vec<Function>,
 }
 
 impl Builder {
-    pub(super) fn input(&mut self, choices: &mut Choices<'_>) {
+    pub(crate) fn input(&mut self, choices: &mut Choices<'_>) {
         let batch = choices.of(&[1, 2, 3]);
         let shape = match choices.below(5) {
             0 | 1 => vec![batch, choices.channels(), choices.extent(), choices.extent()],
@@ -104,7 +104,7 @@ impl Builder {
     }
 
     /// A tensor of the state.
-    pub(super) fn parameter(&mut self, shape: impl IntoIterator<Item = usize>, scale: f64, offset: f64) -> Operand {
+    pub(crate) fn parameter(&mut self, shape: impl IntoIterator<Item = usize>, scale: f64, offset: f64) -> Operand {
         let shape: Vec<usize> = shape.into_iter().collect();
         let path = format!("p{}", self.state.buffers.len());
         let tensor = floats(&path, &shape) * scale + offset;
@@ -113,12 +113,12 @@ impl Builder {
     }
 
     /// Weights of so many products for each result.
-    pub(super) fn weights(&mut self, shape: impl IntoIterator<Item = usize>, products: usize) -> Operand {
+    pub(crate) fn weights(&mut self, shape: impl IntoIterator<Item = usize>, products: usize) -> Operand {
         self.parameter(shape, (3.0 / products as f64).sqrt(), 0.0)
     }
 
     /// Integers of the state, below a number.
-    pub(super) fn indices(&mut self, shape: impl IntoIterator<Item = usize>, below: usize) -> Operand {
+    pub(crate) fn indices(&mut self, shape: impl IntoIterator<Item = usize>, below: usize) -> Operand {
         let shape: Vec<usize> = shape.into_iter().collect();
         let path = format!("i{}", self.state.buffers.len());
         let tensor = integers(&path, &shape, below as u64);
@@ -127,7 +127,7 @@ impl Builder {
     }
 
     /// So many integers of the state, one after the other.
-    pub(super) fn counted(&mut self, start: usize, count: usize) -> Operand {
+    pub(crate) fn counted(&mut self, start: usize, count: usize) -> Operand {
         let path = format!("i{}", self.state.buffers.len());
         let tensor = Tensor::from_vec([count], (start as i64..(start + count) as i64).collect());
         self.state.buffers.insert(path.clone(), Buffer::new(tensor.clone()));
@@ -135,7 +135,7 @@ impl Builder {
     }
 
     /// One of the values of some rank, more often a late one.
-    pub(super) fn pick(&self, choices: &mut Choices<'_>, ranks: impl Fn(usize) -> bool) -> Option<Operand> {
+    pub(crate) fn pick(&self, choices: &mut Choices<'_>, ranks: impl Fn(usize) -> bool) -> Option<Operand> {
         let fitting: Vec<&Operand> = self.values.iter().filter(|(_, x)| ranks(x.ndim())).collect();
         let late = match choices.below(8) {
             7 => fitting.len(),
@@ -146,12 +146,12 @@ impl Builder {
         fitting.len().checked_sub(1 + place).map(|place| fitting[place].clone())
     }
 
-    pub(super) fn any(&self, choices: &mut Choices<'_>) -> Option<Operand> {
+    pub(crate) fn any(&self, choices: &mut Choices<'_>) -> Option<Operand> {
         self.pick(choices, |_| true)
     }
 
     /// A call, unless its operands do not fit or its result would be too large, or is not finite.
-    pub(super) fn call(
+    pub(crate) fn call(
         &mut self,
         function: Function,
         args: Vec<Arg<Operand>>,
@@ -190,11 +190,11 @@ impl Builder {
         }
     }
 
-    pub(super) fn plain(&mut self, function: Function, args: Vec<Arg<Operand>>) -> Option<Operand> {
+    pub(crate) fn plain(&mut self, function: Function, args: Vec<Arg<Operand>>) -> Option<Operand> {
         self.call(function, args, Kwargs::new())
     }
 
-    pub(super) fn with<const N: usize>(
+    pub(crate) fn with<const N: usize>(
         &mut self,
         function: Function,
         args: Vec<Arg<Operand>>,
@@ -204,20 +204,20 @@ impl Builder {
     }
 
     /// A value of numbers from a half on.
-    pub(super) fn positive(&mut self, x: &Operand) -> Option<Operand> {
+    pub(crate) fn positive(&mut self, x: &Operand) -> Option<Operand> {
         let x = self.plain(ops::abs, vec![value(x)])?;
         self.plain(ops::add, vec![value(&x), float(0.5)])
     }
 
     /// What an index along a dimension chooses of a value.
-    pub(super) fn index(&mut self, x: &Operand, dim: usize, index: Arg<Operand>) -> Option<Operand> {
+    pub(crate) fn index(&mut self, x: &Operand, dim: usize, index: Arg<Operand>) -> Option<Operand> {
         let all = || Arg::Slice(Box::new([Arg::None, Arg::None, Arg::None]));
         let index = (0..dim).map(|_| all()).chain([index]).collect();
         self.plain(ops::getitem, vec![value(x), Arg::Tuple(index)])
     }
 
     /// A convolution that leaves the images' sizes as they are.
-    pub(super) fn same_conv(
+    pub(crate) fn same_conv(
         &mut self,
         x: &Operand,
         outputs: usize,
@@ -238,14 +238,14 @@ impl Builder {
         self.with(function, args, [("padding", ints(vec![size / 2; planes])), ("groups", int(groups))])
     }
 
-    pub(super) fn normalised(&mut self, x: &Operand) -> Option<Operand> {
+    pub(crate) fn normalised(&mut self, x: &Operand) -> Option<Operand> {
         let channels = x.1.shape()[1];
         let statistics = [(0.3, 0.0), (0.4, 1.0), (0.5, 1.0), (0.5, 0.0)];
         let read = statistics.map(|(scale, offset)| self.parameter([channels], scale, offset));
         self.plain(ops::batch_norm, [x].into_iter().chain(&read).map(value).collect())
     }
 
-    pub(super) fn layer(&mut self, x: &Operand, outputs: usize, bias: bool) -> Option<Operand> {
+    pub(crate) fn layer(&mut self, x: &Operand, outputs: usize, bias: bool) -> Option<Operand> {
         let inputs = *x.1.shape().last()?;
         if x.1.numel() * outputs > WORK {
             return None;
@@ -257,7 +257,7 @@ impl Builder {
     }
 
     /// The graph with its results: what nobody reads, and some of what is read.
-    pub(super) fn finish(mut self, choices: &mut Choices<'_>) -> Case {
+    pub(crate) fn finish(mut self, choices: &mut Choices<'_>) -> Case {
         let used = |id: NodeId| self.graph[id].users().len() > 0;
         let outputs: Vec<NodeId> =
             self.values.iter().map(|(id, _)| *id).filter(|id| !used(*id) || choices.below(8) == 7).collect();

@@ -1,0 +1,37 @@
+//! Every pass on random graphs of random shapes, and files that hold them.
+
+use fx::GraphModule;
+use fx::prelude::*;
+use proptest::prelude::*;
+
+use super::all_passes::{PASSES, check_pass};
+use super::random_graphs::{Case, cases, errors, exact, interpreted, require};
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_passes_keep_the_numbers_of_random_networks(
+        case in cases(),
+        passes in prop::collection::vec(prop::sample::select(PASSES.to_vec()), 1..5),
+    ) {
+        let Case { module, inputs } = &case;
+        let wanted = exact(module, inputs, DType::F32);
+        let found = interpreted(module, inputs).unwrap();
+        let rounding = errors(&found, &wanted);
+        let mut changed = module.clone();
+        for pass in &passes {
+            check_pass(*pass, &mut changed);
+        }
+        let off = errors(&interpreted(&changed, inputs).unwrap(), &wanted);
+        let names: Vec<_> = passes.iter().map(|(name, _)| *name).collect();
+        require(&off, &rounding, 1e-4, &format!("after {names:?}"))?;
+
+        let file = std::env::temp_dir().join(format!("fx_passes_random_{}.fx", std::process::id()));
+        module.save(&file).unwrap();
+        let loaded = GraphModule::load(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        prop_assert_eq!(loaded.graph(), module.graph());
+        prop_assert_eq!(interpreted(&loaded, inputs).unwrap(), found);
+    }
+}

@@ -1,10 +1,11 @@
+use fx::graph_module::State;
 use fx::module::Layer;
 use fx::nn;
 use fx::passes::{fuse_conv_bn, to_dtype};
 use fx::prelude::*;
 
 use super::fill::{fill, floats};
-use super::{check_close, support::check};
+use super::{check_close, module, support::check};
 
 /// Fuses a layer with the batch norm after it and compares the numbers.
 #[track_caller]
@@ -71,4 +72,29 @@ fn resnet50() {
         assert_eq!(fuse_conv_bn(&mut fused).unwrap(), 53);
         check_close(&traced, &fused, &[image.to_dtype(dtype)], rtol, atol);
     }
+}
+
+/// A weight that is a buffer gives way to a parameter: a path has one thing.
+#[test]
+fn weights_that_are_buffers() {
+    let [w, m, v] = [floats("w", &[2, 3, 1, 1]), floats("m", &[2]), floats("v", &[2]) + 1.5];
+    let mut state = State::new();
+    state.buffers.extend([("w", w), ("m", m), ("v", v)].map(|(path, x)| (path.to_owned(), Buffer::new(x))));
+    let mut module = module(
+        "graph():
+            %x : [num_users=1] = placeholder[target=x]
+            %w : [num_users=1] = get_attr[target=w]
+            %conv2d : [num_users=1] = call_function[target=conv2d](args = (%x, %w), kwargs = {})
+            %m : [num_users=1] = get_attr[target=m]
+            %v : [num_users=1] = get_attr[target=v]
+            %batch_norm : [num_users=1] = call_function[target=batch_norm](args = (%conv2d, %m, %v), kwargs = {})
+            return batch_norm",
+        state,
+    );
+    let before = module.clone();
+    assert_eq!(fuse_conv_bn(&mut module).unwrap(), 1);
+    check_close(&before, &module, &[floats("x", &[1, 3, 4, 4])], 1e-5, 1e-5);
+    let paths: Vec<_> = module.state().parameters.keys().chain(module.state().buffers.keys()).collect();
+    assert_eq!(paths, ["w", "w_bias"]);
+    assert!(!module.code().contains("compile_error!"), "{}", module.code());
 }

@@ -4,9 +4,15 @@ use std::fs;
 
 use fx::passes::{optimize, quantize_dynamic};
 use indexmap::IndexMap;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
 
 use super::all_passes::{PASSES, convolutional, perceptrons, transformers};
 use super::crates;
+use super::random_graphs::cases;
+
+/// How many random graphs there are beside models.
+const RANDOM: usize = 30;
 
 #[test]
 fn what_every_pass_gives_compiles() {
@@ -25,6 +31,13 @@ fn what_every_pass_gives_compiles() {
         sources.insert(module.code(), format!("quantize of {}", sample.name));
         optimize(&mut module).expect("the model can be optimized");
         sources.insert(module.code(), format!("quantize and optimize of {}", sample.name));
+    }
+    let mut runner = TestRunner::deterministic();
+    for place in 0..RANDOM {
+        let mut module = cases().new_tree(&mut runner).expect("cases are never rejected").current().module;
+        sources.insert(module.code(), format!("random graph {place}"));
+        optimize(&mut module).expect("the graph can be optimized");
+        sources.insert(module.code(), format!("optimize of random graph {place}"));
     }
     let workspace = crates::workspace("generated_passes");
     let folder = crates::member(&workspace, "passes", "");

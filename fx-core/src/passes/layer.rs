@@ -152,6 +152,7 @@ impl Layer {
                     (path, read.into())
                 }
             };
+            state.buffers.shift_remove(&path);
             state.parameters.insert(path, parameter);
             args.push(arg);
         };

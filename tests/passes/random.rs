@@ -17,8 +17,7 @@ proptest! {
     ) {
         let Case { module, inputs } = &case;
         let wanted = exact(module, inputs, DType::F32);
-        let found = interpreted(module, inputs).unwrap();
-        let rounding = errors(&found, &wanted);
+        let rounding = errors(&interpreted(module, inputs).unwrap(), &wanted);
         let mut changed = module.clone();
         for pass in &passes {
             check_pass(*pass, &mut changed);
@@ -28,10 +27,11 @@ proptest! {
         require(&off, &rounding, 1e-4, &format!("after {names:?}"))?;
 
         let file = std::env::temp_dir().join(format!("fx_passes_random_{}.fx", std::process::id()));
-        module.save(&file).unwrap();
+        changed.save(&file).unwrap();
         let loaded = GraphModule::load(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
-        prop_assert_eq!(loaded.graph(), module.graph());
-        prop_assert_eq!(interpreted(&loaded, inputs).unwrap(), found);
+        prop_assert_eq!(loaded.graph(), changed.graph());
+        // What lay as a view lies in order, and sums round otherwise.
+        require(&errors(&interpreted(&loaded, inputs).unwrap(), &wanted), &rounding, 1e-4, "loaded")?;
     }
 }

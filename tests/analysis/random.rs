@@ -8,7 +8,7 @@ use fx::value::Dim;
 use fx::{Arg, GraphModule, Meta};
 use proptest::prelude::*;
 
-use super::random_graphs::{Case, args, cases};
+use super::random_graphs::{Case, a_quarter, args, cases};
 
 /// What is known of each node.
 fn metas(module: &GraphModule) -> Vec<(String, Arg<Meta>)> {
@@ -17,7 +17,7 @@ fn metas(module: &GraphModule) -> Vec<(String, Arg<Meta>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(a_quarter())]
 
     #[test]
     fn inferred_shapes_of_random_graphs_are_those_of_a_run(

@@ -12,7 +12,7 @@ use super::crates;
 use super::random_graphs::cases;
 
 /// How many random graphs there are beside models.
-const RANDOM: usize = 30;
+const RANDOM: usize = 12;
 
 #[test]
 fn what_every_pass_gives_compiles() {

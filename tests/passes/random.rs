@@ -5,10 +5,10 @@ use fx::prelude::*;
 use proptest::prelude::*;
 
 use super::all_passes::{PASSES, check_pass};
-use super::random_graphs::{Case, cases, errors, exact, interpreted, require};
+use super::random_graphs::{Case, a_quarter, cases, errors, exact, interpreted, require};
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(a_quarter())]
 
     #[test]
     fn random_passes_keep_the_numbers_of_random_networks(

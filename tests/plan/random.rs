@@ -13,7 +13,7 @@ use proptest::test_runner::TestRunner;
 
 use super::quantized::{RANGES, config};
 use super::random_graphs::{
-    Case, Choices, RECIPES, args, bytes, cases, errors, exact, grown, interpreted, require, tensors,
+    Case, Choices, RECIPES, a_quarter, args, bytes, cases, errors, exact, grown, interpreted, require, tensors,
 };
 
 /// What its plan gives.
@@ -84,6 +84,10 @@ proptest! {
             (wanted, found) => prop_assert!(false, "twice as many rows: {wanted:?}, {found:?}"),
         }
     }
+}
+
+proptest! {
+    #![proptest_config(a_quarter())]
 
     #[test]
     fn random_graphs_of_integers_give_what_their_reference_form_gives(

@@ -53,9 +53,12 @@ impl Assumptions {
 
     /// These, and what was assumed later of what they leave open.
     pub(crate) fn and(mut self, later: Self) -> Self {
+        let is_new =
+            |(a, b): &(Dim, Dim)| !self.equal.iter().any(|(c, d)| (&self.resolve(c), &self.resolve(d)) == (a, b));
+        let equal: Vec<_> = later.equal.iter().filter(|pair| is_new(pair)).cloned().collect();
+        self.equal.extend(equal);
         self.known.iter_mut().for_each(|(_, _, value)| *value = later.resolve(value));
         self.known.extend(later.known);
-        self.equal.extend(later.equal);
         self
     }
 
@@ -127,6 +130,19 @@ mod tests {
         assert_eq!(assumed(&[(h.clone(), Dim::Int(64))]).0, 1);
         assert_eq!(assumed(&[(h.clone(), Dim::Int(65))]).0, 0);
         assert_eq!(assumed(&[(h.clone(), symbol("W")), (symbol("W"), Dim::Int(65))]).0, 1);
+    }
+
+    /// What cannot be solved for a symbol is assumed again when more is known.
+    #[test]
+    fn what_is_assumed_again_is_said_once() {
+        let (n, m) = (symbol("N"), symbol("M"));
+        let pairs = |m: &Dim| [((&n + m).floor_div(&Dim::Int(2)), Dim::Int(4)), (m.clone(), Dim::Int(1))];
+        let all = |pairs: [(Dim, Dim); 2]| scope(|| pairs.iter().all(|(a, b)| a.may_eq(b)));
+        let (_, first) = all(pairs(&m));
+        let (_, second) = all(pairs(&first.resolve(&m)));
+        let both = first.and(second);
+        assert_eq!(both.to_string(), "(M + N)/2 = 4, M = 1");
+        assert_eq!(both.resolve(&m), Dim::Int(1));
     }
 
     #[test]

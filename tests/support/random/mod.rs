@@ -111,6 +111,12 @@ pub(crate) fn grown(bytes: &[Vec<u8>]) -> Builder {
     builder
 }
 
+/// A quarter of the cases that there are by default: each looks at a graph in several ways.
+pub(crate) fn a_quarter() -> ProptestConfig {
+    let all = ProptestConfig::default();
+    ProptestConfig { cases: all.cases / 4, failure_persistence: None, ..all }
+}
+
 pub(crate) fn tensors(result: &Arg<Tensor>) -> Vec<Tensor> {
     result.as_items().expect("a tuple").iter().filter_map(|item| item.as_value().cloned()).collect()
 }

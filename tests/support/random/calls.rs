@@ -194,7 +194,7 @@ pub(super) fn contraction(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operan
     let x = b.pick(c, |rank| (2..=4).contains(&rank))?;
     let (rank, own) = (x.1.ndim(), c.of(&[4, 1, 3, 8, 17]));
     let all: Vec<char> = "abcdefgh".chars().take(rank).collect();
-    // What each dimension is: of the value alone, of both, or summed over, as the last one is at least.
+    // What each dimension is: of the value alone, of both, or summed over, as one is at least.
     let mut kinds: Vec<usize> = (0..rank).map(|_| c.below(3)).collect();
     kinds[c.below(rank)] = 2;
     let of = |kept: &dyn Fn(usize) -> bool| -> Vec<char> {

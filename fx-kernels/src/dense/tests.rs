@@ -32,6 +32,14 @@ pub(super) fn numbers(len: usize, seed: u32) -> Vec<f32> {
         .collect()
 }
 
+/// The same with one thread, and with more than most machines of tests have.
+pub(super) fn of_threads<R: Send>(run: impl Fn() -> R + Sync) -> [R; 2] {
+    [1, 8].map(|threads| {
+        let pool = rayon_core::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+        pool.install(&run)
+    })
+}
+
 #[track_caller]
 pub(super) fn close(got: f32, want: f64, scale: usize, what: &str) {
     assert!((f64::from(got) - want).abs() < 1e-6 * (scale as f64).sqrt() + 1e-6, "{what}: {got}, not {want}");
@@ -234,6 +242,27 @@ fn convolutions() {
             let mut again = vec![0.0; want.len()];
             conv.run(&mut again, shape.outputs, &Images::planes(&planes, batch, input), &Epilogue::default());
             assert!(out == again, "{level:?} case {case}: images with the channels first give another result");
+        }
+    }
+}
+
+/// A tile's sums are the same in a part of any size.
+#[test]
+fn threads_change_no_tile() {
+    let shape = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(64, 64) };
+    let weight = numbers(64 * 64 * 9, 2);
+    for (level, algorithm) in
+        Level::available().flat_map(|level| [Algorithm::Winograd2, Algorithm::Winograd4].map(|way| (level, way)))
+    {
+        let conv = PackedConv::at(level, Weight::Numbers(&weight), shape, algorithm, Format::F32);
+        for size in [[2, 2], [2, 7], [6, 6], [8, 9]] {
+            let x = numbers(2 * size[0] * size[1] * 64, 1);
+            let [one, many] = of_threads(|| {
+                let mut out = vec![0.0; x.len()];
+                conv.run(&mut out, 64, &Images::pixels(&x, 2, size, 64), &Epilogue::default());
+                out
+            });
+            assert_eq!(one, many, "{level:?} {algorithm:?} of {size:?}");
         }
     }
 }

@@ -142,15 +142,15 @@ impl Winograd {
 }
 
 /// How many parts the tiles are taken in. Each needs all weights, but what stays in the cache is not written to memory in
-/// between. Several parts are as many for each thread, a single one is for threads that take panels of the weights; the
-/// numbers of a tile do not depend on that.
+/// between. Several parts are as many for each thread, a single one is for threads that take panels of the weights. None is a
+/// single tile, whose sums are made in another order, unless there is no other: the numbers of a tile do not depend on threads.
 fn parts(tiles: usize, numbers: usize, weights: usize, panels: usize) -> usize {
     let most = tiles.div_ceil((CACHE / numbers).max(1));
     let fewest = tiles.div_ceil((MEMORY / numbers).max(1));
     let in_cache = most * weights <= fewest * weights + 2 * tiles * numbers;
     match if in_cache { most } else { fewest } {
         1 if panels >= num_threads() => 1,
-        parts => shared_out(parts.max(2)).min(tiles),
+        parts => shared_out(parts.max(2)).min(tiles / 2).max(1),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::Quantization;
-use crate::threads::set_num_threads;
 
 /// Windows that overlap or leave gaps: in both dimensions or one, in whole steps or not, with something cut off and added.
 pub(super) const WINDOWS: [([usize; 2], [usize; 2], [usize; 2], [usize; 2]); 13] = [
@@ -94,8 +93,7 @@ fn transposed_convolutions_with_one_thread_and_many() {
         for (level, format) in Level::available().flat_map(|level| [(level, Format::F32), (level, Format::Bf16)]) {
             let conv = TransposedConv::at(level, &weight, shape, format);
             let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
-            let [one, many] = [1, 0].map(|threads| {
-                set_num_threads(threads);
+            let [one, many] = of_threads(|| {
                 let mut out = vec![0.0; batch * height * width * shape.outputs];
                 conv.run(&mut out, &Images::pixels(&x, batch, size, shape.inputs), None, &epilogue);
                 out

@@ -87,31 +87,30 @@ pub fn infer_shapes(
             false => error.help(format!("before this it was assumed that {assumptions}")),
         })?;
         // What was assumed of a size may change what came before: `squeeze` takes away a size of 1.
-        let known: Vec<_> = inputs.iter().map(|input| input.map(&mut |meta| resolve(meta, &assumptions))).collect();
+        let known: Vec<_> = inputs.iter().map(|input| resolve(input, &assumptions)).collect();
         if known == inputs {
             break (output, found);
         }
         inputs = known;
     };
-    let resolved = |value: &Arg<Meta>| value.map(&mut |meta| resolve(meta, &assumptions));
     module.edit(|graph| {
         for (id, shape) in &found {
             if let Some(meta) = graph.meta_mut(*id) {
-                meta.insert(resolved(shape));
+                meta.insert(resolve(shape, &assumptions));
             }
         }
         Ok(())
     })?;
-    Ok(Inferred { output: resolved(&output), assumptions })
+    Ok(Inferred { output: resolve(&output, &assumptions), assumptions })
 }
 
 /// The same with every size as far as it is known.
-fn resolve(meta: &Meta, assumptions: &Assumptions) -> Meta {
-    match meta {
+fn resolve(value: &Arg<Meta>, assumptions: &Assumptions) -> Arg<Meta> {
+    value.map(&mut |meta| match meta {
         Meta::Tensor(tensor) => tensor.with_shape(tensor.shape.iter().map(|dim| assumptions.resolve(dim))).into(),
         Meta::Int(dim) => Meta::Int(assumptions.resolve(dim)),
         Meta::Unknown => Meta::Unknown,
-    }
+    })
 }
 
 /// Runs the graph and shows `note` every value.

@@ -4,15 +4,11 @@ mod compare;
 mod cost;
 mod draw;
 mod models;
-mod random;
 mod shapes;
 mod split;
 
 #[path = "../support/fill.rs"]
 mod fill;
-#[path = "../support/random/mod.rs"]
-#[allow(dead_code, reason = "not every test uses everything")]
-mod random_graphs;
 #[path = "../support/small.rs"]
 mod small;
 

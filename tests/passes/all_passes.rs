@@ -48,7 +48,6 @@ pub(super) fn check_pass((name, pass): Pass, module: &mut GraphModule) -> usize 
     module.graph().lint_with(module.state()).unwrap();
     let parsed: Graph = once.parse().unwrap();
     assert_eq!(parsed, *module.graph(), "{name}");
-    assert!(!module.code().contains("compile_error!"), "{name}\n{before}\n{}", module.code());
     assert_eq!(pass(module).unwrap(), 0, "{name} is not idempotent\n{before}\n{once}\n{}", module.graph());
     count
 }

@@ -5,11 +5,7 @@ use fx::{Arg, ops};
 
 use super::graph::{Builder, Choices, Operand, WORK, float, int, ints, text, value};
 
-pub(super) fn images(b: &Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    b.pick(c, |rank| (3..=5).contains(&rank))
-}
-
-pub(super) fn activation(b: &mut Builder, c: &mut Choices<'_>, x: &Operand) -> Option<Operand> {
+fn activation(b: &mut Builder, c: &mut Choices<'_>, x: &Operand) -> Option<Operand> {
     b.plain(
         c.of(&[ops::relu, ops::relu6, ops::silu, ops::gelu, ops::hardswish, ops::sigmoid, ops::tanh]),
         vec![value(x)],
@@ -17,7 +13,7 @@ pub(super) fn activation(b: &mut Builder, c: &mut Choices<'_>, x: &Operand) -> O
 }
 
 pub(super) fn residual(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = images(b, c)?;
+    let x = b.images(c)?;
     let channels = x.1.shape()[1];
     let mut y = x.clone();
     for _ in 0..1 + c.below(3) {
@@ -33,7 +29,7 @@ pub(super) fn residual(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> 
 }
 
 pub(super) fn inverted(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = images(b, c)?;
+    let x = b.images(c)?;
     let channels = x.1.shape()[1];
     let wide = channels * c.of(&[2, 3, 4, 1]);
     let mut y = b.same_conv(&x, wide, 1, 1, c.yes())?;
@@ -48,7 +44,7 @@ pub(super) fn inverted(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> 
     if c.yes() { b.plain(ops::add, vec![value(&x), value(&y)]) } else { Some(y) }
 }
 
-pub(super) fn excited(b: &mut Builder, c: &mut Choices<'_>, x: &Operand) -> Option<Operand> {
+fn excited(b: &mut Builder, c: &mut Choices<'_>, x: &Operand) -> Option<Operand> {
     let (planes, channels) = (x.1.ndim() - 2, x.1.shape()[1]);
     let mean = match c.yes() {
         true => b.with(ops::mean, vec![value(x)], [("dim", ints(2..2 + planes)), ("keepdim", Arg::Bool(true))])?,
@@ -65,11 +61,40 @@ pub(super) fn excited(b: &mut Builder, c: &mut Choices<'_>, x: &Operand) -> Opti
 }
 
 pub(super) fn excite(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = images(b, c)?;
+    let x = b.images(c)?;
     excited(b, c, &x)
 }
 
-/// Attention with heads, in one call or written out.
+/// Attention in one call or written out, with what is added to its scores.
+fn attended(
+    b: &mut Builder,
+    c: &mut Choices<'_>,
+    [q, k, v]: [&Operand; 3],
+    added: Option<&Operand>,
+) -> Option<Operand> {
+    if c.yes() {
+        return b.plain(ops::scaled_dot_product_attention, [q, k, v].into_iter().chain(added).map(value).collect());
+    }
+    let keys = b.transposed(k, -2, -1)?;
+    let width = *q.1.shape().last()? as f64;
+    // The scale stands before the product, after it, or nowhere.
+    let (place, scale) = (c.below(4), float(1.0 / width.sqrt()));
+    let scaled = |b: &mut Builder, x: &Operand| b.plain(ops::mul, vec![value(x), scale.clone()]);
+    let q = if place == 0 { scaled(b, q)? } else { q.clone() };
+    let mut scores = b.plain(ops::matmul, vec![value(&q), value(&keys)])?;
+    scores = match place {
+        1 => b.plain(ops::div, vec![value(&scores), float(width.sqrt())])?,
+        2 => scaled(b, &scores)?,
+        _ => scores,
+    };
+    if let Some(added) = added {
+        scores = b.plain(ops::add, vec![value(&scores), value(added)])?;
+    }
+    let weights = b.with(ops::softmax, vec![value(&scores)], [("dim", Arg::Int(-1))])?;
+    b.plain(ops::matmul, vec![value(&weights), value(v)])
+}
+
+/// Attention with heads, whose queries, keys and values are parts of one layer's or have a layer each.
 pub(super) fn heads(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let x = b.pick(c, |rank| rank == 3)?;
     let (heads, width) = (c.of(&[1, 2, 3]), c.of(&[4, 8, 5, 16]));
@@ -77,51 +102,20 @@ pub(super) fn heads(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     if rows * x.1.numel() > WORK {
         return None;
     }
-    let joined = c.yes();
-    let bias = c.yes();
-    let all = match joined {
-        true => Some(b.layer(&x, 3 * heads * width, bias)?),
-        false => None,
-    };
+    let (is_one, bias) = (c.yes(), c.yes());
+    let all = if is_one { Some(b.layer(&x, 3 * heads * width, bias)?) } else { None };
     let mut parts = Vec::new();
     for index in 0..3 {
         let part = match &all {
-            Some(all) => b.with(
-                ops::narrow,
-                vec![value(all)],
-                [("dim", int(2)), ("start", int(index * heads * width)), ("length", int(heads * width))],
-            )?,
+            Some(all) => b.narrowed(all, 2, index * heads * width, heads * width)?,
             None => b.layer(&x, heads * width, bias)?,
         };
-        let part = b.with(ops::unflatten, vec![value(&part)], [("dim", int(2)), ("sizes", ints([heads, width]))])?;
-        parts.push(b.with(ops::transpose, vec![value(&part)], [("dim0", int(1)), ("dim1", int(2))])?);
+        let part = b.unflattened(&part, 2, [heads, width])?;
+        parts.push(b.transposed(&part, 1, 2)?);
     }
-    let mask = match c.below(3) {
-        0 => Some(b.parameter([rows, rows], 1.0, 0.0)),
-        _ => None,
-    };
-    let mixed = match c.yes() {
-        true => {
-            let args = parts.iter().chain(&mask).map(value).collect();
-            b.plain(ops::scaled_dot_product_attention, args)?
-        }
-        false => {
-            let keys =
-                b.with(ops::transpose, vec![value(&parts[1])], [("dim0", Arg::Int(-2)), ("dim1", Arg::Int(-1))])?;
-            let mut scores = b.plain(ops::matmul, vec![value(&parts[0]), value(&keys)])?;
-            scores = match c.below(3) {
-                0 => b.plain(ops::div, vec![value(&scores), float((width as f64).sqrt())])?,
-                1 => b.plain(ops::mul, vec![value(&scores), float(0.3)])?,
-                _ => scores,
-            };
-            if let Some(mask) = &mask {
-                scores = b.plain(ops::add, vec![value(&scores), value(mask)])?;
-            }
-            let weights = b.with(ops::softmax, vec![value(&scores)], [("dim", Arg::Int(-1))])?;
-            b.plain(ops::matmul, vec![value(&weights), value(&parts[2])])?
-        }
-    };
-    let mixed = b.with(ops::transpose, vec![value(&mixed)], [("dim0", int(1)), ("dim1", int(2))])?;
+    let mask = (c.below(3) == 0).then(|| b.parameter([rows, rows], 1.0, 0.0));
+    let mixed = attended(b, c, [&parts[0], &parts[1], &parts[2]], mask.as_ref())?;
+    let mixed = b.transposed(&mixed, 1, 2)?;
     let mixed = b.with(ops::flatten, vec![value(&mixed)], [("start_dim", int(2))])?;
     let y = b.layer(&mixed, x.1.shape()[2], true)?;
     if c.yes() { b.plain(ops::add, vec![value(&x), value(&y)]) } else { Some(y) }
@@ -133,11 +127,10 @@ pub(super) fn rotary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let [.., rows, width] = *x.1.shape() else { return None };
     let half = width / 2;
     let dim = x.1.ndim() - 1;
-    let first = b.with(ops::narrow, vec![value(&x)], [("dim", int(dim)), ("start", int(0)), ("length", int(half))])?;
-    let second =
-        b.with(ops::narrow, vec![value(&x)], [("dim", int(dim)), ("start", int(half)), ("length", int(half))])?;
+    let first = b.narrowed(&x, dim, 0, half)?;
+    let second = b.narrowed(&x, dim, half, half)?;
     let negated = b.plain(ops::neg, vec![value(&second)])?;
-    let turned = b.with(ops::cat, vec![Arg::List(vec![value(&negated), value(&first)])], [("dim", int(dim))])?;
+    let turned = b.joined([&negated, &first], dim)?;
     let factors = [b.parameter([rows, width], 1.0, 0.0), b.parameter([rows, width], 1.0, 0.0)];
     let one = b.plain(ops::mul, vec![value(&x), value(&factors[0])])?;
     let other = b.plain(ops::mul, vec![value(&turned), value(&factors[1])])?;
@@ -146,11 +139,11 @@ pub(super) fn rotary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
 
 /// Convolutions of the same images side by side, each after the one before where they are dense.
 pub(super) fn branches(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = images(b, c)?;
+    let x = b.images(c)?;
     let (is_dense, mut parts) = (c.yes(), vec![x.clone()]);
     for _ in 0..1 + c.below(3) {
         let from = match is_dense && parts.len() > 1 {
-            true => b.with(ops::cat, vec![Arg::List(parts.iter().map(value).collect())], [("dim", int(1))])?,
+            true => b.joined(&parts, 1)?,
             false => x.clone(),
         };
         let y = b.same_conv(&from, c.channels(), c.of(&[1, 3, 5]), 1, c.yes())?;
@@ -159,13 +152,13 @@ pub(super) fn branches(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> 
     }
     let first = if is_dense || c.yes() { 0 } else { 1 };
     let parts = if c.yes() { parts.into_iter().skip(first).rev().collect() } else { parts };
-    let y = b.with(ops::cat, vec![Arg::List(parts.iter().map(value).collect())], [("dim", int(1))])?;
+    let y = b.joined(&parts, 1)?;
     if c.yes() { b.same_conv(&y, c.channels(), 1, 1, c.yes()) } else { Some(y) }
 }
 
 /// Images of half the size, enlarged again and put beside what they were, or added to it.
 pub(super) fn pyramid(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = images(b, c)?;
+    let x = b.images(c)?;
     let (planes, channels) = (x.1.ndim() - 2, x.1.shape()[1]);
     let pools = [ops::max_pool1d, ops::max_pool2d, ops::max_pool3d];
     let small = b.with(pools[planes - 1], vec![value(&x)], [("kernel_size", ints(vec![2; planes]))])?;
@@ -178,7 +171,7 @@ pub(super) fn pyramid(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
         true => b.plain(ops::add, vec![value(&x), value(&large)])?,
         false => {
             let parts = if c.yes() { [&x, &large] } else { [&large, &x] };
-            b.with(ops::cat, vec![Arg::List(parts.map(value).to_vec())], [("dim", int(1))])?
+            b.joined(parts, 1)?
         }
     };
     if c.below(3) > 0 { b.same_conv(&y, c.channels(), c.of(&[1, 3]), 1, c.yes()) } else { Some(y) }
@@ -186,14 +179,14 @@ pub(super) fn pyramid(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
 
 /// Channels of groups in turn.
 pub(super) fn shuffled(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = images(b, c)?;
+    let x = b.images(c)?;
     let channels = x.1.shape()[1];
     let groups = (2..=4).find(|groups| channels.is_multiple_of(*groups))?;
     let y = if c.yes() { b.same_conv(&x, channels, 1, groups, c.yes())? } else { x };
     let sizes = y.1.shape().to_vec();
-    let y = b.with(ops::unflatten, vec![value(&y)], [("dim", int(1)), ("sizes", ints([groups, channels / groups]))])?;
-    let y = b.with(ops::transpose, vec![value(&y)], [("dim0", int(1)), ("dim1", int(2))])?;
-    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints(sizes))])?;
+    let y = b.unflattened(&y, 1, [groups, channels / groups])?;
+    let y = b.transposed(&y, 1, 2)?;
+    let y = b.reshaped(&y, sizes)?;
     b.same_conv(&y, channels, c.of(&[3, 1]), c.of(&[channels, 1]), c.yes())
 }
 
@@ -206,11 +199,11 @@ pub(super) fn patches(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let bias = b.parameter([width], 0.5, 0.0);
     let y = b.with(ops::conv2d, [&x, &weight, &bias].map(value).to_vec(), [("stride", ints([side, side]))])?;
     let y = b.with(ops::flatten, vec![value(&y)], [("start_dim", int(2))])?;
-    let mut y = b.with(ops::transpose, vec![value(&y)], [("dim0", int(1)), ("dim1", int(2))])?;
+    let mut y = b.transposed(&y, 1, 2)?;
     if c.yes() {
         let first = b.parameter([1, 1, width], 1.0, 0.0);
         let first = b.with(ops::expand, vec![value(&first)], [("size", ints([batch, 1, width]))])?;
-        y = b.with(ops::cat, vec![Arg::List(vec![value(&first), value(&y)])], [("dim", int(1))])?;
+        y = b.joined([&first, &y], 1)?;
     }
     let places = b.parameter([y.1.shape()[1], width], 1.0, 0.0);
     b.plain(ops::add, vec![value(&y), value(&places)])
@@ -237,14 +230,8 @@ pub(super) fn tokens(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
         }
         _ => {
             let y = b.layer(&y, 2 * inner, bias)?;
-            let dim = int(y.1.ndim() - 1);
-            let [gate, up] = [0, 1].map(|index| {
-                b.with(
-                    ops::narrow,
-                    vec![value(&y)],
-                    [("dim", dim.clone()), ("start", int(index * inner)), ("length", int(inner))],
-                )
-            });
+            let dim = y.1.ndim() - 1;
+            let [gate, up] = [0, 1].map(|index| b.narrowed(&y, dim, index * inner, inner));
             let gate = activation(b, c, &gate?)?;
             b.plain(ops::mul, vec![value(&gate), value(&up?)])?
         }
@@ -258,7 +245,7 @@ pub(super) fn windows(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let x = b.pick(c, |rank| rank == 4)?;
     let (side, heads, each) = (c.of(&[2, 1, 3, 4]), c.of(&[1, 2, 3]), c.of(&[4, 8, 5]));
     let (rows, width) = (side * side, heads * each);
-    let x = b.with(ops::permute, vec![value(&x)], [("dims", ints([0, 2, 3, 1]))])?;
+    let x = b.permuted(&x, [0, 2, 3, 1])?;
     let [batch, height, columns, channels] = *x.1.shape() else { return None };
     let [down, across] = [height, columns].map(|size| size.checked_div(side).filter(|count| count * side == size));
     let (down, across) = (down?, across?);
@@ -267,32 +254,22 @@ pub(super) fn windows(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
         b.with(ops::roll, vec![value(y)], [("shifts", Arg::List(vec![Arg::Int(by); 2])), ("dims", ints([1, 2]))])
     };
     let y = if shift > 0 { moved(b, &x, -shift)? } else { x.clone() };
-    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch, down, side, across, side, channels]))])?;
-    let y = b.with(ops::permute, vec![value(&y)], [("dims", ints([0, 1, 3, 2, 4, 5]))])?;
-    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch * down * across, rows, channels]))])?;
+    let y = b.reshaped(&y, [batch, down, side, across, side, channels])?;
+    let y = b.permuted(&y, [0, 1, 3, 2, 4, 5])?;
+    let y = b.reshaped(&y, [batch * down * across, rows, channels])?;
     let y = b.layer(&y, 3 * width, c.yes())?;
-    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch * down * across, rows, 3, heads, each]))])?;
-    let y = b.with(ops::permute, vec![value(&y)], [("dims", ints([2, 0, 3, 1, 4]))])?;
+    let y = b.reshaped(&y, [batch * down * across, rows, 3, heads, each])?;
+    let y = b.permuted(&y, [2, 0, 3, 1, 4])?;
     let parts = [0, 1, 2].map(|index| b.with(ops::select, vec![value(&y)], [("dim", int(0)), ("index", int(index))]));
     let [Some(q), Some(k), Some(v)] = parts else { return None };
     let table = b.parameter([heads, rows, rows], 1.0, 0.0);
-    let mixed = match c.yes() {
-        true => b.plain(ops::scaled_dot_product_attention, [&q, &k, &v, &table].map(value).to_vec())?,
-        false => {
-            let q = b.plain(ops::mul, vec![value(&q), float(0.4)])?;
-            let k = b.with(ops::transpose, vec![value(&k)], [("dim0", Arg::Int(-2)), ("dim1", Arg::Int(-1))])?;
-            let scores = b.plain(ops::matmul, vec![value(&q), value(&k)])?;
-            let scores = b.plain(ops::add, vec![value(&scores), value(&table)])?;
-            let weights = b.with(ops::softmax, vec![value(&scores)], [("dim", Arg::Int(-1))])?;
-            b.plain(ops::matmul, vec![value(&weights), value(&v)])?
-        }
-    };
-    let y = b.with(ops::transpose, vec![value(&mixed)], [("dim0", int(1)), ("dim1", int(2))])?;
-    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch * down * across, rows, width]))])?;
+    let mixed = attended(b, c, [&q, &k, &v], Some(&table))?;
+    let y = b.transposed(&mixed, 1, 2)?;
+    let y = b.reshaped(&y, [batch * down * across, rows, width])?;
     let y = b.layer(&y, channels, c.yes())?;
-    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch, down, across, side, side, channels]))])?;
-    let y = b.with(ops::permute, vec![value(&y)], [("dims", ints([0, 1, 3, 2, 4, 5]))])?;
-    let y = b.with(ops::reshape, vec![value(&y)], [("shape", ints([batch, height, columns, channels]))])?;
+    let y = b.reshaped(&y, [batch, down, across, side, side, channels])?;
+    let y = b.permuted(&y, [0, 1, 3, 2, 4, 5])?;
+    let y = b.reshaped(&y, [batch, height, columns, channels])?;
     let y = if shift > 0 { moved(b, &y, shift)? } else { y };
     b.plain(ops::add, vec![value(&x), value(&y)])
 }
@@ -305,8 +282,8 @@ pub(super) fn cached(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let room = rows + c.below(6);
     let split = |b: &mut Builder, heads: usize| {
         let y = b.layer(&x, heads * each, false)?;
-        let y = b.with(ops::unflatten, vec![value(&y)], [("dim", int(2)), ("sizes", ints([heads, each]))])?;
-        b.with(ops::transpose, vec![value(&y)], [("dim0", int(1)), ("dim1", int(2))])
+        let y = b.unflattened(&y, 2, [heads, each])?;
+        b.transposed(&y, 1, 2)
     };
     let query = split(b, shared * times)?;
     let start = c.below(room - rows + 1);
@@ -334,6 +311,6 @@ pub(super) fn cached(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let args = [&query, &kept[0], &kept[1]].into_iter().chain(&mask).map(value).collect();
     let y = b.with(ops::scaled_dot_product_attention, args, [("enable_gqa", Arg::Bool(true))])?;
     b.values.extend(c.yes().then(|| kept.swap_remove(0)));
-    let y = b.with(ops::transpose, vec![value(&y)], [("dim0", int(1)), ("dim1", int(2))])?;
+    let y = b.transposed(&y, 1, 2)?;
     b.with(ops::flatten, vec![value(&y)], [("start_dim", int(2))])
 }

@@ -40,15 +40,15 @@ pub(super) fn unary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     ]);
     match c.below(12) {
         0 => b.with(ops::gelu, vec![value(&x)], [("approximate", text("tanh"))]),
-        3 => {
-            let channels = if c.yes() { *x.1.shape().get(1)? } else { 1 };
-            let weight = b.parameter([channels], 0.5, 0.2);
-            b.plain(ops::prelu, vec![value(&x), value(&weight)])
-        }
         1 => b.with(ops::clamp, vec![value(&x)], [("min", float(-0.5)), ("max", float(0.75))]),
         2 => {
             let x = b.positive(&x)?;
             b.plain(c.of(&[ops::log, ops::sqrt, ops::rsqrt, ops::reciprocal, ops::log1p, ops::log2]), vec![value(&x)])
+        }
+        3 => {
+            let channels = if c.yes() { *x.1.shape().get(1)? } else { 1 };
+            let weight = b.parameter([channels], 0.5, 0.2);
+            b.plain(ops::prelu, vec![value(&x), value(&weight)])
         }
         _ => b.plain(function, vec![value(&x)]),
     }
@@ -107,7 +107,7 @@ pub(super) fn broadcast(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand>
 }
 
 pub(super) fn conv(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = b.pick(c, |rank| (3..=5).contains(&rank))?;
+    let x = b.images(c)?;
     let (planes, channels) = (x.1.ndim() - 2, x.1.shape()[1]);
     let is_transposed = c.below(4) == 0;
     let divisors: Vec<usize> = (1..=channels).filter(|groups| channels.is_multiple_of(*groups)).collect();
@@ -167,7 +167,7 @@ pub(super) fn product(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let inner = *x.1.shape().last()?;
     let y = match y.1.shape() {
         [.., rows, _] if *rows == inner && c.yes() => y,
-        _ => b.with(ops::transpose, vec![value(&x)], [("dim0", Arg::Int(-2)), ("dim1", Arg::Int(-1))])?,
+        _ => b.transposed(&x, -2, -1)?,
     };
     if x.1.numel() * y.1.shape().last()? > WORK {
         return None;
@@ -265,7 +265,7 @@ pub(super) fn normalisation(b: &mut Builder, c: &mut Choices<'_>) -> Option<Oper
 }
 
 pub(super) fn pool(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = b.pick(c, |rank| (3..=5).contains(&rank))?;
+    let x = b.images(c)?;
     let planes = x.1.ndim() - 2;
     let of = |functions: [Function; 3]| functions[planes - 1];
     let size = c.of(&[2, 3, 1, 4]);

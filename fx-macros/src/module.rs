@@ -135,6 +135,8 @@ pub(crate) fn stand_in(context: &Context, item: &Item) -> TokenStream {
 }
 
 /// `impl Visit` and `impl Module`.
+///
+/// Their functions are inline: what a crate of layers has no use for is compiled where a layer is used, and only if it is.
 fn implementations(
     context: &Context,
     name: &Ident,
@@ -149,6 +151,7 @@ fn implementations(
     let calls = ["Tensor", "Proxy"].map(|value| {
         let (method, value) = (format_ident!("call_{}", value.to_lowercase()), format_ident!("{value}"));
         quote! {
+            #[inline]
             fn #method(
                 &self,
                 args: ::std::vec::Vec<#private::Arg<#private::#value>>,
@@ -163,6 +166,7 @@ fn implementations(
     quote! {
         #[automatically_derived]
         impl #impl_generics #private::Visit for #name #type_generics #where_clause {
+            #[inline]
             fn visit<'__fx>(&'__fx self, path: &::core::primitive::str, visitor: &mut dyn #private::Visitor<'__fx>) {
                 #[allow(unused_imports, reason = "for the fields that are hyper-parameters")]
                 use #private::HyperField as _;
@@ -174,26 +178,31 @@ fn implementations(
 
         #[automatically_derived]
         impl #impl_generics #private::Module for #name #type_generics #where_clause {
+            #[inline]
             fn type_name(&self) -> &'static ::core::primitive::str {
                 #text
             }
 
+            #[inline]
             fn is_leaf(&self) -> ::core::primitive::bool {
                 #leaf
             }
 
+            #[inline]
             fn repr_arguments(&self) -> ::std::string::String {
                 #[allow(unused_imports, reason = "for modules without methods of their own")]
                 use #private::DefaultDescription as _;
                 self.extra_repr()
             }
 
+            #[inline]
             fn constructor_source(&self) -> ::core::option::Option<::std::string::String> {
                 #[allow(unused_imports, reason = "for modules without methods of their own")]
                 use #private::DefaultDescription as _;
                 ::core::convert::Into::into(self.constructor())
             }
 
+            #[inline]
             fn signature(&self) -> &'static #private::Signature {
                 #[allow(unused_imports, reason = "for modules without a forward")]
                 use #private::NoForward as _;
@@ -202,6 +211,7 @@ fn implementations(
 
             #(#calls)*
 
+            #[inline]
             fn share(&self) -> #private::Arc<dyn #private::Module> {
                 #share
             }

@@ -5,6 +5,7 @@ pub struct MyModule {
 }
 #[automatically_derived]
 impl ::fx::__private::Visit for MyModule {
+    #[inline]
     fn visit<'__fx>(&'__fx self, path: &::core::primitive::str, visitor: &mut dyn ::fx::__private::Visitor<'__fx>) {
         #[allow(unused_imports, reason = "for the fields that are hyper-parameters")]
         use ::fx::__private::HyperField as _;
@@ -17,27 +18,33 @@ impl ::fx::__private::Visit for MyModule {
 }
 #[automatically_derived]
 impl ::fx::__private::Module for MyModule {
+    #[inline]
     fn type_name(&self) -> &'static ::core::primitive::str {
         "MyModule"
     }
+    #[inline]
     fn is_leaf(&self) -> ::core::primitive::bool {
         false
     }
+    #[inline]
     fn repr_arguments(&self) -> ::std::string::String {
         #[allow(unused_imports, reason = "for modules without methods of their own")]
         use ::fx::__private::DefaultDescription as _;
         self.extra_repr()
     }
+    #[inline]
     fn constructor_source(&self) -> ::core::option::Option<::std::string::String> {
         #[allow(unused_imports, reason = "for modules without methods of their own")]
         use ::fx::__private::DefaultDescription as _;
         ::core::convert::Into::into(self.constructor())
     }
+    #[inline]
     fn signature(&self) -> &'static ::fx::__private::Signature {
         #[allow(unused_imports, reason = "for modules without a forward")]
         use ::fx::__private::NoForward as _;
         ::fx::__private::Forward(self).signature()
     }
+    #[inline]
     fn call_tensor(
         &self,
         args: ::std::vec::Vec<::fx::__private::Arg<::fx::__private::Tensor>>,
@@ -47,6 +54,7 @@ impl ::fx::__private::Module for MyModule {
         use ::fx::__private::NoForward as _;
         ::fx::__private::Forward(self).call::<::fx::__private::Tensor>(args, kwargs)
     }
+    #[inline]
     fn call_proxy(
         &self,
         args: ::std::vec::Vec<::fx::__private::Arg<::fx::__private::Proxy>>,
@@ -56,6 +64,7 @@ impl ::fx::__private::Module for MyModule {
         use ::fx::__private::NoForward as _;
         ::fx::__private::Forward(self).call::<::fx::__private::Proxy>(args, kwargs)
     }
+    #[inline]
     fn share(&self) -> ::fx::__private::Arc<dyn ::fx::__private::Module> {
         ::fx::__private::Arc::new(MyModule {
             param: ::fx::__private::FieldType::share(&self.param),

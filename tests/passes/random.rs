@@ -80,12 +80,8 @@ proptest! {
         let mut ones = false;
         metas(&inferred).iter().for_each(|(_, meta)| meta.for_each(&mut |meta: &Meta| ones |= has_ones(meta)));
         if !ones && found.assumptions.equal.iter().all(|(a, b)| known(a) == known(b)) {
-            let put = &mut |meta: &Meta| match meta {
-                Meta::Tensor(tensor) => tensor.with_shape(tensor.shape.iter().map(known)).into(),
-                Meta::Int(dim) => Meta::Int(known(dim)),
-                Meta::Unknown => Meta::Unknown,
-            };
-            let found: Vec<_> = metas(&inferred).into_iter().map(|(name, meta)| (name, meta.map(put))).collect();
+            let put = |meta: Arg<Meta>| meta.map(&mut |meta| meta.map_sizes(known));
+            let found: Vec<_> = metas(&inferred).into_iter().map(|(name, meta)| (name, put(meta))).collect();
             prop_assert_eq!(&found, &wanted, "with {:?}: {:?}", sizes, metas(&inferred));
         }
     }

@@ -106,11 +106,7 @@ pub fn infer_shapes(
 
 /// The same with every size as far as it is known.
 fn resolve(value: &Arg<Meta>, assumptions: &Assumptions) -> Arg<Meta> {
-    value.map(&mut |meta| match meta {
-        Meta::Tensor(tensor) => tensor.with_shape(tensor.shape.iter().map(|dim| assumptions.resolve(dim))).into(),
-        Meta::Int(dim) => Meta::Int(assumptions.resolve(dim)),
-        Meta::Unknown => Meta::Unknown,
-    })
+    value.map(&mut |meta| meta.map_sizes(|size| assumptions.resolve(size)))
 }
 
 /// Runs the graph and shows `note` every value.

@@ -85,6 +85,25 @@ impl Meta {
             _ => None,
         }
     }
+
+    /// The same with another size for each: those of a tensor, or the one that it is.
+    ///
+    /// ```
+    /// use fx_core::value::Dim;
+    /// use fx_core::{DType, Meta};
+    ///
+    /// let rows = Meta::tensor([Dim::symbol("N", 1), Dim::from(3)], DType::F32);
+    /// let known = rows.map_sizes(|size| size.substitute(&|_| Some(Dim::from(8))));
+    /// assert_eq!(known, Meta::tensor([8, 3], DType::F32));
+    /// ```
+    #[must_use]
+    pub fn map_sizes(&self, mut f: impl FnMut(&Dim) -> Dim) -> Self {
+        match self {
+            Meta::Tensor(tensor) => tensor.with_shape(tensor.shape.iter().map(f)).into(),
+            Meta::Int(size) => Meta::Int(f(size)),
+            Meta::Unknown => Meta::Unknown,
+        }
+    }
 }
 
 impl From<&Tensor> for TensorMeta {

@@ -10,6 +10,7 @@ use super::shape;
 use super::table::{ops, out};
 use crate::value::Call;
 
+pub(super) use division::quotient;
 pub(super) use eval::product;
 
 ops! {

@@ -16,13 +16,17 @@ pub(super) fn div(a: Number<'_>, b: Number<'_>, rounding_mode: Option<Cow<'stati
     Ok(match rounding_mode.as_deref() {
         None => {
             let dtype = float_of(x.dtype());
-            let (x, y) = (x.to_dtype(dtype), y.to_dtype(dtype));
-            by_kernel(Binary::Div, &x, &y, |x, y| x / y, |x, y| x / y, |x, _| x)
+            quotient(&x.to_dtype(dtype), &y.to_dtype(dtype))
         }
         Some(_) if divides_by_zero(&y) => return Err(by_zero()),
         Some("trunc") => arithmetic(&x, &y, |x, y| (x / y).trunc(), |x, y| (x / y).trunc(), truncating),
         Some(_) => floor_quotient(&x, &y),
     })
+}
+
+/// The quotients of the elements in the same place after broadcasting, which are floats of one type.
+pub(in crate::ops) fn quotient(x: &Tensor, y: &Tensor) -> Tensor {
+    by_kernel(Binary::Div, x, y, |x, y| x / y, |x, y| x / y, |x, _| x)
 }
 
 /// Whether an integer divisor is zero somewhere; floats have infinities and NaN for it.

@@ -58,36 +58,25 @@ impl Targets {
         };
         let (indices, (_, size, _)) = (indices.to_dtype(DType::I64).contiguous(), around(shape, dim));
         let all = indices.as_slice::<i64>().unwrap_or_default();
-        // Without an end in between, so that many are compared at once.
-        if !all.iter().fold(true, |within, index| within & ((*index as u64) < size as u64)) {
+        // Without an end in between, so that many are seen at once: the sign of an index, or of how far it is from the last place.
+        let last = size as i64 - 1;
+        if all.iter().fold(0, |signs, index| signs | index | last.wrapping_sub(*index)) < 0 {
             all.iter().try_for_each(|&index| place(index, size).map(drop))?;
         }
         Ok(Self { indices, dim, strides: crate::tensor::row_major(shape), run })
     }
 
-    /// Calls `f` with where runs begin, a piece of them at a time, and with the number of the first one.
-    fn pieces(&self, mut f: impl FnMut(usize, &[usize])) {
-        /// As many as stay in the first-level cache.
-        const PIECE: usize = 1024;
+    /// Calls `f` with the indices of each row and with the number of its first run.
+    fn rows(&self, f: &mut dyn FnMut(usize, Row<'_>)) {
         let indices = self.indices.as_slice::<i64>().unwrap_or_default();
-        let Some((&len, outer)) = self.indices.shape().split_last().filter(|(len, _)| **len > 0) else {
-            return indices.iter().enumerate().for_each(|(number, &index)| f(number, &[index as usize]));
-        };
+        let (&len, outer) = self.indices.shape().split_last().unwrap_or((&1, &[]));
         let mut position = Dims::from_elem(0, outer.len());
         // What the dimensions contribute: the last one in equal steps, the others counted up, and the index.
-        let along = |i: usize| if i == self.dim { 0 } else { self.strides[i] };
-        let (step, stride) = (along(outer.len()), self.strides[self.dim]);
-        let (mut base, mut starts) = (0, Vec::with_capacity(len.min(PIECE)));
-        for (row, indices) in indices.chunks_exact(len).enumerate() {
-            for (piece, indices) in indices.chunks(PIECE).enumerate() {
-                let (first, base) = (piece * PIECE, base + piece * PIECE * step);
-                starts.clear();
-                match (step, stride) {
-                    (0, 1) => starts.extend(indices.iter().map(|&index| base + index as usize)),
-                    _ => starts.extend((0..).zip(indices).map(|(i, &index)| base + i * step + index as usize * stride)),
-                }
-                f(row * len + first, &starts);
-            }
+        let along = |i: usize| if i == self.dim { 0 } else { self.strides.get(i).copied().unwrap_or(0) };
+        let (step, stride) = (along(outer.len()), self.strides.get(self.dim).copied().unwrap_or(0));
+        let mut base = 0;
+        for (row, indices) in indices.chunks_exact(len.max(1)).enumerate() {
+            f(row * len, Row { base, step, stride, indices });
             for i in (0..outer.len()).rev() {
                 position[i] += 1;
                 base += along(i);
@@ -103,13 +92,19 @@ impl Targets {
     /// Reads what is at the places.
     fn read<T: Copy>(&self, elements: &[T], out: &mut [T]) {
         let run = self.run;
-        self.pieces(|first, starts| {
-            let out = &mut out[first * run..][..starts.len() * run];
-            if run == 1 {
-                return out.iter_mut().zip(starts).for_each(|(out, start)| *out = elements[*start]);
-            }
-            for (out, &start) in out.chunks_exact_mut(run).zip(starts) {
-                out.copy_from_slice(&elements[start..start + run]);
+        self.rows(&mut |first, row| {
+            let out = &mut out[first * run..][..row.indices.len() * run];
+            match (run, row.step, row.stride) {
+                (1, 0, 1) => {
+                    let elements = &elements[row.base..];
+                    out.iter_mut().zip(row.indices).for_each(|(out, index)| *out = elements[*index as usize]);
+                }
+                (1, ..) => out.iter_mut().zip(row.starts()).for_each(|(out, start)| *out = elements[start]),
+                _ => {
+                    for (out, start) in out.chunks_exact_mut(run).zip(row.starts()) {
+                        out.copy_from_slice(&elements[start..start + run]);
+                    }
+                }
             }
         });
     }
@@ -117,16 +112,32 @@ impl Targets {
     /// Calls `f` with the number of each run, its elements, and those that go there.
     pub(super) fn for_each<T>(&self, out: &mut [T], src: &[T], mut f: impl FnMut(usize, &mut [T], &[T])) {
         let run = self.run;
-        self.pieces(|first, starts| {
-            let src = &src[first * run..][..starts.len() * run];
+        self.rows(&mut |first, row| {
+            let src = &src[first * run..][..row.indices.len() * run];
             if run == 1 {
-                let single = starts.iter().zip(src);
-                return single.for_each(|(&start, src)| f(start, from_mut(&mut out[start]), from_ref(src)));
+                let single = row.starts().zip(src);
+                return single.for_each(|(start, src)| f(start, from_mut(&mut out[start]), from_ref(src)));
             }
-            for (&start, src) in starts.iter().zip(src.chunks_exact(run)) {
+            for (start, src) in row.starts().zip(src.chunks_exact(run)) {
                 f(start / run, &mut out[start..start + run], src);
             }
         });
+    }
+}
+
+/// The indices along the last dimension, and how they become places.
+struct Row<'a> {
+    base: usize,
+    step: usize,
+    stride: usize,
+    indices: &'a [i64],
+}
+
+impl<'a> Row<'a> {
+    /// Where the runs begin.
+    fn starts(&self) -> impl Iterator<Item = usize> + 'a {
+        let Self { base, step, stride, indices } = *self;
+        (0..).zip(indices).map(move |(i, &index)| base + i * step + index as usize * stride)
     }
 }
 

@@ -104,20 +104,21 @@ pub(super) fn cosine_similarity(a: &Tensor, b: &Tensor, dim: i64, eps: f64) -> R
     let dtype = DType::promote(a.dtype(), b.dtype());
     let shape = view::broadcast_shape(&[a.shape(), b.shape()]).expect("invariant: shapes that broadcast");
     let dim = shape::dim(dim, shape.len())?;
-    let unit = |x: &Tensor| {
-        let x = view::expand(&x.to_dtype(wide(dtype)), &shape);
-        let norm = norm_rows(&x, 2.0, if shape.is_empty() { &[] } else { std::slice::from_ref(&dim) }, true);
-        in_floats!(dtype, T => iter::zip::<T, T, T>(&x, &norm, |x, norm| {
-            let eps = T::of(eps);
-            x / if norm < eps { eps } else { norm }
-        }))
+    let [a, b] = [a, b].map(|x| view::expand(&x.to_dtype(wide(dtype)), &shape));
+    let dims = if shape.is_empty() { &[][..] } else { std::slice::from_ref(&dim) };
+    let norm = |x: &Tensor, keepdim: bool| {
+        let norm = norm_rows(x, 2.0, dims, keepdim);
+        in_floats!(dtype, T => iter::map_owned::<T>(norm, |norm| if norm < T::of(eps) { T::of(eps) } else { norm }))
     };
-    let (a, b) = (unit(a), unit(b));
-    let products = in_floats!(dtype, T => iter::zip::<T, T, T>(&a, &b, |a, b| a * b));
-    if shape.is_empty() {
-        return Ok(products.to_dtype(dtype));
-    }
-    let mut order: Dims = (0..shape.len()).filter(|i| *i != dim).collect();
-    order.push(dim);
-    Ok(sum_last(&view::permute(&products, &order)).to_dtype(dtype))
+    // Divided before they are added up, so that large elements do not overflow.
+    let products = elementwise::product(&elementwise::quotient(&a, &norm(&a, true)), &b);
+    let sums = match dims {
+        [] => products,
+        _ => {
+            let mut order: Dims = (0..shape.len()).filter(|i| *i != dim).collect();
+            order.push(dim);
+            sum_last(&view::permute(&products, &order))
+        }
+    };
+    Ok(elementwise::quotient(&sums, &norm(&b, false)).to_dtype(dtype))
 }

@@ -73,9 +73,12 @@ pub(super) fn l1_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor>
 
 pub(super) fn smooth_l1_loss(x: &Tensor, y: &Tensor, reduction: Word, beta: f64) -> Result<Tensor> {
     let (x, y) = alike(x, y);
+    // A square up to `beta`, and what is above it, without a choice between two ways.
+    let steepness = if beta > 0.0 { 0.5 / beta } else { 0.0 };
     let loss = pointwise!(&x, &y, |x, y| {
         let (z, beta) = ((x - y).abs(), of(x, beta));
-        if z < beta { of(x, 0.5) * z * z / beta } else { z - of(x, 0.5) * beta }
+        let inner = if z < beta { z } else { beta };
+        of(x, steepness) * inner * inner + (z - inner)
     });
     Ok(reduced(loss, &reduction))
 }

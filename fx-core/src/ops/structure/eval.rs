@@ -10,7 +10,7 @@ use super::places::{Run, padded, runs};
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::ops::shape;
-use crate::tensor::{self, Dims, Scalar, Tensor, dispatch_words, view};
+use crate::tensor::{self, Dims, Scalar, Tensor, Word, dispatch_words, view};
 use crate::value::Dim;
 
 pub(super) fn size(x: &Tensor, dim: Option<i64>, _: Option<i64>) -> Result<Arg<Tensor>> {
@@ -203,49 +203,101 @@ pub(super) fn unbind(x: &Tensor, dim: i64, _: Option<i64>) -> Result<Vec<Tensor>
 }
 
 pub(super) fn pad(x: &Tensor, pad: SmallVec<[i64; 6]>, mode: Cow<'static, str>, value: Option<f64>) -> Result<Tensor> {
-    let mut y = x.clone();
-    for (i, pair) in pad.chunks_exact(2).enumerate() {
+    // The last dimension comes first.
+    let places = pad.chunks_exact(2).enumerate().map(|(i, pair)| {
         let dim = x.ndim() - 1 - i;
-        let places = padded(&mode, y.shape()[dim], [pair[0], pair[1]]);
-        y = take(&y, dim, &places, Scalar::Float(value.unwrap_or(0.0)));
-    }
-    Ok(y.contiguous())
+        (dim, padded(&mode, x.shape()[dim], [pair[0], pair[1]]))
+    });
+    Ok(take(x, places.collect(), Scalar::Float(value.unwrap_or(0.0))))
 }
 
-/// The elements at these places along a dimension, or a number where there is no place.
-fn take(x: &Tensor, dim: usize, places: &[Option<usize>], fill: Scalar) -> Tensor {
+/// The elements at these places along some dimensions, or a number where there is no place; along the others all of them.
+fn take(x: &Tensor, places: Vec<(usize, Vec<Option<usize>>)>, fill: Scalar) -> Tensor {
     let x = x.contiguous();
-    let inner = tensor::numel(&x.shape()[dim + 1..]);
-    let len = x.shape()[dim];
     let mut shape = Dims::from_slice(x.shape());
-    shape[dim] = places.len();
-    let runs = runs(places);
+    let mut axes: Vec<Axis> = shape.iter().map(|&size| Axis::all(size)).collect();
+    for (dim, places) in places {
+        (shape[dim], axes[dim].runs) = (places.len(), runs(&places));
+    }
+    // What lies behind the last of these dimensions is taken as it is.
+    while axes.last().is_some_and(Axis::is_all) {
+        axes.pop();
+    }
+    if axes.is_empty() {
+        return x;
+    }
+    let (from, to) = (tensor::row_major(x.shape()), tensor::row_major(&shape));
+    axes.iter_mut().zip(from.iter().zip(&to)).for_each(|(axis, (&from, &to))| (axis.from, axis.to) = (from, to));
+    let fills = axes.iter().any(|axis| axis.runs.iter().any(|run| run.first.is_none()));
     dispatch_words!(x.dtype(), W => {
         let elements = x.words::<W>().unwrap_or(&[]);
-        let fill: W = fill.word(x.dtype());
-        Tensor::written_words(&shape, x.dtype(), |out| {
-            for (block, out) in out.chunks_exact_mut((places.len() * inner).max(1)).enumerate() {
-                let mut rest = out;
-                for &Run { first, len: count, down } in &runs {
-                    let to = rest.split_off_mut(..count * inner).unwrap_or_default();
-                    let from = |place: usize, count: usize| &elements[(block * len + place) * inner..][..count * inner];
-                    match first {
-                        None => to.fill(fill),
-                        Some(first) if !down => to.copy_from_slice(from(first, count)),
-                        Some(first) if inner == 1 => {
-                            let from = from(first + 1 - count, count);
-                            to.iter_mut().zip(from.iter().rev()).for_each(|(to, from)| *to = *from);
-                        }
-                        Some(first) => {
-                            for (i, to) in to.chunks_exact_mut(inner).enumerate() {
-                                to.copy_from_slice(from(first - i, 1));
-                            }
-                        }
+        let fill: Option<W> = fills.then(|| fill.word(x.dtype()));
+        Tensor::written_words(&shape, x.dtype(), |out| if !out.is_empty() { taken(&axes, elements, fill, out) })
+    })
+}
+
+/// The places along a dimension, and how far apart the elements of neighbours are.
+struct Axis {
+    size: usize,
+    runs: Vec<Run>,
+    from: usize,
+    to: usize,
+}
+
+impl Axis {
+    /// All places of a dimension.
+    fn all(size: usize) -> Self {
+        Self { size, runs: vec![Run { first: Some(0), len: size, down: false }], from: 0, to: 0 }
+    }
+
+    fn is_all(&self) -> bool {
+        matches!(self.runs[..], [Run { first: Some(0), len, down: false }] if len == self.size)
+    }
+
+    /// Takes what is at the places: all that lies behind this dimension.
+    fn take<W: Word>(&self, x: &[W], fill: Option<W>, out: &mut [W]) {
+        let mut start = 0;
+        for run in &self.runs {
+            let out = &mut out[start..][..run.len * self.to];
+            start += out.len();
+            match run.first {
+                None => fill.iter().for_each(|fill| out.fill(*fill)),
+                Some(first) if !run.down => out.copy_from_slice(&x[first * self.from..][..out.len()]),
+                Some(first) if self.to == 1 => {
+                    let x = &x[first + 1 - run.len..=first];
+                    out.iter_mut().zip(x.iter().rev()).for_each(|(out, x)| *out = *x);
+                }
+                Some(first) => {
+                    for (out, place) in out.chunks_exact_mut(self.to).zip((0..=first).rev()) {
+                        out.copy_from_slice(&x[place * self.to..][..self.to]);
                     }
                 }
             }
-        })
-    })
+        }
+    }
+}
+
+/// Takes elements at the places along the first dimension, and for each of them those along the others. Without a number to fill in it
+/// is there already.
+fn taken<W: Word>(axes: &[Axis], x: &[W], mut fill: Option<W>, out: &mut [W]) {
+    let [axis, inner @ ..] = axes else { return };
+    if inner.is_empty() {
+        return axis.take(x, fill, out);
+    }
+    // Two dimensions at once, for numbers around each row would be a few each time.
+    if let Some(fill) = fill.take_if(|_| inner.len() == 1) {
+        out.fill(fill);
+    }
+    let mut rows = out.chunks_exact_mut(axis.to);
+    for run in &axis.runs {
+        for (i, out) in rows.by_ref().take(run.len).enumerate() {
+            match (run.place(i), inner) {
+                (None, _) => fill.iter().for_each(|fill| out.fill(*fill)),
+                (Some(place), [last]) => last.take(&x[place * axis.from..][..axis.from], None, out),
+                (Some(place), _) => taken(inner, &x[place * axis.from..][..axis.from], fill, out),
+            }
+        }
+    }
 }
 
 pub(super) fn roll(x: &Tensor, shifts: SmallVec<[i64; 6]>, dims: Option<SmallVec<[i64; 4]>>) -> Result<Tensor> {
@@ -253,24 +305,25 @@ pub(super) fn roll(x: &Tensor, shifts: SmallVec<[i64; 6]>, dims: Option<SmallVec
         let flat = view::reshape(x, &[x.numel()]);
         return Ok(view::reshape(&roll(&flat, shifts, Some(SmallVec::from_slice(&[0])))?, x.shape()));
     };
-    dims.iter().zip(&shifts).try_fold(x.clone(), |x, (&dim, &shift)| {
+    // A dimension may be named several times.
+    let mut by: Dims = Dims::from_elem(0, x.ndim());
+    for (&dim, &shift) in dims.iter().zip(&shifts) {
         let dim = shape::dim(dim, x.ndim())?;
-        let len = x.shape().get(dim).map_or(0, |&len| len as i64);
-        if len == 0 {
-            return Ok(x);
+        if let Some(&len) = x.shape().get(dim).filter(|len| **len > 0) {
+            by[dim] = (by[dim] + shift.rem_euclid(len as i64) as usize) % len;
         }
-        let shift = shift.rem_euclid(len);
-        let places: Vec<_> = (0..len).map(|i| Some((i - shift).rem_euclid(len) as usize)).collect();
-        Ok(take(&x, dim, &places, Scalar::Int(0)))
-    })
+    }
+    let places = (0..x.ndim()).filter(|&dim| by[dim] > 0).map(|dim| {
+        let (len, shift) = (x.shape()[dim], by[dim]);
+        (dim, (0..len).map(|i| Some((i + len - shift) % len)).collect())
+    });
+    Ok(take(x, places.collect(), Scalar::Int(0)))
 }
 
 pub(super) fn flip(x: &Tensor, dims: SmallVec<[i64; 4]>) -> Result<Tensor> {
     let dims = if dims.is_empty() { SmallVec::new() } else { shape::dims(Some(&dims), x.ndim())? };
-    Ok(dims.into_iter().fold(x.clone(), |x, dim| {
-        let places: Vec<_> = (0..x.shape()[dim]).rev().map(Some).collect();
-        take(&x, dim, &places, Scalar::Int(0))
-    }))
+    let places = dims.into_iter().map(|dim| (dim, (0..x.shape()[dim]).rev().map(Some).collect()));
+    Ok(take(x, places.collect(), Scalar::Int(0)))
 }
 
 /// The elements of each row that lie in some columns, and zeros.
@@ -301,4 +354,51 @@ pub(super) fn tril(x: &Tensor, diagonal: i64) -> Result<Tensor> {
 
 pub(super) fn triu(x: &Tensor, diagonal: i64) -> Result<Tensor> {
     Ok(triangle(x, &|row| row.saturating_add(diagonal)..i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::numel;
+
+    /// Several dimensions at once against one after the other, and against the definition by index.
+    #[test]
+    fn places_along_several_dimensions() {
+        let x = Tensor::from_vec([2, 3, 4, 5], (0..120).collect::<Vec<i64>>());
+        let all = |size: usize| (0..size).map(Some).collect::<Vec<_>>();
+        let choices: [&dyn Fn(usize) -> Vec<Option<usize>>; 6] = [
+            &all,
+            &|size| (0..size).rev().map(Some).collect(),
+            &|size| padded("reflect", size, [1, 0]),
+            &|size| padded("constant", size, [2, 1]),
+            &|size| padded("constant", size, [-1, 2]),
+            &|_| Vec::new(),
+        ];
+        for case in 0..choices.len().pow(4) {
+            let places: Vec<_> = (0..4)
+                .map(|dim| choices[case / choices.len().pow(dim) % choices.len()](x.shape()[dim as usize]))
+                .collect();
+            let shape: Vec<usize> = places.iter().map(Vec::len).collect();
+            let strides = tensor::row_major(&shape);
+            let from = tensor::row_major(x.shape());
+            let element = |i: usize| {
+                let at = (0..4).map(|dim| Some(places[dim][i / strides[dim] % shape[dim]]? * from[dim]));
+                at.sum::<Option<usize>>().map_or(-7, |place| place as i64)
+            };
+            let want: Vec<i64> = (0..numel(&shape)).map(element).collect();
+            let got = take(&x, places.into_iter().enumerate().collect(), Scalar::Int(-7));
+            assert_eq!((got.shape(), got.to_vec::<i64>()), (&shape[..], want), "case {case}");
+        }
+    }
+
+    #[test]
+    fn a_dimension_rolls_as_often_as_it_is_named() {
+        let x = Tensor::from_vec([2, 3], (0..6).collect::<Vec<i64>>());
+        let by = |shifts: &[i64], dims: &[i64]| {
+            roll(&x, SmallVec::from_slice(shifts), Some(SmallVec::from_slice(dims))).unwrap().to_vec::<i64>()
+        };
+        assert_eq!(by(&[1, -2, 1], &[1, 0, -1]), by(&[-1], &[1]));
+        assert_eq!(by(&[4, 5], &[1, 0]), [5, 3, 4, 2, 0, 1]);
+        assert_eq!(by(&[-1, 1], &[1, 1]), x.to_vec::<i64>());
+    }
 }

@@ -26,6 +26,13 @@ pub(crate) struct Run {
     pub(crate) down: bool,
 }
 
+impl Run {
+    /// The place number `i`.
+    pub(crate) fn place(&self, i: usize) -> Option<usize> {
+        self.first.map(|first| if self.down { first - i } else { first + i })
+    }
+}
+
 /// Places along a dimension as runs.
 pub(crate) fn runs(places: &[Option<usize>]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();

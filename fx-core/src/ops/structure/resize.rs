@@ -100,7 +100,8 @@ pub(super) fn interpolate(
     let resampled = lines.iter().enumerate().filter(|(_, line)| !line.is_kept(is_cubic));
     // Only f64 is resampled at places that are computed in f64.
     let is_double = x.dtype() == DType::F64;
-    Ok(resampled.fold(x.clone(), |y, (i, line)| match &*mode {
+    // The last dimension first, for it is the slowest, and there are fewer rows before the others have grown.
+    Ok(resampled.rev().fold(x.clone(), |y, (i, line)| match &*mode {
         "nearest" | "nearest-exact" => nearest(&y, i + 2, &line.nearest(mode == "nearest-exact", is_double)),
         "bicubic" => between(&y, i + 2, &line.cubic()),
         _ => between(&y, i + 2, &line.linear()),
@@ -235,12 +236,18 @@ fn between<const N: usize>(x: &Tensor, dim: usize, places: &[Taps<N>]) -> Tensor
     let y = in_floats!(x.dtype(), T => {
         let x = x.to_dtype(T::DTYPE);
         let elements = x.as_slice::<T>().unwrap_or(&[]);
+        let places: Vec<_> = places.iter().map(|taps| taps.map(|(place, weight)| (place, T::of(weight)))).collect();
         Tensor::written(&resized(&x, dim, to), |out: &mut [T]| {
             let lines = out.chunks_exact_mut((to * inner).max(1)).zip(elements.chunks_exact((len * inner).max(1)));
             for (out, line) in lines {
-                for (out, taps) in out.chunks_exact_mut(inner.max(1)).zip(places) {
-                    for (index, (place, weight)) in taps.iter().enumerate() {
-                        let (run, weight) = (&line[place * inner..][..inner], T::of(*weight));
+                if inner == 1 {
+                    let sum = |taps: &[(usize, T); N]| taps.iter().fold(T::of(0.0), |sum, (place, weight)| sum + line[*place] * *weight);
+                    out.iter_mut().zip(&places).for_each(|(out, taps)| *out = sum(taps));
+                    continue;
+                }
+                for (out, taps) in out.chunks_exact_mut(inner.max(1)).zip(&places) {
+                    for (index, &(place, weight)) in taps.iter().enumerate() {
+                        let run = &line[place * inner..][..inner];
                         match index {
                             0 => out.iter_mut().zip(run).for_each(|(out, x)| *out = *x * weight),
                             _ => out.iter_mut().zip(run).for_each(|(out, x)| *out += *x * weight),

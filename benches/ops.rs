@@ -76,7 +76,7 @@ fn matrix() -> Tensor {
 
 fn elementwise(bench: &Bench) {
     let (x, y) = (matrix(), matrix());
-    let mask = x.gt(&y);
+    let (mask, slopes) = (x.gt(&y), Tensor::randn([1024]));
     rows! { bench,
         "relu": x.relu();
         "neg": x.neg();
@@ -106,6 +106,37 @@ fn elementwise(bench: &Bench) {
         "addcmul": x.addcmul(&y, &y);
         "isnan": x.isnan();
         "nan_to_num": x.nan_to_num();
+        "tanh": x.tanh();
+        "sigmoid": x.sigmoid();
+        "gelu": x.gelu();
+        "silu": x.silu();
+        "softplus": x.softplus();
+        "mish": x.mish();
+        "elu": x.elu();
+        "leaky_relu": x.leaky_relu();
+        "hardswish": x.hardswish();
+        "threshold": x.threshold(0.1, 0.0);
+        "prelu": x.prelu(&slopes);
+        "glu": x.glu();
+        "log of abs": x.abs().log();
+        "log1p of abs": x.abs().log1p();
+        "expm1": x.expm1();
+        "sqrt of abs": x.abs().sqrt();
+        "rsqrt of abs": x.abs().rsqrt();
+        "square": x.square();
+        "reciprocal": x.reciprocal();
+        "sinh": x.sinh();
+        "atan": x.atan();
+        "atan2": x.atan2(&y);
+        "asinh": x.asinh();
+        "erfc": x.erfc();
+        "hypot": x.hypot(&y);
+        "logaddexp": x.logaddexp(&y);
+        "div": x.div(&y);
+        "add a row": x.add(&slopes);
+        "frac": x.frac();
+        "isclose": x.isclose(&y);
+        "logical_and": mask.logical_and(&mask);
     }
 }
 
@@ -132,6 +163,10 @@ fn reductions(bench: &Bench) {
         "softmax of rows": x.softmax(1);
         "softmax of columns": x.softmax(0);
         "layer_norm": x.layer_norm(None, None, [1024]);
+        "rms_norm": x.rms_norm(None, [1024]);
+        "log_softmax of rows": x.log_softmax(1);
+        "normalize": x.normalize();
+        "norm 1 of rows": x.norm_with(NormOptions::new().p(1.0).dim(1));
     }
 }
 
@@ -139,6 +174,8 @@ fn indices(bench: &Bench) {
     let (x, y) = (matrix(), matrix());
     let (rows, mask) = (Tensor::randint(0, 256, [512]), x.gt(&y));
     let (places, half) = (Tensor::randint(0, 1024, [256, 512]), y.narrow(1, 0, 512));
+    let (bags, more, order) =
+        (Tensor::arange(128).mul(4), Tensor::randn([512, 1024]), Tensor::linspace(-3.0, 3.0, 1000));
     rows! { bench,
         "sort": x.sort();
         "argsort": x.argsort();
@@ -150,12 +187,20 @@ fn indices(bench: &Bench) {
         "masked_select": x.masked_select(&mask);
         "nonzero": mask.nonzero();
         "one_hot": rows.one_hot(256);
+        "embedding_bag": rows.embedding_bag(&x, Some(&bags), None);
+        "take_along_dim": x.take_along_dim(&places, 1);
+        "scatter": x.scatter(&places, &half, 1);
+        "scatter_reduce amax": x.scatter_reduce(&places, &half, 1, "amax");
+        "index_add": x.index_add(&rows, &more, 0);
+        "index_copy": x.index_copy(&rows, &more, 0);
+        "index_fill": x.index_fill(&rows, 0.0, 0);
+        "searchsorted": order.searchsorted(&x);
     }
 }
 
 fn structure(bench: &Bench) {
     let (x, y) = (matrix(), matrix());
-    let images = Tensor::randn([4, 64, 56, 56]);
+    let (images, columns) = (Tensor::randn([4, 64, 56, 56]), Tensor::randn([1, 576, 3136]));
     rows! { bench,
         "cat of rows": Tensor::cat([&x, &y]);
         "cat of columns": Tensor::cat_with([&x, &y], CatOptions::new().dim(1));
@@ -171,23 +216,33 @@ fn structure(bench: &Bench) {
         "channels last": images.permute([0, 2, 3, 1]).contiguous();
         "unfold": x.unfold(1, 8, 4).contiguous();
         "pixel_shuffle": images.pixel_shuffle(2);
+        "im2col": images.im2col_with([3, 3], Im2colOptions::new().padding(1));
+        "fold": columns.fold_with([56, 56], [3, 3], FoldOptions::new().padding(1));
+        "tile": x.tile([2, 2]);
+        "eye": Tensor::eye(512);
     }
 }
 
 fn images(bench: &Bench) {
     let (images, image) = (Tensor::randn([4, 64, 56, 56]), Tensor::randn([1, 64, 28, 28]));
-    let channels = Tensor::randn([64]);
+    let (channels, grid) = (Tensor::randn([64]), Tensor::rand([1, 56, 56, 2]).mul(2.0).sub(1.0));
     let variances = channels.abs().add(1.0);
     let (weight, depthwise) = (Tensor::randn([64, 64, 3, 3]), Tensor::randn([64, 1, 3, 3]));
     let (transposed, line) = (Tensor::randn([64, 64, 2, 2]), Tensor::randn([64, 64, 3]));
     let (lines, cube, cubes) =
         (Tensor::randn([4, 64, 1000]), Tensor::randn([16, 16, 3, 3, 3]), Tensor::randn([1, 16, 16, 32, 32]));
-    let padded = Conv2dOptions::new().padding(1);
+    let (padded, pixels) = (Conv2dOptions::new().padding(1), Tensor::randn([64, 64, 1, 1]));
     rows! { bench,
         "interpolate nearest": image.interpolate_with(InterpolateOptions::new().scale_factor(2.0));
         "interpolate bilinear":
             image.interpolate_with(InterpolateOptions::new().scale_factor(2.0).mode("bilinear"));
+        "interpolate bicubic":
+            image.interpolate_with(InterpolateOptions::new().scale_factor(2.0).mode("bicubic"));
+        "grid_sample": image.grid_sample(&grid);
         "max_pool2d 2": images.max_pool2d(2);
+        "max_pool2d with indices": images.max_pool2d_with_indices(2);
+        "adaptive_max_pool2d 7": images.adaptive_max_pool2d(7);
+        "lp_pool2d 2": images.lp_pool2d(2.0, 2);
         "max_pool2d 3/2": images.max_pool2d_with(3, MaxPool2dOptions::new().stride(2).padding(1));
         "avg_pool2d 2": images.avg_pool2d(2);
         "adaptive_avg_pool2d 1": images.adaptive_avg_pool2d(1);
@@ -200,6 +255,8 @@ fn images(bench: &Bench) {
         "conv2d": images.conv2d_with(&weight, None, padded.clone());
         "conv2d depthwise": images.conv2d_with(&depthwise, None, padded.clone().groups(64));
         "conv2d dilated": images.conv2d_with(&weight, None, Conv2dOptions::new().padding(2).dilation(2));
+        "conv2d by 2": images.conv2d_with(&weight, None, padded.clone().stride(2));
+        "conv2d of pixels": images.conv2d(&pixels, None);
         "conv_transpose2d": image.conv_transpose2d_with(&transposed, None, ConvTranspose2dOptions::new().stride(2));
         "conv1d": lines.conv1d_with(&line, None, Conv1dOptions::new().padding(1));
         "conv3d": cubes.conv3d_with(&cube, None, Conv3dOptions::new().padding(1));
@@ -210,6 +267,9 @@ fn products_and_losses(bench: &Bench) {
     let (x, y) = (matrix(), matrix());
     let (a, b) = (Tensor::randn([32, 128, 64]), Tensor::randn([32, 64, 128]));
     let (vector, classes, shares) = (Tensor::randn([1024]), Tensor::randint(0, 1024, [256]), y.sigmoid());
+    let (square, heads) = (Tensor::randn([1024, 1024]), Tensor::randn([1, 12, 128, 64]));
+    let (steps, state) = (Tensor::randn([50, 1, 256]), Tensor::zeros([1, 1, 256]));
+    let gates = [&[1024, 256][..], &[1024, 256], &[1024], &[1024]].map(Tensor::randn);
     rows! { bench,
         "mm": x.mm(y.transpose(0, 1));
         "bmm": a.bmm(&b);
@@ -222,12 +282,23 @@ fn products_and_losses(bench: &Bench) {
         "kl_div": x.kl_div(&shares);
         "bce with logits": x.binary_cross_entropy_with_logits(&shares, None, None);
         "cosine_similarity": x.cosine_similarity(&y);
+        "l1_loss": x.l1_loss(&y);
+        "huber_loss": x.huber_loss(&y);
+        "nll_loss": x.nll_loss(&classes, None);
+        "triplet_margin_loss": x.triplet_margin_loss(&y, &shares);
+        "cdist": x.narrow(1, 0, 64).cdist(y.narrow(1, 0, 64));
+        "linear": x.linear(&square, Some(&vector));
+        "addmm": x.addmm(&x, &square);
+        "attention": heads.scaled_dot_product_attention(&heads, &heads, None);
+        "lstm": steps.lstm(&state, &state, &gates);
+        "gru": steps.gru(&state, &gates[..4].iter().map(|x| x.narrow(0, 0, 768)).collect::<Vec<_>>());
     }
 }
 
 fn other_types(bench: &Bench) {
     let x = matrix();
     let (double, half, whole) = (x.to(DType::F64), x.to(DType::BF16), Tensor::randint(0, 1000, [256, 1024]));
+    let shares = x.sigmoid();
     rows! { bench,
         "f32 to f64": x.to(DType::F64);
         "f32 to bf16": x.to(DType::BF16);
@@ -241,6 +312,19 @@ fn other_types(bench: &Bench) {
         "add i64": whole.add(&whole);
         "sum i64": whole.sum();
         "floor_divide i64": whole.floor_divide(7);
+        "mul i64": whole.mul(&whole);
+        "bitwise_and i64": whole.bitwise_and(&whole);
+        "maximum i64": whole.maximum(&whole);
+        "tanh f64": double.tanh();
+        "f32 to f16": x.to(DType::F16);
+        "f32 to i64": x.to(DType::I64);
+        "f32 to u8": x.abs().to(DType::U8);
+        "quantize_per_tensor": x.quantize_per_tensor(0.05, 3, -128, 127, DType::I8);
+        "fake_quantize": x.fake_quantize_per_tensor_affine(0.05, 3, -128, 127);
+        "randint": Tensor::randint(0, 1000, [256, 1024]);
+        "randperm": Tensor::randperm(262_144);
+        "bernoulli": shares.bernoulli();
+        "multinomial": shares.multinomial(8);
         "rand": Tensor::rand([256, 1024]);
         "randn": matrix();
         "arange": Tensor::arange(262_144);

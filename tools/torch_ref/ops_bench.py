@@ -24,7 +24,7 @@ def shortest(run):
 
 def rows():
     x, y = torch.randn(256, 1024), torch.randn(256, 1024)
-    mask = x > y
+    mask, slopes = x > y, torch.randn(1024)
     yield from {
         "relu": lambda: x.relu(),
         "neg": lambda: -x,
@@ -54,6 +54,37 @@ def rows():
         "addcmul": lambda: x.addcmul(y, y),
         "isnan": lambda: x.isnan(),
         "nan_to_num": lambda: x.nan_to_num(),
+        "tanh": lambda: x.tanh(),
+        "sigmoid": lambda: x.sigmoid(),
+        "gelu": lambda: F.gelu(x),
+        "silu": lambda: F.silu(x),
+        "softplus": lambda: F.softplus(x),
+        "mish": lambda: F.mish(x),
+        "elu": lambda: F.elu(x),
+        "leaky_relu": lambda: F.leaky_relu(x),
+        "hardswish": lambda: F.hardswish(x),
+        "threshold": lambda: F.threshold(x, 0.1, 0.0),
+        "prelu": lambda: F.prelu(x, slopes),
+        "glu": lambda: F.glu(x),
+        "log of abs": lambda: x.abs().log(),
+        "log1p of abs": lambda: x.abs().log1p(),
+        "expm1": lambda: x.expm1(),
+        "sqrt of abs": lambda: x.abs().sqrt(),
+        "rsqrt of abs": lambda: x.abs().rsqrt(),
+        "square": lambda: x.square(),
+        "reciprocal": lambda: x.reciprocal(),
+        "sinh": lambda: x.sinh(),
+        "atan": lambda: x.atan(),
+        "atan2": lambda: x.atan2(y),
+        "asinh": lambda: x.asinh(),
+        "erfc": lambda: x.erfc(),
+        "hypot": lambda: x.hypot(y),
+        "logaddexp": lambda: x.logaddexp(y),
+        "div": lambda: x / y,
+        "add a row": lambda: x + slopes,
+        "frac": lambda: x.frac(),
+        "isclose": lambda: x.isclose(y),
+        "logical_and": lambda: mask.logical_and(mask),
         "sum of rows": lambda: x.sum(1),
         "sum of columns": lambda: x.sum(0),
         "mean": lambda: x.mean(),
@@ -73,10 +104,15 @@ def rows():
         "softmax of rows": lambda: x.softmax(1),
         "softmax of columns": lambda: x.softmax(0),
         "layer_norm": lambda: F.layer_norm(x, [1024]),
+        "rms_norm": lambda: F.rms_norm(x, [1024]),
+        "log_softmax of rows": lambda: x.log_softmax(1),
+        "normalize": lambda: F.normalize(x),
+        "norm 1 of rows": lambda: x.norm(1, 1),
     }.items()
 
     ids = torch.randint(0, 256, (512,))
     places, half = torch.randint(0, 1024, (256, 512)), y[:, :512]
+    bags, more, order = torch.arange(128) * 4, torch.randn(512, 1024), torch.linspace(-3.0, 3.0, 1000)
     yield from {
         "sort": lambda: x.sort(),
         "argsort": lambda: x.argsort(),
@@ -88,9 +124,18 @@ def rows():
         "masked_select": lambda: x.masked_select(mask),
         "nonzero": lambda: mask.nonzero(),
         "one_hot": lambda: F.one_hot(ids, 256),
+        "embedding_bag": lambda: F.embedding_bag(ids, x, bags),
+        "take_along_dim": lambda: x.take_along_dim(places, 1),
+        "scatter": lambda: x.scatter(1, places, half),
+        "scatter_reduce amax": lambda: x.scatter_reduce(1, places, half, "amax"),
+        "index_add": lambda: x.index_add(0, ids, more),
+        "index_copy": lambda: x.index_copy(0, ids, more),
+        "index_fill": lambda: x.index_fill(0, ids, 0.0),
+        "searchsorted": lambda: torch.searchsorted(order, x),
     }.items()
 
     images, image = torch.randn(4, 64, 56, 56), torch.randn(1, 64, 28, 28)
+    columns = torch.randn(1, 576, 3136)
     yield from {
         "cat of rows": lambda: torch.cat([x, y]),
         "cat of columns": lambda: torch.cat([x, y], 1),
@@ -106,17 +151,26 @@ def rows():
         "channels last": lambda: images.permute(0, 2, 3, 1).contiguous(),
         "unfold": lambda: x.unfold(1, 8, 4).contiguous(),
         "pixel_shuffle": lambda: F.pixel_shuffle(images, 2),
+        "im2col": lambda: F.unfold(images, 3, padding=1),
+        "fold": lambda: F.fold(columns, (56, 56), 3, padding=1),
+        "tile": lambda: x.tile(2, 2),
+        "eye": lambda: torch.eye(512),
     }.items()
 
-    channels = torch.randn(64)
+    channels, grid = torch.randn(64), torch.rand(1, 56, 56, 2) * 2.0 - 1.0
     variances = channels.abs() + 1.0
     weight, depthwise = torch.randn(64, 64, 3, 3), torch.randn(64, 1, 3, 3)
-    transposed, line = torch.randn(64, 64, 2, 2), torch.randn(64, 64, 3)
+    transposed, line, pixels = torch.randn(64, 64, 2, 2), torch.randn(64, 64, 3), torch.randn(64, 64, 1, 1)
     lines, cube, cubes = torch.randn(4, 64, 1000), torch.randn(16, 16, 3, 3, 3), torch.randn(1, 16, 16, 32, 32)
     yield from {
         "interpolate nearest": lambda: F.interpolate(image, scale_factor=2.0),
         "interpolate bilinear": lambda: F.interpolate(image, scale_factor=2.0, mode="bilinear"),
+        "interpolate bicubic": lambda: F.interpolate(image, scale_factor=2.0, mode="bicubic"),
+        "grid_sample": lambda: F.grid_sample(image, grid, align_corners=False),
         "max_pool2d 2": lambda: F.max_pool2d(images, 2),
+        "max_pool2d with indices": lambda: F.max_pool2d(images, 2, return_indices=True),
+        "adaptive_max_pool2d 7": lambda: F.adaptive_max_pool2d(images, 7),
+        "lp_pool2d 2": lambda: F.lp_pool2d(images, 2.0, 2),
         "max_pool2d 3/2": lambda: F.max_pool2d(images, 3, 2, 1),
         "avg_pool2d 2": lambda: F.avg_pool2d(images, 2),
         "adaptive_avg_pool2d 1": lambda: F.adaptive_avg_pool2d(images, 1),
@@ -129,6 +183,8 @@ def rows():
         "conv2d": lambda: F.conv2d(images, weight, padding=1),
         "conv2d depthwise": lambda: F.conv2d(images, depthwise, padding=1, groups=64),
         "conv2d dilated": lambda: F.conv2d(images, weight, padding=2, dilation=2),
+        "conv2d by 2": lambda: F.conv2d(images, weight, padding=1, stride=2),
+        "conv2d of pixels": lambda: F.conv2d(images, pixels),
         "conv_transpose2d": lambda: F.conv_transpose2d(image, transposed, stride=2),
         "conv1d": lambda: F.conv1d(lines, line, padding=1),
         "conv3d": lambda: F.conv3d(cubes, cube, padding=1),
@@ -136,6 +192,8 @@ def rows():
 
     a, b = torch.randn(32, 128, 64), torch.randn(32, 64, 128)
     vector, classes, shares = torch.randn(1024), torch.randint(0, 1024, (256,)), y.sigmoid()
+    square, heads, steps = torch.randn(1024, 1024), torch.randn(1, 12, 128, 64), torch.randn(50, 1, 256)
+    lstm, gru = torch.nn.LSTM(256, 256), torch.nn.GRU(256, 256)
     yield from {
         "mm": lambda: x.mm(y.t()),
         "bmm": lambda: a.bmm(b),
@@ -148,9 +206,20 @@ def rows():
         "kl_div": lambda: F.kl_div(x, shares),
         "bce with logits": lambda: F.binary_cross_entropy_with_logits(x, shares),
         "cosine_similarity": lambda: F.cosine_similarity(x, y),
+        "l1_loss": lambda: F.l1_loss(x, y),
+        "huber_loss": lambda: F.huber_loss(x, y),
+        "nll_loss": lambda: F.nll_loss(x, classes),
+        "triplet_margin_loss": lambda: F.triplet_margin_loss(x, y, shares),
+        "cdist": lambda: torch.cdist(x[:, :64], y[:, :64]),
+        "linear": lambda: F.linear(x, square, vector),
+        "addmm": lambda: torch.addmm(x, x, square),
+        "attention": lambda: F.scaled_dot_product_attention(heads, heads, heads),
+        "lstm": lambda: lstm(steps),
+        "gru": lambda: gru(steps),
     }.items()
 
     double, bf16, whole = x.double(), x.bfloat16(), torch.randint(0, 1000, (256, 1024))
+    shares = x.sigmoid()
     yield from {
         "f32 to f64": lambda: x.double(),
         "f32 to bf16": lambda: x.bfloat16(),
@@ -164,6 +233,19 @@ def rows():
         "add i64": lambda: whole + whole,
         "sum i64": lambda: whole.sum(),
         "floor_divide i64": lambda: whole // 7,
+        "mul i64": lambda: whole * whole,
+        "bitwise_and i64": lambda: whole & whole,
+        "maximum i64": lambda: whole.maximum(whole),
+        "tanh f64": lambda: double.tanh(),
+        "f32 to f16": lambda: x.half(),
+        "f32 to i64": lambda: x.long(),
+        "f32 to u8": lambda: x.abs().byte(),
+        "quantize_per_tensor": lambda: torch.quantize_per_tensor(x, 0.05, 3, torch.qint8),
+        "fake_quantize": lambda: torch.fake_quantize_per_tensor_affine(x, 0.05, 3, -128, 127),
+        "randint": lambda: torch.randint(0, 1000, (256, 1024)),
+        "randperm": lambda: torch.randperm(262_144),
+        "bernoulli": lambda: shares.bernoulli(),
+        "multinomial": lambda: shares.multinomial(8),
         "rand": lambda: torch.rand(256, 1024),
         "randn": lambda: torch.randn(256, 1024),
         "arange": lambda: torch.arange(262_144),

@@ -1,6 +1,6 @@
 //! The `forward` of a graph: a parameter for each placeholder, a `let` for each node, the output as the last expression.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call::{self, Expression};
 use super::kinds::{Kind, Kinds, kinds};
@@ -24,13 +24,13 @@ struct Body<'a> {
     module: &'a GraphModule,
     kinds: Kinds,
     /// Elements that are bound where their structure is.
-    unpacked: HashSet<NodeId>,
+    unpacked: FxHashSet<NodeId>,
     problems: Vec<String>,
 }
 
 /// The function.
 pub(super) fn forward(module: &GraphModule) -> Forward {
-    let mut body = Body { module, kinds: kinds(module), unpacked: HashSet::new(), problems: Vec::new() };
+    let mut body = Body { module, kinds: kinds(module), unpacked: FxHashSet::default(), problems: Vec::new() };
     let graph = module.graph();
     let patterns = body.patterns();
     let mut dying = site::dying(graph, &body.unpacked);
@@ -43,7 +43,7 @@ pub(super) fn forward(module: &GraphModule) -> Forward {
         }
     }
     let parameters: String = types(module).iter().map(|(name, ty)| format!(", {name}: {ty}")).collect();
-    let (ty, _) = output(&Site { graph, kinds: &body.kinds, dying: HashSet::new() }, graph.output_arg());
+    let (ty, _) = output(&Site { graph, kinds: &body.kinds, dying: FxHashSet::default() }, graph.output_arg());
     let result = if ty == "()" { String::new() } else { format!(" -> {ty}") };
     if !parameters.contains("Tensor") && !ty.contains("Tensor") {
         body.problems.push("the graph takes and gives no tensor".to_owned());
@@ -90,7 +90,7 @@ fn structure(meta: &Arg<Meta>) -> Option<String> {
             Some(if items.len() == 1 { format!("({},)", items[0]) } else { format!("({})", items.join(", ")) })
         }
         Arg::List(items) => {
-            let types = items.iter().map(structure).collect::<Option<HashSet<_>>>()?;
+            let types = items.iter().map(structure).collect::<Option<FxHashSet<_>>>()?;
             let ty = types.iter().next().filter(|_| types.len() == 1)?;
             Some(format!("[{ty}; {}]", items.len()))
         }
@@ -104,13 +104,13 @@ impl Body<'_> {
     }
 
     /// The patterns of structures whose elements are all taken by position: `let [a, b] = x.chunk(0)`.
-    fn patterns(&mut self) -> HashMap<NodeId, String> {
-        let mut patterns = HashMap::new();
+    fn patterns(&mut self) -> FxHashMap<NodeId, String> {
+        let mut patterns = FxHashMap::default();
         for (id, node) in self.module.graph().nodes() {
             if !matches!(node.op(), Opcode::CallFunction | Opcode::CallMethod) || self.kinds[&id] != Kind::Tree {
                 continue;
             }
-            let site = Site { graph: self.graph(), kinds: &self.kinds, dying: HashSet::new() };
+            let site = Site { graph: self.graph(), kinds: &self.kinds, dying: FxHashSet::default() };
             let Ok(Expression { elements: Some((len, array)), .. }) = call::call(&site, node) else { continue };
             let Some(names) = self.elements(id, node, len) else { continue };
             let names = names.iter().map(|id| id.map_or("_", |id| self.graph()[id].name())).collect::<Vec<_>>();

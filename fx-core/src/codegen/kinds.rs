@@ -1,6 +1,6 @@
 //! What the value of each node is in Rust: a tensor, a size, a structure.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arg::Arg;
 use crate::graph::{Graph, Node, NodeId, Opcode};
@@ -23,12 +23,12 @@ pub(super) enum Kind {
 }
 
 /// The kinds of a graph's nodes.
-pub(super) type Kinds = HashMap<NodeId, Kind>;
+pub(super) type Kinds = FxHashMap<NodeId, Kind>;
 
 /// The kinds of all nodes.
 pub(super) fn kinds(module: &GraphModule) -> Kinds {
     let graph = module.graph();
-    let mut kinds = Kinds::new();
+    let mut kinds = Kinds::default();
     for (id, node) in graph.nodes() {
         let kind = match node.op() {
             Opcode::Placeholder => placeholder(graph, id, node),
@@ -47,7 +47,7 @@ pub(super) fn kinds(module: &GraphModule) -> Kinds {
 }
 
 /// The nodes whose values are symbolic sizes, as far as that follows from the calls and from shapes.
-pub fn sizes(module: &GraphModule) -> HashSet<NodeId> {
+pub fn sizes(module: &GraphModule) -> FxHashSet<NodeId> {
     kinds(module).into_iter().filter(|(_, kind)| *kind == Kind::Size).map(|(id, _)| id).collect()
 }
 

@@ -1,6 +1,6 @@
 //! A generated model as text: its structs, its constructor, how its state is loaded, its `forward`.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::fields::{Field, Fields, fields, leaf};
 use super::{forward, literal};
@@ -19,9 +19,9 @@ pub(super) struct Source {
     /// Modules that have no constructor: parameters of `new`, by name and type.
     given: Vec<(String, String)>,
     /// The names of types that are taken.
-    types: HashSet<String>,
+    types: FxHashSet<String>,
     /// The name of the struct for a part of a path below another struct.
-    classes: HashMap<(String, String), String>,
+    classes: FxHashMap<(String, String), String>,
 }
 
 /// The source of a model.

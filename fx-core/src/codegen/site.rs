@@ -1,6 +1,6 @@
 //! Arguments as Rust expressions, at the place of one node: what is used for the last time is moved, else borrowed.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::kinds::{Kind, Kinds};
 use super::literal;
@@ -12,15 +12,15 @@ pub(super) struct Site<'a> {
     pub(super) graph: &'a Graph,
     pub(super) kinds: &'a Kinds,
     /// The nodes that are mentioned once here and nowhere after.
-    pub(super) dying: HashSet<NodeId>,
+    pub(super) dying: FxHashSet<NodeId>,
 }
 
 /// The nodes that may be moved at each node: mentioned once by it, and by no later one.
-pub(super) fn dying(graph: &Graph, skipped: &HashSet<NodeId>) -> HashMap<NodeId, HashSet<NodeId>> {
-    let mut result: HashMap<NodeId, HashSet<NodeId>> = HashMap::new();
-    let mut seen = HashSet::new();
+pub(super) fn dying(graph: &Graph, skipped: &FxHashSet<NodeId>) -> FxHashMap<NodeId, FxHashSet<NodeId>> {
+    let mut result: FxHashMap<NodeId, FxHashSet<NodeId>> = FxHashMap::default();
+    let mut seen = FxHashSet::default();
     for (id, node) in graph.nodes().rev().filter(|(id, _)| !skipped.contains(id)) {
-        let mut mentions: HashMap<NodeId, usize> = HashMap::new();
+        let mut mentions: FxHashMap<NodeId, usize> = FxHashMap::default();
         let mut count = |id: &NodeId| *mentions.entry(*id).or_default() += 1;
         node.args().iter().for_each(|arg| arg.for_each(&mut count));
         node.kwargs().iter().for_each(|(_, arg)| arg.for_each(&mut count));

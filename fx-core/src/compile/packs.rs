@@ -1,6 +1,6 @@
 //! Weights that were packed: plans for other shapes share them.
 
-use std::hash::Hash;
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fx_kernels::Matrix;
@@ -11,89 +11,99 @@ use fx_kernels::dense::{
 };
 use fx_kernels::recurrent::{Cell, PackedCell};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::known::{Known, Place};
 use crate::error::Result;
 use crate::ops::fallible;
 use crate::tensor::{Tensor, numel, view};
 
-/// Packed weights, by the tensor that they come from.
+/// Packed weights, by the tensors that they come from.
 pub(super) struct Packs {
     /// The type that they are kept in where the kernel can.
     format: Format,
     /// Whether products may be computed by other algorithms than their definition.
     fast: bool,
-    convs: Cache<(Place, ConvShape, Algorithm), PackedConv>,
-    volumes: Cache<(Place, VolumeShape, Algorithm), VolumeConv>,
+    /// With all that a key names, so that nothing else gets its name.
+    packs: Mutex<FxHashMap<(Kind, SmallVec<[Place; 2]>), (Packed, Box<[Known]>)>>,
+}
+
+/// What weights are packed for; each kind has a type of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Conv(ConvShape, Algorithm),
+    Volumes(VolumeShape, Algorithm),
     /// With whether the weight is transposed.
-    linears: Cache<(Place, bool), PackedLinear>,
-    /// For each matrix of a stack.
-    stacks: Cache<Place, Vec<PackedLinear>>,
-    /// As `linears`, for single rows.
-    compact: Cache<(Place, bool), CompactLinear>,
-    cells: Cache<(Place, Cell), PackedCell>,
-    /// With the scales, and the bits of what they are multiplied with.
-    quantized_linears: Cache<([Place; 2], u32), QuantizedLinear>,
-    quantized_convs: Cache<([Place; 2], u32, ConvShape), QuantizedConv>,
-    quantized_volumes: Cache<([Place; 2], u32, VolumeShape), QuantizedVolumeConv>,
-    transposed: Cache<(Place, TransposedShape), TransposedConv>,
-    quantized_transposed: Cache<([Place; 2], u32, TransposedShape), TransposedConv>,
-    transposed_volumes: Cache<(Place, TransposedVolumeShape), TransposedVolumeConv>,
+    Linear(bool),
+    /// A product for each matrix.
+    Stack,
+    /// As `Linear`, for single rows.
+    Compact(bool),
+    Cell(Cell),
+    /// Of a weight and its scales, with the bits of what they are multiplied with.
+    QuantizedLinear(u32),
+    QuantizedConv(u32, ConvShape),
+    QuantizedVolumes(u32, VolumeShape),
+    Transposed(TransposedShape),
+    QuantizedTransposed(u32, TransposedShape),
+    TransposedVolumes(TransposedVolumeShape),
 }
 
-/// What was packed, with all that a key names, so that nothing else gets its name.
-struct Cache<K, P>(Mutex<FxHashMap<K, (Box<[Known]>, Arc<P>)>>);
-
-impl<K, P> Default for Cache<K, P> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<K: Eq + Hash, P> Cache<K, P> {
-    /// What was packed, or is now; None if it cannot be read, which is an error of the plan that is being made.
-    fn get(&self, key: K, named: &[&Known], pack: impl FnOnce() -> Result<P>) -> Option<Arc<P>> {
-        self.get_if(key, named, || pack().map(Some))
-    }
-
-    /// As [`get`](Self::get), of what may be such that it cannot be packed.
-    fn get_if(&self, key: K, named: &[&Known], pack: impl FnOnce() -> Result<Option<P>>) -> Option<Arc<P>> {
-        let mut packs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, packed)) = packs.get(&key) {
-            return Some(Arc::clone(packed));
-        }
-        let packed = pack().map_err(fallible::note).ok().flatten().map(Arc::new)?;
-        packs.insert(key, (named.iter().map(|known| (*known).clone()).collect(), Arc::clone(&packed)));
-        Some(packed)
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
-    }
-
-    fn bytes(&self, of: impl Fn(&P) -> usize) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(|(_, pack)| of(pack)).sum()
-    }
+/// A packed weight and its bytes.
+#[derive(Clone)]
+struct Packed {
+    weight: Arc<dyn Any + Send + Sync>,
+    bytes: usize,
 }
 
 impl Packs {
     pub(super) fn new(format: Format, fast: bool) -> Self {
-        Self {
-            format,
-            fast,
-            convs: Cache::default(),
-            volumes: Cache::default(),
-            linears: Cache::default(),
-            stacks: Cache::default(),
-            compact: Cache::default(),
-            cells: Cache::default(),
-            quantized_linears: Cache::default(),
-            quantized_convs: Cache::default(),
-            quantized_volumes: Cache::default(),
-            transposed: Cache::default(),
-            quantized_transposed: Cache::default(),
-            transposed_volumes: Cache::default(),
+        Self { format, fast, packs: Mutex::default() }
+    }
+
+    /// What was packed of the named ones, or is now; None if they are not known, or it cannot be read, which is an error of the plan that
+    /// is being made.
+    fn get<P: Any + Send + Sync>(
+        &self,
+        kind: Kind,
+        named: &[&Known],
+        bytes: impl Fn(&P) -> usize,
+        pack: impl FnOnce() -> Result<P>,
+    ) -> Option<Arc<P>> {
+        self.get_if(kind, named, bytes, || pack().map(Some))
+    }
+
+    /// As [`get`](Self::get), of what may be such that it cannot be packed.
+    fn get_if<P: Any + Send + Sync>(
+        &self,
+        kind: Kind,
+        named: &[&Known],
+        bytes: impl Fn(&P) -> usize,
+        pack: impl FnOnce() -> Result<Option<P>>,
+    ) -> Option<Arc<P>> {
+        let mut pack = Some(pack);
+        let packed = self.packed(kind, named, &mut || {
+            let weight = pack.take()?().map_err(fallible::note).ok().flatten()?;
+            Some(Packed { bytes: bytes(&weight), weight: Arc::new(weight) })
+        })?;
+        packed.weight.downcast().ok()
+    }
+
+    /// What was packed, or is now; compiled once for all kinds.
+    fn packed(&self, kind: Kind, named: &[&Known], pack: &mut dyn FnMut() -> Option<Packed>) -> Option<Packed> {
+        let key = (kind, named.iter().map(|known| known.place()).collect::<Option<_>>()?);
+        let mut packs = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((packed, _)) = packs.get(&key) {
+            return Some(packed.clone());
         }
+        let packed = pack()?;
+        packs.insert(key, (packed.clone(), named.iter().map(|known| (*known).clone()).collect()));
+        Some(packed)
+    }
+
+    fn has(&self, kind: Kind, weight: Place) -> bool {
+        let key = (kind, SmallVec::from_iter([weight]));
+        self.packs.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&key)
     }
 
     /// The type that weights are kept in where the kernel can.
@@ -111,7 +121,7 @@ impl Packs {
     ) -> Option<Arc<PackedConv>> {
         let by = self.algorithm(shape, batch, size);
         let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
-        self.convs.get((weight.place()?, shape, by), &[weight], pack)
+        self.get(Kind::Conv(shape, by), &[weight], PackedConv::bytes, pack)
     }
 
     /// The weight of a convolution of volumes in f32, of which so many frames of a size are seen; None if it is not known.
@@ -124,7 +134,7 @@ impl Packs {
     ) -> Option<Arc<VolumeConv>> {
         let by = self.algorithm(shape.frame, frames, size);
         let pack = || weight.pack(|weight| VolumeConv::new(weight, shape, by, self.format));
-        self.volumes.get((weight.place()?, shape, by), &[weight], pack)
+        self.get(Kind::Volumes(shape, by), &[weight], VolumeConv::bytes, pack)
     }
 
     /// The right operand of a product in f32, `[inputs, outputs]`, or the other way round if it is transposed; None if it
@@ -139,7 +149,7 @@ impl Packs {
                 |matrix| PackedLinear::from_matrix(matrix, by, self.format),
             )
         };
-        self.linears.get((weight.place()?, transposed), &[weight], pack)
+        self.get(Kind::Linear(transposed), &[weight], PackedLinear::bytes, pack)
     }
 
     /// The right operands of as many products in f32, `[.., inputs, outputs]`; None if they are not known.
@@ -153,33 +163,35 @@ impl Packs {
             let matrix = |index| Matrix::new(&numbers[index * strides[0]..], *inputs, *outputs, strides[1], strides[2]);
             Ok((0..numel(lead)).map(|index| PackedLinear::from_matrix(matrix(index), by, self.format)).collect())
         };
-        self.stacks.get(weight.place()?, &[weight], pack)
+        let bytes = |stack: &Vec<PackedLinear>| stack.iter().map(PackedLinear::bytes).sum();
+        self.get(Kind::Stack, &[weight], bytes, pack)
     }
 
     /// As [`linear`](Self::linear), in the form in which a single row is multiplied faster; None too if it would not be, or if the
     /// weight is in memory as it is for several rows.
     pub(super) fn linear_of_a_row(&self, weight: &Known, transposed: bool) -> Option<Arc<CompactLinear>> {
-        let (key, weights) = ((weight.place()?, transposed), weight.weight()?.iter().product());
+        let weights = weight.weight()?.iter().product();
         let may_be = self.fast && self.format == Format::F32 && CompactLinear::is_faster(weights);
-        if !may_be || self.linears.has(&key) {
+        if !may_be || self.has(Kind::Linear(transposed), weight.place()?) {
             return None;
         }
         let by_rows = |weight: Weight<'_>, [outputs, inputs]: [usize; 2]| CompactLinear::new(weight, outputs, inputs);
-        self.compact.get_if(key, &[weight], || right_operand(weight, transposed, by_rows, CompactLinear::from_matrix))
+        let pack = || right_operand(weight, transposed, by_rows, CompactLinear::from_matrix);
+        self.get_if(Kind::Compact(transposed), &[weight], CompactLinear::bytes, pack)
     }
 
     /// The weight of a recurrent layer's state in f32; None if it is not known.
     pub(super) fn cell(&self, cell: Cell, weight: &Known) -> Option<Arc<PackedCell>> {
         let hidden = *weight.weight()?.get(1)?;
         let pack = || weight.pack(|weight| PackedCell::new(cell, weight, hidden, self.format));
-        self.cells.get((weight.place()?, cell), &[weight], pack)
+        self.get(Kind::Cell(cell), &[weight], PackedCell::bytes, pack)
     }
 
     /// The weight of a linear layer in i8, `[outputs, inputs]`, with a scale for each output, to be multiplied with numbers of so
     /// many bits; None if they are not known.
     pub(super) fn quantized_linear(&self, operands: [&Known; 2], bits: u32) -> Option<Arc<QuantizedLinear>> {
         let pack = || with_bytes(operands, bits, QuantizedLinear::new);
-        self.quantized_linears.get((places(operands)?, bits), &operands, pack)
+        self.get(Kind::QuantizedLinear(bits), &operands, QuantizedLinear::bytes, pack)
     }
 
     /// As [`quantized_linear`](Self::quantized_linear), of a convolution.
@@ -190,7 +202,7 @@ impl Packs {
         shape: ConvShape,
     ) -> Option<Arc<QuantizedConv>> {
         let pack = || with_bytes(operands, bits, |bytes, _| QuantizedConv::new(bytes, shape));
-        self.quantized_convs.get((places(operands)?, bits, shape), &operands, pack)
+        self.get(Kind::QuantizedConv(bits, shape), &operands, QuantizedConv::bytes, pack)
     }
 
     /// As [`quantized_linear`](Self::quantized_linear), of a convolution of volumes.
@@ -201,7 +213,7 @@ impl Packs {
         shape: VolumeShape,
     ) -> Option<Arc<QuantizedVolumeConv>> {
         let pack = || with_bytes(operands, bits, |bytes, _| QuantizedVolumeConv::new(bytes, shape));
-        self.quantized_volumes.get((places(operands)?, bits, shape), &operands, pack)
+        self.get(Kind::QuantizedVolumes(bits, shape), &operands, QuantizedVolumeConv::bytes, pack)
     }
 
     /// The weight of a transposed convolution in f32; None if it is not known.
@@ -210,7 +222,7 @@ impl Packs {
             let tensor = weight.peek()?.contiguous();
             Ok(TransposedConv::new(tensor.as_slice().unwrap_or_default(), shape, self.format))
         };
-        self.transposed.get((weight.place()?, shape), &[weight], pack)
+        self.get(Kind::Transposed(shape), &[weight], TransposedConv::bytes, pack)
     }
 
     /// As [`transposed`](Self::transposed), of volumes.
@@ -223,7 +235,7 @@ impl Packs {
             let tensor = weight.peek()?.contiguous();
             Ok(TransposedVolumeConv::new(tensor.as_slice().unwrap_or_default(), shape, self.format))
         };
-        self.transposed_volumes.get((weight.place()?, shape), &[weight], pack)
+        self.get(Kind::TransposedVolumes(shape), &[weight], TransposedVolumeConv::bytes, pack)
     }
 
     /// As [`transposed`](Self::transposed), of a weight in i8 with a scale for each output.
@@ -234,7 +246,7 @@ impl Packs {
         shape: TransposedShape,
     ) -> Option<Arc<TransposedConv>> {
         let pack = || with_bytes(operands, bits, |bytes, _| TransposedConv::quantized(bytes, shape));
-        self.quantized_transposed.get((places(operands)?, bits, shape), &operands, pack)
+        self.get(Kind::QuantizedTransposed(bits, shape), &operands, TransposedConv::bytes, pack)
     }
 
     /// How a convolution is computed.
@@ -244,24 +256,8 @@ impl Packs {
 
     /// The bytes of all packed weights.
     pub(super) fn bytes(&self) -> usize {
-        self.convs.bytes(PackedConv::bytes)
-            + self.volumes.bytes(VolumeConv::bytes)
-            + self.linears.bytes(PackedLinear::bytes)
-            + self.stacks.bytes(|stack| stack.iter().map(PackedLinear::bytes).sum())
-            + self.compact.bytes(CompactLinear::bytes)
-            + self.cells.bytes(PackedCell::bytes)
-            + self.quantized_linears.bytes(QuantizedLinear::bytes)
-            + self.quantized_convs.bytes(QuantizedConv::bytes)
-            + self.quantized_volumes.bytes(QuantizedVolumeConv::bytes)
-            + self.transposed.bytes(TransposedConv::bytes)
-            + self.quantized_transposed.bytes(TransposedConv::bytes)
-            + self.transposed_volumes.bytes(TransposedVolumeConv::bytes)
+        self.packs.lock().unwrap_or_else(PoisonError::into_inner).values().map(|(packed, _)| packed.bytes).sum()
     }
-}
-
-/// Which weight and scales these are.
-fn places([weight, scales]: [&Known; 2]) -> Option<[Place; 2]> {
-    Some([weight.place()?, scales.place()?])
 }
 
 /// What is made of a weight in i8 with a scale for each output, and of how many numbers an output has.

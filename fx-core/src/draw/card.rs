@@ -1,6 +1,6 @@
 //! What a picture shows of each node.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::arg::Arg;
 use crate::codegen::statements;
@@ -32,7 +32,7 @@ pub(super) struct Card {
 /// The nodes in order.
 pub(super) fn cards(module: &GraphModule) -> Vec<Card> {
     let (graph, mut code) = (module.graph(), statements(module));
-    let places: HashMap<NodeId, usize> = graph.nodes().enumerate().map(|(place, (id, _))| (id, place)).collect();
+    let places: FxHashMap<NodeId, usize> = graph.nodes().enumerate().map(|(place, (id, _))| (id, place)).collect();
     let mut card = |(id, node): (NodeId, &Node)| {
         let meta = node.meta();
         let called = module.state().modules.get(node.target().name()).filter(|_| node.op() == Opcode::CallModule);

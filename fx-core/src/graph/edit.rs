@@ -1,7 +1,8 @@
 //! The one writer of arguments and users.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use super::namer;
 use super::node::{Node, NodeIds, Slot};
@@ -429,7 +430,7 @@ impl Graph {
 /// The nodes of one list that are not in the other.
 fn without(nodes: &[NodeId], others: &[NodeId]) -> NodeIds {
     if others.len() > 16 {
-        let others: HashSet<_> = others.iter().collect();
+        let others: FxHashSet<_> = others.iter().collect();
         return nodes.iter().copied().filter(|id| !others.contains(id)).collect();
     }
     nodes.iter().copied().filter(|id| !others.contains(id)).collect()

@@ -1,8 +1,9 @@
 //! Reading the text form back. What [`super::print`] writes parses to an equal graph; nothing makes it panic.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::str::FromStr;
+
+use rustc_hash::FxHashMap;
 
 use super::{Graph, NodeArg, NodeId, Opcode, Target};
 use crate::arg::{Arg, Kwargs};
@@ -22,7 +23,7 @@ impl FromStr for Graph {
     /// If the text is not a graph; the message shows the place.
     fn from_str(text: &str) -> Result<Self> {
         let mut graph = Graph::new();
-        let mut names = HashMap::new();
+        let mut names = FxHashMap::default();
         let mut header = false;
         for (number, line) in text.lines().enumerate() {
             if line.trim().is_empty() {
@@ -56,7 +57,7 @@ struct Parser<'a> {
     line: &'a str,
     number: usize,
     rest: &'a str,
-    names: &'a HashMap<String, NodeId>,
+    names: &'a FxHashMap<String, NodeId>,
 }
 
 impl<'a> Parser<'a> {

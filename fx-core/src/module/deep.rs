@@ -5,10 +5,9 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Entry, Module, entries};
 use crate::error::{Error, ErrorKind, Result};
@@ -37,7 +36,7 @@ pub fn deep_copy<M: Module + Clone>(module: &M) -> Result<M> {
     let scope = Scope { outer };
     let copy = module.clone();
     drop(scope);
-    let own: HashSet<usize> = entries(module).iter().filter_map(|(_, entry)| entry.address()).collect();
+    let own: FxHashSet<usize> = entries(module).iter().filter_map(|(_, entry)| entry.address()).collect();
     match entries(&copy).iter().find(|(_, entry)| entry.address().is_some_and(|address| own.contains(&address))) {
         None => Ok(copy),
         Some((path, _)) => {

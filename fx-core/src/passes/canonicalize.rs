@@ -1,6 +1,6 @@
 //! One order and one set of names for all graphs that compute the same in the same way, for caching and comparing.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::effect;
 use crate::error::Result;
@@ -34,7 +34,7 @@ pub fn canonicalize(module: &mut GraphModule) -> Result<usize> {
 /// The roots, each after what it uses.
 fn needed(graph: &Graph, roots: Vec<NodeId>) -> Vec<NodeId> {
     let mut order = Vec::with_capacity(graph.len());
-    let (mut entered, mut done) = (HashSet::new(), HashSet::new());
+    let (mut entered, mut done) = (FxHashSet::default(), FxHashSet::default());
     let mut stack: Vec<_> = roots.into_iter().rev().collect();
     while let Some(id) = stack.last().copied() {
         if entered.insert(id) {

@@ -7,10 +7,10 @@
 
 mod order;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
+use rustc_hash::FxHashSet;
 
 use crate::arg::{Arg, Kwargs};
 use crate::codegen;
@@ -46,10 +46,10 @@ pub(super) fn submodule(
     class: &str,
     nodes: &[NodeId],
     outputs: &[NodeId],
-    sizes: &HashSet<NodeId>,
+    sizes: &FxHashSet<NodeId>,
 ) -> Result<Part> {
     let (graph, mut inner) = (module.graph(), Graph::new());
-    let inside: HashSet<NodeId> = nodes.iter().copied().collect();
+    let inside: FxHashSet<NodeId> = nodes.iter().copied().collect();
     let used: IndexSet<NodeId> = nodes.iter().flat_map(|id| graph[*id].inputs()).collect();
     let (state, inputs): (Vec<NodeId>, Vec<NodeId>) =
         used.into_iter().filter(|id| !inside.contains(id)).partition(|id| graph[*id].op() == Opcode::GetAttr);
@@ -107,7 +107,7 @@ pub(super) fn extract(module: &GraphModule, partitions: &[Partition]) -> Result<
 /// Adds the call of a part, and a `getitem` for each of several outputs.
 fn call(
     graph: &Graph,
-    sizes: &HashSet<NodeId>,
+    sizes: &FxHashSet<NodeId>,
     outer: &mut Graph,
     map: &mut NodeMap,
     name: &str,
@@ -136,7 +136,7 @@ fn call(
 
 /// What is noted of a node's value; of a size of which nothing is noted, a symbol of its name, so that a part whose input
 /// it is knows that it is one.
-fn shape(graph: &Graph, sizes: &HashSet<NodeId>, id: NodeId) -> Option<Arg<Meta>> {
+fn shape(graph: &Graph, sizes: &FxHashSet<NodeId>, id: NodeId) -> Option<Arg<Meta>> {
     let size = || Arg::Value(Meta::Int(Dim::symbol(graph[id].name(), 1)));
     graph[id].meta().shape().cloned().or_else(|| sizes.contains(&id).then(size))
 }

@@ -1,6 +1,6 @@
 //! What does not depend on the inputs is computed once.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::effect;
 use crate::arg::Arg;
@@ -134,8 +134,8 @@ fn split_if(
 }
 
 /// The reads, and the calls without effects that depend only on such nodes.
-fn constant_nodes(graph: &Graph, state: &State) -> HashSet<NodeId> {
-    let mut constants = HashSet::new();
+fn constant_nodes(graph: &Graph, state: &State) -> FxHashSet<NodeId> {
+    let mut constants = FxHashSet::default();
     for (id, node) in graph.nodes() {
         let is_constant = match node.op() {
             Opcode::Placeholder | Opcode::Output => false,

@@ -1,7 +1,8 @@
 //! Making one graph of a model that calls captured models: the inverse of every split.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use crate::arg::Arg;
 use crate::error::Result;
@@ -18,7 +19,7 @@ use crate::ops;
 /// # Errors
 /// If a call does not fit the inputs of the model that it calls.
 pub fn inline_submodules(module: &GraphModule) -> Result<GraphModule> {
-    let mut flat = Flat { graph: Graph::new(), state: module.state().clone(), reads: HashMap::new() };
+    let mut flat = Flat { graph: Graph::new(), state: module.state().clone(), reads: FxHashMap::default() };
     flat.state.modules.retain(|_, module| module.as_graph_module().is_none());
     let output = flat.copy(module, "", Vec::new())?;
     if let Some(id) = module.graph().output_node() {
@@ -34,7 +35,7 @@ struct Flat {
     graph: Graph,
     state: State,
     /// The node that reads each parameter or buffer.
-    reads: HashMap<String, NodeId>,
+    reads: FxHashMap<String, NodeId>,
 }
 
 impl Flat {

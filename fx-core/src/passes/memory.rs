@@ -6,10 +6,10 @@
 
 mod schedule;
 
-use std::collections::HashMap;
 use std::fmt;
 
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId, Opcode};
@@ -88,7 +88,7 @@ struct Storage {
 
 fn storages(graph: &Graph, order: &[NodeId]) -> Result<IndexMap<NodeId, Storage>> {
     let mut storages: IndexMap<NodeId, Storage> = IndexMap::new();
-    let mut owners: HashMap<NodeId, NodeId> = HashMap::new();
+    let mut owners: FxHashMap<NodeId, NodeId> = FxHashMap::default();
     let end = order.len().saturating_sub(1);
     for (place, &id) in order.iter().enumerate() {
         let node = &graph[id];

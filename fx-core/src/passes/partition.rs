@@ -8,9 +8,8 @@
 
 mod groups;
 
-use std::collections::HashSet;
-
 use indexmap::IndexMap;
+use rustc_hash::FxHashSet;
 
 use super::extract::{Partition, extract};
 use super::split::calls;
@@ -120,7 +119,8 @@ impl<'a, S: OperatorSupport> CapabilityBasedPartitioner<'a, S> {
     fn without_bookends(&self, nodes: Vec<NodeId>) -> Vec<NodeId> {
         let graph = self.module.graph();
         let computes = |id: &NodeId| !self.non_compute.contains(graph[*id].target());
-        let (mut before, mut after): (HashSet<NodeId>, HashSet<NodeId>) = (HashSet::new(), HashSet::new());
+        let (mut before, mut after): (FxHashSet<NodeId>, FxHashSet<NodeId>) =
+            (FxHashSet::default(), FxHashSet::default());
         for id in &nodes {
             if computes(id) || graph[*id].inputs().iter().any(|input| before.contains(input)) {
                 before.insert(*id);

@@ -2,7 +2,7 @@
 //!
 //! A patch is a graph of its own. Taps let it read values of the model, shunts put its values in the place of the model's.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::Part;
 use super::splice::Splicer;
@@ -79,7 +79,7 @@ impl Patch {
             let Some(place) = place else { return Ok(Vec::new()) };
             let map: NodeMap = self.taps.iter().map(|(tap, id)| (*tap, NodeArg::Value(*id))).collect();
             let (output, copies) = Splicer::default().splice(graph, state, &part, map, place)?;
-            let own: HashSet<NodeId> = copies.iter().copied().collect();
+            let own: FxHashSet<NodeId> = copies.iter().copied().collect();
             for ((old, _), new) in self.shunts.iter().zip(output.as_items().unwrap_or_default()) {
                 graph.keep_shape(*old, new);
                 for user in graph[*old].users().filter(|user| !own.contains(user)).collect::<Vec<_>>() {

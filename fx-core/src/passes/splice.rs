@@ -1,6 +1,6 @@
 //! A piece of a program, a graph with its state, and putting it into another graph.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::arg::Arg;
 use crate::error::Result;
@@ -50,7 +50,7 @@ impl From<&Part> for Part {
 /// Puts parts into a graph. What is put in twice shares its state.
 #[derive(Default)]
 pub(crate) struct Splicer {
-    paths: HashMap<(usize, String), String>,
+    paths: FxHashMap<(usize, String), String>,
 }
 
 impl Splicer {

@@ -3,9 +3,8 @@
 //! The parts take turns, `_run_on_cpu_0`, `_run_on_acc_1` and so on, as few as possible; nothing stays in the outer graph
 //! but the calls of the parts.
 
-use std::collections::{HashMap, HashSet};
-
 use indexmap::IndexMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::extract::{Partition, dependencies, extract};
 use super::partition::supported;
@@ -44,7 +43,7 @@ pub fn split_by_support(
     let mut parts = turns(module, &acc);
     let small = |nodes: &Vec<NodeId>| nodes.len() < settings.min_acc_module_size;
     let too_small = parts.iter().filter(|((_, is_acc), nodes)| *is_acc && small(nodes)).flat_map(|(_, nodes)| nodes);
-    let too_small: HashSet<NodeId> = too_small.copied().collect();
+    let too_small: FxHashSet<NodeId> = too_small.copied().collect();
     if !too_small.is_empty() {
         acc.retain(|id| !too_small.contains(id));
         parts = turns(module, &acc);
@@ -63,9 +62,9 @@ pub fn split_by_support(
 }
 
 /// The calls by turn: how often the longest way to them changes between device and CPU, and where they run.
-fn turns(module: &GraphModule, acc: &HashSet<NodeId>) -> Vec<((usize, bool), Vec<NodeId>)> {
+fn turns(module: &GraphModule, acc: &FxHashSet<NodeId>) -> Vec<((usize, bool), Vec<NodeId>)> {
     let order: Vec<NodeId> = calls(module.graph()).collect();
-    let mut turns: HashMap<NodeId, usize> = order.iter().map(|id| (*id, 0)).collect();
+    let mut turns: FxHashMap<NodeId, usize> = order.iter().map(|id| (*id, 0)).collect();
     for (before, id) in dependencies(module) {
         if let Some(turn) =
             turns.get(&before).map(|turn| turn + usize::from(acc.contains(&before) != acc.contains(&id)))

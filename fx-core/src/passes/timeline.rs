@@ -2,9 +2,10 @@
 
 mod chrome;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::time::Instant;
+
+use rustc_hash::FxHashMap;
 
 use crate::arg::Arg;
 use crate::error::{Error, Result};
@@ -87,7 +88,7 @@ fn event(graph: &Graph, mut times: impl FnMut(NodeId) -> Vec<f64>) -> impl FnMut
 
 #[derive(Default)]
 struct Watch {
-    times: HashMap<NodeId, Vec<f64>>,
+    times: FxHashMap<NodeId, Vec<f64>>,
 }
 
 impl Hooks<Tensor> for &mut Watch {

@@ -67,12 +67,12 @@ impl Plane {
 
     /// Calls `f` for each row of windows of which a tap lies in the input: the range in a channel's output, and the
     /// place in a channel's input of the first.
-    pub(crate) fn rows(&self, tap: [usize; 3], f: impl FnMut(Range<usize>, usize)) {
-        self.some_rows(tap, 0..self.output[1], f);
+    pub(crate) fn rows(&self, tap: [usize; 3], mut f: impl FnMut(Range<usize>, usize)) {
+        self.some_rows(tap, 0..self.output[1], &mut f);
     }
 
-    /// As [`Plane::rows`], of the rows of `block` alone; ranges are counted from its first.
-    fn some_rows(&self, [d, h, w]: [usize; 3], block: Range<usize>, mut f: impl FnMut(Range<usize>, usize)) {
+    /// As [`Plane::rows`], of the rows of `block` alone; ranges are counted from its first. Compiled once for all functions.
+    fn some_rows(&self, [d, h, w]: [usize; 3], block: Range<usize>, f: &mut dyn FnMut(Range<usize>, usize)) {
         let columns = self.inside(2, w);
         if columns.is_empty() {
             return;
@@ -96,7 +96,7 @@ impl Plane {
         for_each_piece(columns, width, work, |row, out| {
             let channel = &x[row / taps * inputs..][..inputs];
             let mut done = 0;
-            self.some_rows(self.tap(row % taps), block.clone(), |range, first| {
+            self.some_rows(self.tap(row % taps), block.clone(), &mut |range, first| {
                 out[done..range.start].fill(T::default());
                 done = range.end;
                 let out = &mut out[range];

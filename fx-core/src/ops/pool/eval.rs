@@ -51,17 +51,15 @@ impl<const N: usize> Windows<N> {
     }
 }
 
-/// The largest elements of one channel: row by row, each tap of the window at a time.
-fn max_plane<T: Ordered>(plane: &Plane, x: &[T], out: &mut [T]) {
-    out.fill(T::LOWEST);
+/// What the windows of one channel hold, brought together: row by row, each tap of the window at a time.
+fn fold_plane<T: Copy>(plane: &Plane, x: &[T], out: &mut [T], fold: impl Fn(&mut T, T)) {
     for tap in 0..plane.taps() {
         plane.rows(plane.tap(tap), |range, first| {
             let out = &mut out[range];
-            let keep = |best: &mut T, x: T| *best = if beats(x, *best) { x } else { *best };
             if plane.stride[2] == 1 {
-                out.iter_mut().zip(&x[first..]).for_each(|(best, &x)| keep(best, x));
+                out.iter_mut().zip(&x[first..]).for_each(|(state, &x)| fold(state, x));
             } else {
-                out.iter_mut().zip(x[first..].iter().step_by(plane.stride[2])).for_each(|(best, &x)| keep(best, x));
+                out.iter_mut().zip(x[first..].iter().step_by(plane.stride[2])).for_each(|(state, &x)| fold(state, x));
             }
         });
     }
@@ -83,7 +81,8 @@ pub(super) fn max<const N: usize>(
         let elements = x.as_slice::<T>().unwrap_or(&[]);
         let mut out = vec![T::LOWEST; channels * outputs];
         for_each_piece(&mut out, outputs, channels * outputs * plane.taps(), |channel, out| {
-            max_plane(&plane, &elements[channel * inputs..][..inputs], out);
+            let keep = |best: &mut T, x: T| *best = if beats(x, *best) { x } else { *best };
+            fold_plane(&plane, &elements[channel * inputs..][..inputs], out, keep);
         });
         Tensor::from_vec(shape, out)
     })
@@ -125,42 +124,23 @@ pub(super) fn max_with_indices(
     Ok((values.to_dtype(x.dtype()), indices))
 }
 
-/// The windows of the three dimensions: the part of each that lies in the input, and the size that counts.
+/// The windows of the three dimensions.
 struct Spans {
     input: [usize; 3],
-    windows: [Vec<(Range<usize>, usize)>; 3],
+    windows: [Vec<Range<usize>>; 3],
 }
 
 impl Spans {
-    fn new<const N: usize>(x: &Tensor, windows: impl Fn(usize, usize) -> Vec<(Range<usize>, usize)>) -> Self {
-        let lead = x.ndim() - N;
-        let input = lift::<N>(std::array::from_fn(|i| x.shape()[lead + i]), 1);
-        let whole = || vec![(0..1, 1)];
-        let windows =
-            std::array::from_fn(|i| (i + N).checked_sub(3).map_or_else(whole, |i| windows(i, x.shape()[lead + i])));
-        Self { input, windows }
-    }
-
-    /// The windows of an average pooling.
-    fn fixed<const N: usize>(x: &Tensor, shape: &[usize], pool: &Windows<N>, count_pad: bool) -> Self {
-        Self::new::<N>(x, |i, size| {
-            let window = |index: usize| {
-                let (start, padding) = (index * pool.stride[i], pool.padding[i]);
-                let stop = (start + pool.kernel[i]).min(size + 2 * padding);
-                let inside = start.saturating_sub(padding).min(size)..stop.saturating_sub(padding).min(size);
-                let counted = if count_pad { stop.saturating_sub(start) } else { inside.len() };
-                (inside, counted)
-            };
-            (0..shape[shape.len() - N + i]).map(window).collect()
-        })
-    }
-
     /// So many windows of nearly equal size that cover the input.
     fn adaptive<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Self {
-        Self::new::<N>(x, |i, size| {
-            let window = |index: usize| index * size / sizes[i]..((index + 1) * size).div_ceil(sizes[i]);
-            (0..sizes[i]).map(window).map(|range| (range.clone(), range.len())).collect()
-        })
+        let lead = x.ndim() - N;
+        let input = lift::<N>(std::array::from_fn(|i| x.shape()[lead + i]), 1);
+        let counts = lift::<N>(sizes, 1);
+        let windows = std::array::from_fn(|i| {
+            let window = |index: usize| index * input[i] / counts[i]..((index + 1) * input[i]).div_ceil(counts[i]);
+            (0..counts[i]).map(window).collect()
+        });
+        Self { input, windows }
     }
 
     /// A value for each window of each channel: `f` of its elements, folded from `start`, and of its size.
@@ -182,16 +162,16 @@ impl Spans {
         for_each_piece(&mut out, outputs, work, |channel, out| {
             let x = &elements[channel * inputs..][..inputs];
             let mut out = out.iter_mut();
-            for (depths, d) in &self.windows[0] {
-                for (heights, h) in &self.windows[1] {
-                    for ((widths, w), out) in self.windows[2].iter().zip(&mut out) {
+            for depths in &self.windows[0] {
+                for heights in &self.windows[1] {
+                    for (widths, out) in self.windows[2].iter().zip(&mut out) {
                         let mut state = start;
                         for z in depths.clone() {
                             for y in heights.clone() {
                                 state = fold(state, &x[(z * height + y) * width..][widths.clone()]);
                             }
                         }
-                        *out = finish(state, d * h * w);
+                        *out = finish(state, depths.len() * heights.len() * widths.len());
                     }
                 }
             }
@@ -199,10 +179,11 @@ impl Spans {
         Tensor::from_vec(shape, out)
     }
 
-    /// The sums of the windows divided by their sizes, or by `divisor`.
-    fn means(&self, x: &Tensor, shape: &[usize], divisor: Option<i64>) -> Tensor {
-        let mean = in_floats!(x.dtype(), T => self.pool::<T>(x, shape, T::of(0.0), |sum, row| sum + total(row),
-            |sum, size| sum / T::of(divisor.map_or(size as f64, |divisor| divisor as f64))));
+    /// The sums of the windows divided by their sizes.
+    fn means(&self, x: &Tensor, shape: &[usize]) -> Tensor {
+        let mean = in_floats!(x.dtype(), T => {
+            self.pool::<T>(x, shape, T::of(0.0), |sum, row| sum + total(row), |sum, size| sum / T::of(size as f64))
+        });
         mean.to_dtype(x.dtype())
     }
 }
@@ -228,8 +209,38 @@ pub(super) fn avg<const N: usize>(
     divisor: Option<i64>,
 ) -> Result<Tensor> {
     let pool = Windows::new(kernel, stride, padding, [1; N], ceil_mode);
-    let (_, shape) = pool.plane(x)?;
-    Ok(Spans::fixed(x, &shape, &pool, count_include_pad).means(x, &shape, divisor))
+    let (plane, shape) = pool.plane(x)?;
+    let (inputs, outputs, lead) = (plane.inputs(), plane.outputs(), x.ndim() - N);
+    // The elements of each window that count, along each dimension.
+    let counted: [Vec<usize>; N] = std::array::from_fn(|i| {
+        let (size, padding) = (x.shape()[lead + i], padding[i]);
+        let window = |index: usize| {
+            let start = index * pool.stride[i];
+            let stop = (start + kernel[i]).min(size + 2 * padding);
+            let inside = stop.saturating_sub(padding).min(size).saturating_sub(start.saturating_sub(padding));
+            if count_include_pad { stop.saturating_sub(start) } else { inside }
+        };
+        (0..shape[lead + i]).map(window).collect()
+    });
+    let sizes = counted.iter().fold(vec![1], |sizes, along| {
+        sizes.iter().flat_map(|size| along.iter().map(move |count| size * count)).collect::<Vec<usize>>()
+    });
+    let means = in_floats!(x.dtype(), T => {
+        let x = x.to_dtype(T::DTYPE).contiguous();
+        let elements = x.as_slice::<T>().unwrap_or(&[]);
+        let divisors: Vec<T> = match divisor {
+            Some(divisor) => vec![T::of(divisor as f64); outputs],
+            None => sizes.iter().map(|size| T::of(*size as f64)).collect(),
+        };
+        let mut out = vec![T::of(0.0); numel(&shape)];
+        let work = out.len() * plane.taps();
+        for_each_piece(&mut out, outputs, work, |channel, out| {
+            fold_plane(&plane, &elements[channel * inputs..][..inputs], out, |sum, x| *sum += x);
+            out.iter_mut().zip(&divisors).for_each(|(sum, divisor)| *sum /= *divisor);
+        });
+        Tensor::from_vec(&shape, out)
+    });
+    Ok(means.to_dtype(x.dtype()))
 }
 
 pub(super) fn avg1d(
@@ -256,7 +267,7 @@ pub(crate) fn adaptive_avg<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Res
             return Ok(view::reshape(&y, &adaptive_shape(x, sizes)));
         }
     }
-    Ok(Spans::adaptive(x, sizes).means(x, &adaptive_shape(x, sizes), None))
+    Ok(Spans::adaptive(x, sizes).means(x, &adaptive_shape(x, sizes)))
 }
 
 pub(super) fn adaptive_max<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Result<Tensor> {

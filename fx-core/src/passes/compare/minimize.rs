@@ -1,6 +1,6 @@
 //! Two ways to run one model, held against each other node by node.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::{Difference, differ, difference};
 use crate::arg::Arg;
@@ -46,7 +46,7 @@ where
         if matches!(graph[id].op(), Opcode::Placeholder | Opcode::GetAttr | Opcode::Output) {
             return run.dispatch(self, id);
         }
-        let one = submodule(run.module(), graph[id].name(), &[id], &[id], &HashSet::new())?;
+        let one = submodule(run.module(), graph[id].name(), &[id], &[id], &FxHashSet::default())?;
         let inputs = one.inputs.iter().map(|input| run.fetch(&Arg::Value(*input))).collect::<Result<Vec<_>>>()?;
         let value_a = (self.run_a)(&one.module, inputs.clone())?;
         let value_b = (self.run_b)(&one.module, inputs)?;

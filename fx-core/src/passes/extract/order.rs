@@ -1,9 +1,10 @@
 //! The order of nodes and partitions: each after what it depends on, else as in the graph.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::BinaryHeap;
 
 use indexmap::IndexSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Partition;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,13 +23,13 @@ pub(super) enum Unit {
 /// Nodes, or groups of them.
 pub(super) struct Units {
     /// The partition of each node that is in one.
-    pub(super) owner: HashMap<NodeId, usize>,
+    pub(super) owner: FxHashMap<NodeId, usize>,
 }
 
 impl Units {
     pub(super) fn new(module: &GraphModule, partitions: &[Partition]) -> Result<Self> {
-        let (graph, mut owner) = (module.graph(), HashMap::new());
-        let mut names: HashSet<&str> = module.state().modules.keys().map(String::as_str).collect();
+        let (graph, mut owner) = (module.graph(), FxHashMap::default());
+        let mut names: FxHashSet<&str> = module.state().modules.keys().map(String::as_str).collect();
         for (index, Partition { name, nodes }) in partitions.iter().enumerate() {
             let wrong = |message: String| Err(Error::new(ErrorKind::Graph, message));
             if !names.insert(name) {
@@ -96,7 +97,7 @@ impl Units {
 /// An error that shows a cycle among the units that still wait.
 fn cycle(users: &[IndexSet<usize>], waits: &[usize], name: impl Fn(usize) -> String) -> Error {
     let waiting = |place: &usize| waits[*place] > 0;
-    let mut before: HashMap<usize, usize> = HashMap::new();
+    let mut before: FxHashMap<usize, usize> = FxHashMap::default();
     for place in (0..users.len()).filter(waiting) {
         before.extend(users[place].iter().filter(|user| waiting(user)).map(|user| (*user, place)));
     }

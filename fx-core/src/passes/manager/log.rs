@@ -1,7 +1,8 @@
 //! What the passes of a sequence did.
 
-use std::collections::HashSet;
 use std::fmt;
+
+use rustc_hash::FxHashSet;
 
 use crate::graph::Graph;
 
@@ -26,7 +27,7 @@ impl LogEntry {
     pub(super) fn new(pass: &str, changes: usize, before: &Graph, after: &Graph) -> Self {
         let texts = [before.to_string(), after.to_string()];
         let only_in = |a: usize, b: usize| {
-            let other: HashSet<_> = texts[b].lines().collect();
+            let other: FxHashSet<_> = texts[b].lines().collect();
             texts[a].lines().filter(|line| !other.contains(line)).map(|line| line.trim().to_owned()).collect()
         };
         let lines = [only_in(0, 1), only_in(1, 0)];

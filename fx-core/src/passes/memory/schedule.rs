@@ -1,6 +1,6 @@
 //! An order in which a graph can run.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId};
@@ -8,7 +8,7 @@ use crate::graph::{Graph, NodeId};
 /// Checks that an order has each node of a graph once, behind what it uses.
 pub(super) fn check_order(graph: &Graph, order: &[NodeId]) -> Result<()> {
     let wrong = |message: String| Err(Error::new(ErrorKind::Graph, message));
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     for id in order {
         let Some(node) = graph.get(*id) else { return wrong(format!("node {id} is not in the graph")) };
         if !seen.insert(id) {

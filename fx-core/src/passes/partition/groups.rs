@@ -1,8 +1,7 @@
 //! Which nodes may go together.
 
-use std::collections::{HashMap, HashSet};
-
 use indexmap::IndexMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arg::Arg;
 use crate::graph::{Graph, NodeId};
@@ -13,8 +12,8 @@ use crate::passes::split::calls;
 use crate::passes::support::OperatorSupport;
 
 /// The supported calls. An element of a structure goes where the structure is made.
-pub(in crate::passes) fn supported(module: &GraphModule, support: &impl OperatorSupport) -> HashSet<NodeId> {
-    let (graph, mut supported) = (module.graph(), HashSet::new());
+pub(in crate::passes) fn supported(module: &GraphModule, support: &impl OperatorSupport) -> FxHashSet<NodeId> {
+    let (graph, mut supported) = (module.graph(), FxHashSet::default());
     for id in calls(graph) {
         let node = &graph[id];
         let structure = node.args().first().and_then(|arg| arg.as_value()).filter(|input| is_structure(graph, **input));
@@ -41,8 +40,8 @@ fn is_structure(graph: &Graph, id: NodeId) -> bool {
 }
 
 /// For each node, the number of steps from supported to unsupported on the longest way to it.
-pub(super) fn levels(module: &GraphModule, supported: &HashSet<NodeId>) -> HashMap<NodeId, usize> {
-    let mut levels: HashMap<NodeId, usize> = module.graph().nodes().map(|(id, _)| (id, 0)).collect();
+pub(super) fn levels(module: &GraphModule, supported: &FxHashSet<NodeId>) -> FxHashMap<NodeId, usize> {
+    let mut levels: FxHashMap<NodeId, usize> = module.graph().nodes().map(|(id, _)| (id, 0)).collect();
     for (before, id) in dependencies(module) {
         let step = usize::from(supported.contains(&before) && !supported.contains(&id));
         let level = levels[&before] + step;
@@ -53,7 +52,7 @@ pub(super) fn levels(module: &GraphModule, supported: &HashSet<NodeId>) -> HashM
 
 /// The nodes in groups that are connected by uses.
 pub(super) fn connected(graph: &Graph, nodes: &[NodeId]) -> Vec<Vec<NodeId>> {
-    fn root(parents: &mut HashMap<NodeId, NodeId>, id: NodeId) -> NodeId {
+    fn root(parents: &mut FxHashMap<NodeId, NodeId>, id: NodeId) -> NodeId {
         let mut at = id;
         while parents[&at] != at {
             let up = parents[&parents[&at]];
@@ -62,7 +61,7 @@ pub(super) fn connected(graph: &Graph, nodes: &[NodeId]) -> Vec<Vec<NodeId>> {
         }
         at
     }
-    let mut parents: HashMap<NodeId, NodeId> = nodes.iter().map(|id| (*id, *id)).collect();
+    let mut parents: FxHashMap<NodeId, NodeId> = nodes.iter().map(|id| (*id, *id)).collect();
     for id in nodes {
         for input in graph[*id].inputs() {
             if parents.contains_key(&input) {

@@ -1,8 +1,7 @@
 //! The search for a pattern: from its outputs backwards, with choices that are taken back where they fail.
 
-use std::collections::{HashMap, HashSet};
-
 use indexmap::IndexMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Match, Pattern};
 use crate::arg::{Arg, Kwargs};
@@ -31,7 +30,7 @@ const SYMMETRIC: [Function; 11] = [
 const TRIALS: usize = 10_000;
 
 /// A call of a module without state as the call of a function that it is.
-type Spelled = HashMap<NodeId, (Function, Vec<NodeArg>, Kwargs<NodeId>)>;
+type Spelled = FxHashMap<NodeId, (Function, Vec<NodeArg>, Kwargs<NodeId>)>;
 
 pub(super) struct Search<'a> {
     pattern: &'a Pattern,
@@ -39,7 +38,7 @@ pub(super) struct Search<'a> {
     state: &'a State,
     /// The calls of modules that are calls of functions, in the pattern and in the graph.
     spelled: [Spelled; 2],
-    taken: HashSet<NodeId>,
+    taken: FxHashSet<NodeId>,
 }
 
 /// What is bound so far, and what must match still.
@@ -53,10 +52,10 @@ impl<'a> Search<'a> {
     pub(super) fn new(pattern: &'a Pattern, graph: &'a Graph, state: &'a State) -> Self {
         let spelled = |graph: &Graph, state: &State| match pattern.any_spelling {
             true => graph.nodes().filter_map(|(id, node)| Some((id, as_function(state, node)?))).collect(),
-            false => Spelled::new(),
+            false => Spelled::default(),
         };
         let spelled = [spelled(&pattern.part.graph, &pattern.part.state), spelled(graph, state)];
-        Self { pattern, graph, state, spelled, taken: HashSet::new() }
+        Self { pattern, graph, state, spelled, taken: FxHashSet::default() }
     }
 
     pub(super) fn all(mut self) -> Vec<Match> {
@@ -202,7 +201,7 @@ impl<'a> Search<'a> {
                 return false;
             }
         }
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         while let Some(id) = outside.pop() {
             if matched.contains_key(&id) {
                 return false;
@@ -257,13 +256,13 @@ fn as_function(state: &State, node: &Node) -> Option<(Function, Vec<NodeArg>, Kw
     }
     let (body, inputs) = trace_call(Leaves::None, &**module, node.args(), node.kwargs()).ok()?;
     let graph = body.graph();
-    let places: HashMap<NodeId, NodeId> =
+    let places: FxHashMap<NodeId, NodeId> =
         graph.placeholders().into_iter().zip(inputs.iter().filter_map(|input| input.as_value().copied())).collect();
     single_call(graph, &places)
 }
 
 /// The only call of a graph, in terms of what its inputs stand for.
-fn single_call(graph: &Graph, places: &HashMap<NodeId, NodeId>) -> Option<(Function, Vec<NodeArg>, Kwargs<NodeId>)> {
+fn single_call(graph: &Graph, places: &FxHashMap<NodeId, NodeId>) -> Option<(Function, Vec<NodeArg>, Kwargs<NodeId>)> {
     let mut calls = graph.nodes().filter(|(_, node)| !matches!(node.op(), Opcode::Placeholder | Opcode::Output));
     let (_, node) = calls.next().filter(|(id, _)| graph.output_arg() == Some(&NodeArg::Value(*id)))?;
     let mut outer = |id: &NodeId| places.get(id).copied().ok_or(());

@@ -5,11 +5,11 @@
 //! others; the tests hold every version against the generic one.
 
 pub mod attention;
+pub mod conversion;
 pub mod copy;
 pub mod dense;
 pub mod elementwise;
 pub mod gemm;
-pub mod half_floats;
 mod math;
 pub mod memory;
 mod pairs;

@@ -214,6 +214,10 @@ pub(crate) trait Vector: Lanes {
     /// Writes a slice, up to `LANES` numbers of it.
     #[inline(always)]
     fn store_part(self, to: &mut [Self::Elem]) {
+        // Some processors take long for a store of less, even where it is all.
+        if to.len() >= Self::LANES {
+            return self.store(to);
+        }
         // SAFETY: the count is within the slice and within the vector.
         unsafe { self.store_first(to.as_mut_ptr(), to.len().min(Self::LANES)) }
     }

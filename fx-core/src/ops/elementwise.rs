@@ -11,7 +11,7 @@ use super::table::{ops, out};
 use crate::value::Call;
 
 pub(super) use division::quotient;
-pub(super) use eval::product;
+pub(super) use eval::{power, product};
 
 ops! {
     /// Arithmetic, comparisons and logic, element by element.

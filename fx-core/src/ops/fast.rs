@@ -3,12 +3,11 @@
 //! Floats that are computed in f32 come here: a function returns none where it has no kernel for its operands.
 
 use fx_kernels::attention::{Mask, Scores, Sizes, Strides, attention};
+use fx_kernels::conversion::{round_to_bf16, round_to_f16, widen_bf16, widen_f16};
 use fx_kernels::elementwise::{self, Binary, Operand, Ternary, Unary};
-use fx_kernels::half_floats::{round_to_bf16, widen_bf16};
 use fx_kernels::rows::{self, Affine, Input, Reduction, Softmax};
-use half::bf16;
 
-use crate::tensor::{DType, Dims, Tensor, iter, numel, view};
+use crate::tensor::{DType, Dims, Element, Tensor, iter, numel, view};
 
 /// Whether floats of this type are computed in f32.
 fn in_single(dtype: DType) -> bool {
@@ -29,26 +28,40 @@ fn written(shape: &[usize], like: DType, kernel: impl FnMut(&mut [f32])) -> Tens
     Tensor::written(shape, kernel).to_dtype(like)
 }
 
-/// What a function makes of the elements of bf16 in the same place, if these lie in the same order: a piece at a time, so that they are f32 in
-/// the first-level cache only. Other types do not get its room on their stack.
-#[inline(never)]
+/// What a function makes of half floats in the same place, if these are of one type and lie in the same order: a piece at a time, so that they
+/// are f32 in the first-level cache only.
 fn halves<const N: usize>(operands: [&Tensor; N], f: impl Fn(&mut [f32], [&[f32]; N])) -> Option<Tensor> {
-    const PIECE: usize = 2048;
-    let shape = operands[0].shape();
-    if operands.iter().any(|x| x.dtype() != DType::BF16 || x.shape() != shape || !x.is_contiguous()) {
+    let (dtype, shape) = (operands[0].dtype(), operands[0].shape());
+    if operands.iter().any(|x| x.dtype() != dtype || x.shape() != shape || !x.is_contiguous()) {
         return None;
     }
+    match dtype {
+        DType::BF16 => Some(in_pieces(operands, widen_bf16, round_to_bf16, &f)),
+        DType::F16 => Some(in_pieces(operands, widen_f16, round_to_f16, &f)),
+        _ => None,
+    }
+}
+
+/// See [`halves`]. Other types do not get its room on their stack.
+#[inline(never)]
+fn in_pieces<H: Element, const N: usize>(
+    operands: [&Tensor; N],
+    widen: fn(&mut [f32], &[H]),
+    round: fn(&mut [H], &[f32]),
+    f: &dyn Fn(&mut [f32], [&[f32]; N]),
+) -> Tensor {
+    const PIECE: usize = 2048;
     let (mut wide, mut result) = ([[0.0; PIECE]; N], [0.0; PIECE]);
-    Some(Tensor::written::<bf16>(shape, |out| {
+    Tensor::written::<H>(operands[0].shape(), |out| {
         for (index, out) in out.chunks_mut(PIECE).enumerate() {
             for (wide, x) in wide.iter_mut().zip(operands) {
-                widen_bf16(&mut wide[..out.len()], &x.as_slice().unwrap_or_default()[index * PIECE..]);
+                widen(&mut wide[..out.len()], &x.as_slice().unwrap_or_default()[index * PIECE..]);
             }
             let result = &mut result[..out.len()];
             f(result, wide.each_ref().map(|wide| &wide[..out.len()]));
-            round_to_bf16(out, result);
+            round(out, result);
         }
-    }))
+    })
 }
 
 /// An op of every element.
@@ -62,7 +75,7 @@ pub(super) fn unary(op: Unary, x: &Tensor) -> Option<Tensor> {
     })
 }
 
-/// An op of the elements in the same place after broadcasting; both operands are f32, or bf16 in the same order.
+/// An op of the elements in the same place after broadcasting; both operands are f32, or half floats in the same order.
 pub(super) fn binary(op: Binary, x: &Tensor, y: &Tensor) -> Option<Tensor> {
     if x.dtype() != DType::F32 || y.dtype() != DType::F32 {
         return halves([x, y], |out, [x, y]| elementwise::binary(op, out, Operand::Cycle(x), Operand::Cycle(y)));
@@ -253,17 +266,23 @@ mod tests {
     use super::*;
     use crate::ops::creation::Creation;
 
-    /// bf16 that are computed a piece at a time are those that are computed in f32 and rounded.
+    /// Half floats that are computed a piece at a time are those that are computed in f32 and rounded.
     #[test]
     fn halves_are_f32_rounded() {
-        let [x, y] = [0, 1].map(|_| Tensor::randn([3, 1500]).to_dtype(DType::BF16));
+        for dtype in [DType::F16, DType::BF16] {
+            check_halves(dtype);
+        }
+    }
+
+    fn check_halves(dtype: DType) {
+        let [x, y] = [0, 1].map(|_| Tensor::randn([3, 1500]).to_dtype(dtype));
         let wide = x.to_dtype(DType::F32);
         for op in [Unary::Exp, Unary::Neg, Unary::Log, Unary::Trunc] {
-            let (got, want) = (unary(op, &x).unwrap(), unary(op, &wide).unwrap().to_dtype(DType::BF16));
-            assert!(got.dtype() == DType::BF16 && got.all_close(&want, 0.0, 0.0), "{op}");
+            let (got, want) = (unary(op, &x).unwrap(), unary(op, &wide).unwrap().to_dtype(dtype));
+            assert!(got.dtype() == dtype && got.all_close(&want, 0.0, 0.0), "{op}");
         }
         for op in [Binary::Add, Binary::Div, Binary::Maximum] {
-            let want = binary(op, &wide, &y.to_dtype(DType::F32)).unwrap().to_dtype(DType::BF16);
+            let want = binary(op, &wide, &y.to_dtype(DType::F32)).unwrap().to_dtype(dtype);
             assert!(binary(op, &x, &y).unwrap().all_close(&want, 0.0, 0.0), "{op}");
             // A tensor in another order, and one that repeats, go the general way.
             let (turned, row) = (view::transpose(&x, 0, 1), view::narrow(&y, 0, 0, 1));

@@ -9,7 +9,7 @@ use super::kind::{self, Encode};
 use super::table::{ops, out};
 use crate::value::Call;
 
-pub(crate) use eval::{norm_rows, sum_of_each};
+pub(crate) use eval::{divisor_norms, norm_rows, sum_of_each};
 
 ops! {
     /// Reductions over dimensions and scans along one.

@@ -5,8 +5,7 @@
 //! a piece at a time, in code that is the same for all functions; so the inner loop, compiled for each of hundreds of
 //! functions, is one plain loop over slices.
 
-use fx_kernels::half_floats::{round_to_bf16, widen_bf16};
-use half::{bf16, f16};
+use fx_kernels::conversion::{round_to_bf16, round_to_f16, truncate, widen_bf16, widen_f16};
 
 use super::{DType, Dims, Element, Tensor, Word, cast, dispatch, dispatch_words, numel, view};
 
@@ -66,12 +65,13 @@ fn map_by<T: Element, U: Element>(x: &Tensor, f: &dyn for<'a> Loop<&'a [T], U>) 
 /// each two types.
 pub(super) fn converted(x: &Tensor, dtype: DType) -> Tensor {
     let x = &x.contiguous();
+    let single = || x.as_slice::<f32>().unwrap_or_default();
     match (x.dtype(), dtype) {
-        (DType::F32, DType::BF16) => {
-            return Tensor::written(x.shape(), |out| round_to_bf16(out, x.as_slice().unwrap_or_default()));
-        }
-        (DType::BF16, DType::F32) => {
-            return Tensor::written(x.shape(), |out| widen_bf16(out, x.as_slice().unwrap_or_default()));
+        (DType::F32, DType::BF16) => return Tensor::written(x.shape(), |out| round_to_bf16(out, single())),
+        (DType::F32, DType::F16) => return Tensor::written(x.shape(), |out| round_to_f16(out, single())),
+        (DType::F16 | DType::BF16, DType::F32) => return Tensor::written(x.shape(), |out| halves_as_f32(x, 0, out)),
+        (DType::F32, DType::U8 | DType::I8 | DType::I32 | DType::I64) if are_small(single()) => {
+            return through(x, dtype, Some(singles_as_i32));
         }
         _ => {}
     }
@@ -81,8 +81,7 @@ pub(super) fn converted(x: &Tensor, dtype: DType) -> Tensor {
         DType::I8 => through(x, dtype, Some(widen::<i8, i32>)),
         DType::I32 => through::<i32>(x, dtype, None),
         DType::I64 => through::<i64>(x, dtype, None),
-        DType::F16 => through(x, dtype, Some(widen::<f16, f32>)),
-        DType::BF16 => through(x, dtype, Some(widen::<bf16, f32>)),
+        DType::F16 | DType::BF16 => through(x, dtype, Some(halves_as_f32)),
         DType::F32 => through::<f32>(x, dtype, None),
         DType::F64 => through::<f64>(x, dtype, None),
     }
@@ -92,6 +91,25 @@ pub(super) fn converted(x: &Tensor, dtype: DType) -> Tensor {
 fn widen<T: Element, W: Element>(x: &Tensor, first: usize, wide: &mut [W]) {
     let elements = x.as_slice::<T>().unwrap_or_default();
     wide.iter_mut().zip(&elements[first..]).for_each(|(wide, x)| *wide = cast(*x));
+}
+
+/// Whether all numbers have a whole part that an `i32` holds; NaN has none.
+fn are_small(x: &[f32]) -> bool {
+    const BEYOND: f32 = (1_u32 << 31) as f32;
+    x.iter().fold(true, |small, x| small & (x.abs() < BEYOND))
+}
+
+/// As [`widen`], of numbers that are small: their whole parts.
+fn singles_as_i32(x: &Tensor, first: usize, wide: &mut [i32]) {
+    truncate(wide, &x.as_slice().unwrap_or_default()[first..]);
+}
+
+/// As [`widen`], of half floats.
+fn halves_as_f32(x: &Tensor, first: usize, wide: &mut [f32]) {
+    match x.dtype() {
+        DType::F16 => widen_f16(wide, &x.as_slice().unwrap_or_default()[first..]),
+        _ => widen_bf16(wide, &x.as_slice().unwrap_or_default()[first..]),
+    }
 }
 
 /// Without a function the elements are of the type already.

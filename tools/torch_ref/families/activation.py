@@ -135,6 +135,7 @@ def along(table):
     normalize("half", d.f(2, 3, dtype=F16))
     normalize("double", d.f(2, 3, dtype=F64), dim=(-1,))
     normalize("zeros", torch.zeros(2, 3))
+    normalize("not a number", torch.tensor([[1.0, NAN], [3.0, 4.0]]))
     normalize.error("dim", d.f(3))
 
 

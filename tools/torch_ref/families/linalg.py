@@ -133,6 +133,9 @@ def layers(table):
     op.error("dtypes", d.f(2, 3), d.f(2, 3, dtype=F64))
     op.error("batches", d.f(2, 2, 3), d.f(3, 2, 3))
     op.error("negative p", d.f(2, 3), d.f(2, 3), p=-1.0)
+    many = d.f(30, 2)
+    op("many rows", many, torch.cat([many[4:5], d.f(1, 2)]))
+    op("many rows, not finite", torch.tensor([[INF, 1.0], [NAN, 0.0]]), many)
 
     op = table.op("cosine_similarity", F.cosine_similarity)
     d = op.draw

@@ -168,6 +168,7 @@ def norms(table):
     op("two dims keepdim", d.f(2, 3, 4), dim=(0, 2), keepdim=True)
     for p in (0.0, 1.0, 3.0, 0.5, INF, -INF):
         op(f"p {p}", d.f(3, 4), p=p, dim=(0,))
+        op(f"p {p}, not a number", torch.tensor([[1.0, NAN], [NAN, 2.0], [3.0, 0.5]]), p=p, dim=(0,))
     op("double", d.f(4, dtype=F64))
     op("half", d.f(4, dtype=F16))
     op("empty", d.f(0))

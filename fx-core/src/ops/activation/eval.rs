@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use fx_kernels::elementwise::Unary;
+use fx_kernels::elementwise::{Binary, Unary};
 use fx_kernels::rows::Softmax as Form;
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::ops::reduction::norm_rows;
-use crate::ops::wide::in_ordered;
-use crate::ops::{fast, shape};
+use crate::ops::reduction::divisor_norms;
+use crate::ops::wide::{in_ordered, wide};
+use crate::ops::{elementwise, fast, shape};
 use crate::tensor::num::Real;
 use crate::tensor::{DType, Element, Tensor, dispatch, iter, numel, random, view};
 
@@ -29,8 +29,8 @@ macro_rules! real {
         }
         let x: &Tensor = $x;
         match x.dtype() {
-            DType::F64 => iter::map::<f64, f64>(x, |x| function(x $(, $p)*)),
-            dtype => iter::map_owned::<f32>(x.to_dtype(DType::F32), |x| function(x $(, $p)*)).to_dtype(dtype),
+            DType::F64 => iter::map::<f64, f64>(x, move |x| function(x $(, $p)*)),
+            dtype => iter::map_owned::<f32>(x.to_dtype(DType::F32), move |x| function(x $(, $p)*)).to_dtype(dtype),
         }
     }};
 }
@@ -41,10 +41,6 @@ fn both(a: &Tensor, b: &Tensor, f32: impl Fn(f32, f32) -> f32, f64: impl Fn(f64,
         DType::F64 => iter::zip::<f64, f64, f64>(a, b, f64),
         dtype => iter::zip::<f32, f32, f32>(&a.to_dtype(DType::F32), &b.to_dtype(DType::F32), f32).to_dtype(dtype),
     }
-}
-
-fn sigmoid<R: Real>(x: R) -> R {
-    R::of(1.0) / (R::of(1.0) + (-x).exp())
 }
 
 fn max<R: Real>(x: R, y: R) -> R {
@@ -61,7 +57,7 @@ pub(super) fn relu(x: &Tensor) -> Result<Tensor> {
     }
     Ok(in_ordered!(x.dtype(), T => {
         let zero = T::from_i64(0);
-        iter::map::<T, T>(&x.to_dtype(T::DTYPE), |x| if x < zero { zero } else { x })
+        iter::map::<T, T>(&x.to_dtype(T::DTYPE), move |x| if x < zero { zero } else { x })
     })
     .to_dtype(x.dtype()))
 }
@@ -74,7 +70,7 @@ fn between(x: &Tensor, low: f64, high: f64) -> Tensor {
     }
     in_ordered!(x.dtype(), T => {
         let (low, high) = (T::from_f64(low), T::from_f64(high));
-        iter::map::<T, T>(&x.to_dtype(T::DTYPE), |x| if x < low { low } else if x > high { high } else { x })
+        iter::map::<T, T>(&x.to_dtype(T::DTYPE), move |x| if x < low { low } else if x > high { high } else { x })
     })
     .to_dtype(x.dtype())
 }
@@ -117,6 +113,9 @@ pub(super) fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         dims[1] = weight.numel();
         view::reshape(weight, &dims)
     };
+    if let Some(y) = fast::binary(Binary::Prelu, x, &weight) {
+        return Ok(y);
+    }
     Ok(both(
         x,
         &weight,
@@ -193,15 +192,17 @@ pub(super) fn hardshrink(x: &Tensor, lambd: f64) -> Result<Tensor> {
 pub(super) fn threshold(x: &Tensor, threshold: f64, value: f64) -> Result<Tensor> {
     Ok(dispatch!(x.dtype(), T => {
         let (threshold, value) = (T::from_f64(threshold), T::from_f64(value));
-        iter::map::<T, T>(x, |x| if x <= threshold { value } else { x })
+        iter::map::<T, T>(x, move |x| if x <= threshold { value } else { x })
     }))
 }
 
 pub(super) fn glu(x: &Tensor, dim: i64) -> Result<Tensor> {
     let dim = shape::dim(dim, x.ndim())?;
     let half = x.shape()[dim] / 2;
-    let (a, b) = (view::narrow(x, dim, 0, half), view::narrow(x, dim, half, half));
-    Ok(both(&a, &b, |a, b| a * sigmoid(b), |a, b| a * sigmoid(b)))
+    let wide = x.to_dtype(wide(x.dtype()));
+    let (a, b) = (view::narrow(&wide, dim, 0, half), view::narrow(&wide, dim, half, half));
+    let gate = real!(&b, Unary::Sigmoid, |x: R| R::of(1.0) / (R::of(1.0) + (-x).exp()));
+    Ok(elementwise::product(&a, &gate).to_dtype(x.dtype()))
 }
 
 /// Rewrites every row along a dimension, in the type that the elements compute in.
@@ -271,8 +272,9 @@ pub(crate) fn log_softmax(x: &Tensor, dim: i64) -> Result<Tensor> {
 
 pub(super) fn normalize(x: &Tensor, p: f64, dim: SmallVec<[i64; 4]>, eps: f64) -> Result<Tensor> {
     let dims = shape::dims(Some(&dim), x.ndim())?;
-    let norm = norm_rows(x, p, &dims, true);
-    Ok(both(x, &norm, |x, norm| x / norm.max(eps as f32), |x, norm| x / norm.max(eps)))
+    let norm = divisor_norms(x, p, &dims, true, eps);
+    let [wide, norm] = [x, &norm].map(|x| x.to_dtype(wide(x.dtype())));
+    Ok(elementwise::quotient(&wide, &norm).to_dtype(x.dtype()))
 }
 
 pub(super) fn dropout(x: &Tensor, p: f64, training: bool) -> Result<Tensor> {

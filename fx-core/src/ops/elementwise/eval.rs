@@ -155,17 +155,23 @@ pub(super) fn pow(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
         },
     };
     if let (Some(exponent), DType::F32) = (scalar(&b), x.dtype()) {
-        // Small powers as products, as PyTorch does.
-        let exponent = exponent.to_f64();
-        if exponent == 2.0 {
-            return Ok(iter::map::<f32, f32>(&x, |x| x * x));
-        } else if exponent == 3.0 {
-            return Ok(iter::map::<f32, f32>(&x, |x| x * x * x));
-        } else if exponent == 0.5 {
-            return Ok(iter::map::<f32, f32>(&x, f32::sqrt));
-        }
+        return Ok(power(&x, exponent.to_f64()));
     }
     Ok(arithmetic(&x, &y, f32::powf, f64::powf, int))
+}
+
+/// f32 or f64 to a power; small ones as products, as PyTorch does.
+pub(in crate::ops) fn power(x: &Tensor, exponent: f64) -> Tensor {
+    fn of<R: Element + Real>(x: &Tensor, exponent: f64) -> Tensor {
+        match exponent {
+            0.5 => iter::map::<R, R>(x, R::sqrt),
+            1.0 => x.clone(),
+            2.0 => iter::map::<R, R>(x, |x| x * x),
+            3.0 => iter::map::<R, R>(x, |x| x * x * x),
+            _ => iter::map::<R, R>(x, move |x| x.powf(R::of(exponent))),
+        }
+    }
+    in_floats!(x.dtype(), T => of::<T>(x, exponent))
 }
 
 fn max_float<R: Real>(x: R, y: R) -> R {
@@ -359,7 +365,6 @@ reals! {
     erf by Erf: |x| x.erf();
     erfc: |x| x.erfc();
     sigmoid by Sigmoid: |x| R::of(1.0) / (R::of(1.0) + (-x).exp());
-    frac: |x| x - x.trunc();
 }
 
 /// Rounding leaves integers as they are.
@@ -401,6 +406,12 @@ fn numeric(x: &Tensor, f32: impl Fn(f32) -> f32, f64: impl Fn(f64) -> f64, int: 
     .to_dtype(x.dtype())
 }
 
+pub(super) fn frac(x: &Tensor) -> Result<Tensor> {
+    let dtype = float_of(x.dtype());
+    let x = x.to_dtype(wide(dtype));
+    Ok(by_kernel(Binary::Sub, &x, &trunc(&x)?, |x, y| x - y, |x, y| x - y, i64::wrapping_sub).to_dtype(dtype))
+}
+
 pub(super) fn abs(x: &Tensor) -> Result<Tensor> {
     if let Some(y) = fast::unary(Unary::Abs, x) {
         return Ok(y);
@@ -420,8 +431,10 @@ pub(super) fn neg(x: Number<'_>) -> Result<Arg<Tensor>> {
 
 pub(super) fn sign(x: &Tensor) -> Result<Tensor> {
     fn sign<R: Real>(x: R) -> R {
-        let zero = R::of(0.0);
-        R::of(f64::from(u8::from(x > zero))) - R::of(f64::from(u8::from(x < zero)))
+        let (zero, one) = (R::of(0.0), R::of(1.0));
+        let above = if x > zero { one } else { zero };
+        let below = if x < zero { one } else { zero };
+        above - below
     }
     Ok(numeric(x, sign, sign, i64::signum))
 }
@@ -452,7 +465,7 @@ pub(super) fn clamp(x: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Res
     let x = x.to_dtype(dtype);
     Ok(dispatch!(dtype, T => {
         let (min, max) = (min.map(T::from_scalar), max.map(T::from_scalar));
-        iter::map_owned::<T>(x, |mut x| {
+        iter::map_owned::<T>(x, move |mut x| {
             if let Some(min) = min && x < min {
                 x = min;
             }
@@ -519,7 +532,7 @@ pub(super) fn nan_to_num(x: &Tensor, nan: Option<f64>, posinf: Option<f64>, negi
         if x.partial_cmp(&x).is_some() { y } else { R::of(nan) }
     }
     let by = [nan.unwrap_or(0.0), posinf.unwrap_or(highest), neginf.unwrap_or(lowest)];
-    Ok(numeric(x, |x| replace(x, by), |x| replace(x, by), |x| x))
+    Ok(numeric(x, move |x| replace(x, by), move |x| replace(x, by), |x| x))
 }
 
 pub(super) fn to(x: &Tensor, dtype: DType) -> Result<Tensor> {

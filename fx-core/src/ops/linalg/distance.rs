@@ -2,11 +2,13 @@
 
 use fx_kernels::threads::for_each_piece;
 
+use super::product::stacked;
 use crate::error::{Error, Result};
+use crate::ops::reduction::norm_rows;
 use crate::ops::shape::{self, require_equal, require_float, require_ndim};
 use crate::ops::wide::{in_floats, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{Element, Tensor, view};
+use crate::tensor::{Element, Tensor, iter, view};
 use crate::value::TensorMeta;
 
 pub(super) fn shape(a: &TensorMeta, b: &TensorMeta, p: f64) -> Result<TensorMeta> {
@@ -39,8 +41,12 @@ pub(super) fn cdist(a: &Tensor, b: &Tensor, p: f64) -> Result<Tensor> {
     let sized = |first: usize, second: usize| [&batch[..], &[first, second]].concat();
     // The second matrix lies transposed, so that a loop goes over one element of all its rows.
     let b = view::transpose(b, others, others + 1);
-    let a = view::expand(&a.to_dtype(wide(dtype)), &sized(rows, width)).contiguous();
-    let b = view::expand(&b.to_dtype(wide(dtype)), &sized(width, columns)).contiguous();
+    let a = view::expand(&a.to_dtype(wide(dtype)), &sized(rows, width));
+    let b = view::expand(&b.to_dtype(wide(dtype)), &sized(width, columns));
+    if p == 2.0 && rows.max(columns) > FEW {
+        return Ok(by_product(&a, &b).to_dtype(dtype));
+    }
+    let (a, b) = (a.contiguous(), b.contiguous());
     let out = in_floats!(dtype, T => {
         let (a, b) = (a.as_slice::<T>().unwrap_or(&[]), b.as_slice::<T>().unwrap_or(&[]));
         Tensor::written(&sized(rows, columns), |out: &mut [T]| {
@@ -52,6 +58,20 @@ pub(super) fn cdist(a: &Tensor, b: &Tensor, p: f64) -> Result<Tensor> {
         })
     });
     Ok(out.to_dtype(dtype))
+}
+
+/// As many rows as PyTorch takes the differences of.
+const FEW: usize = 25;
+
+/// Euclidean distances of the rows of one matrix to the columns of another, by their product: as PyTorch's, those of rows that are nearly the
+/// same are less exact than by differences.
+fn by_product(a: &Tensor, b: &Tensor) -> Tensor {
+    let [of_a, of_b] = [(a, a.ndim() - 1), (b, b.ndim() - 2)].map(|(x, dim)| norm_rows(x, 2.0, &[dim], true));
+    in_floats!(a.dtype(), T => iter::zip3::<T, T, T, T>(&of_a, &of_b, &stacked(a, b), |a, b, product| {
+        let square = a * a + b * b - (product + product);
+        // NaN stays.
+        if square < T::of(0.0) { T::of(0.0) } else { square.sqrt() }
+    }))
 }
 
 /// The distances of one row to each of some, of which `lines` has the first elements, then the second, and so on.

@@ -3,7 +3,7 @@
 use super::product::{affine, stacked, sum_last};
 use crate::error::Result;
 use crate::ops::elementwise;
-use crate::ops::reduction::norm_rows;
+use crate::ops::reduction::divisor_norms;
 use crate::ops::shape;
 use crate::ops::wide::{in_floats, wide};
 use crate::tensor::num::Real;
@@ -106,10 +106,7 @@ pub(super) fn cosine_similarity(a: &Tensor, b: &Tensor, dim: i64, eps: f64) -> R
     let dim = shape::dim(dim, shape.len())?;
     let [a, b] = [a, b].map(|x| view::expand(&x.to_dtype(wide(dtype)), &shape));
     let dims = if shape.is_empty() { &[][..] } else { std::slice::from_ref(&dim) };
-    let norm = |x: &Tensor, keepdim: bool| {
-        let norm = norm_rows(x, 2.0, dims, keepdim);
-        in_floats!(dtype, T => iter::map_owned::<T>(norm, |norm| if norm < T::of(eps) { T::of(eps) } else { norm }))
-    };
+    let norm = |x: &Tensor, keepdim| divisor_norms(x, 2.0, dims, keepdim, eps);
     // Divided before they are added up, so that large elements do not overflow.
     let products = elementwise::product(&elementwise::quotient(&a, &norm(&a, true)), &b);
     let sums = match dims {

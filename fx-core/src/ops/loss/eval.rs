@@ -46,7 +46,7 @@ macro_rules! pointwise {
     ($x:expr, $y:expr, |$a:ident, $b:ident| $body:expr) => {{
         let dtype = float_of(common($x, $y));
         let convert = |x: &Tensor| x.to_dtype(dtype).to_dtype(wide(dtype));
-        in_floats!(dtype, T => iter::zip::<T, T, T>(&convert($x), &convert($y), |$a, $b| $body)).to_dtype(dtype)
+        in_floats!(dtype, T => iter::zip::<T, T, T>(&convert($x), &convert($y), move |$a, $b| $body)).to_dtype(dtype)
     }};
 }
 
@@ -73,12 +73,10 @@ pub(super) fn l1_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor>
 
 pub(super) fn smooth_l1_loss(x: &Tensor, y: &Tensor, reduction: Word, beta: f64) -> Result<Tensor> {
     let (x, y) = alike(x, y);
-    // A square up to `beta`, and what is above it, without a choice between two ways.
-    let steepness = if beta > 0.0 { 0.5 / beta } else { 0.0 };
+    let (steepness, half) = (0.5 / beta, 0.5 * beta);
     let loss = pointwise!(&x, &y, |x, y| {
-        let (z, beta) = ((x - y).abs(), of(x, beta));
-        let inner = if z < beta { z } else { beta };
-        of(x, steepness) * inner * inner + (z - inner)
+        let z = (x - y).abs();
+        if z < of(x, beta) { of(x, steepness) * z * z } else { z - of(x, half) }
     });
     Ok(reduced(loss, &reduction))
 }

@@ -8,6 +8,7 @@ use fx_kernels::threads::for_each_piece;
 use super::infer::Windows;
 use crate::error::Result;
 use crate::ops::conv::{Plane, lift};
+use crate::ops::elementwise::power;
 use crate::ops::fast;
 use crate::ops::wide::{Number, in_floats, in_ordered, wide};
 use crate::tensor::num::Real;
@@ -289,12 +290,9 @@ pub(super) fn lp(
 ) -> Result<Tensor> {
     let dtype = x.dtype();
     let area = (kernel[0] * kernel[1]) as f64;
-    let powers = in_floats!(dtype, T => iter::map::<T, T>(&x.to_dtype(wide(dtype)), |x| x.powf(T::of(norm_type))));
+    let powers = power(&x.to_dtype(wide(dtype)), norm_type);
     let means = avg(&powers, kernel, stride, [0; 2], ceil_mode, true, None)?;
     // As PyTorch: the mean times the size of a whole window, also where a window at the edge is short of elements.
-    let exponent = 1.0 / norm_type;
-    let norms = in_floats!(dtype, T => {
-        iter::map::<T, T>(&means, |mean| (mean * T::of(area)).powf(T::of(exponent)))
-    });
-    Ok(norms.to_dtype(dtype))
+    let sums = in_floats!(dtype, T => iter::map_owned::<T>(means, |mean| mean * T::of(area)));
+    Ok(power(&sums, 1.0 / norm_type).to_dtype(dtype))
 }

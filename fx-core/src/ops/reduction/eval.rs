@@ -237,10 +237,11 @@ pub(super) fn count_nonzero(x: &Tensor, dim: Dims) -> Result<Tensor> {
 pub(crate) fn norm_rows(x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Tensor {
     fn norm<T: Real>(row: &[T], p: f64) -> f64 {
         let sizes = || row.iter().map(|x| x.f64().abs());
+        // NaN stays.
         if p == f64::INFINITY {
-            sizes().fold(0.0, f64::max)
+            sizes().fold(0.0, |most, x| if x > most || x.is_nan() { x } else { most })
         } else if p == f64::NEG_INFINITY {
-            sizes().fold(f64::INFINITY, f64::min)
+            sizes().fold(f64::INFINITY, |least, x| if x < least || x.is_nan() { x } else { least })
         } else if p == 0.0 {
             sizes().filter(|x| *x != 0.0).count() as f64
         } else if p == 1.0 {
@@ -252,6 +253,18 @@ pub(crate) fn norm_rows(x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Te
         }
     }
     in_floats!(x.dtype(), T => reduce::<T>(x, dims, keepdim, |row| T::of(norm(row, p))))
+}
+
+/// As [`norm_rows`], at least `eps`: what to divide by.
+pub(crate) fn divisor_norms(x: &Tensor, p: f64, dims: &[usize], keepdim: bool, eps: f64) -> Tensor {
+    let norm = norm_rows(x, p, dims, keepdim);
+    let dtype = norm.dtype();
+    let norms = in_floats!(dtype, T => {
+        // NaN stays.
+        let least = T::of(eps);
+        iter::map_owned::<T>(norm.to_dtype(T::DTYPE), move |norm| if norm < least { least } else { norm })
+    });
+    norms.to_dtype(dtype)
 }
 
 pub(super) fn norm(x: &Tensor, p: f64, dim: Dims, keepdim: bool) -> Result<Tensor> {

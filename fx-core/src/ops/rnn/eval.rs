@@ -2,20 +2,12 @@
 
 use std::borrow::Cow;
 
+use fx_kernels::recurrent::{self, Cell, State};
+
 use crate::error::Result;
 use crate::ops::linalg::affine;
 use crate::ops::wide::{Number, in_floats, wide};
-use crate::tensor::num::Real;
 use crate::tensor::{Tensor, view};
-
-/// What a step does with its gates.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cell {
-    Lstm,
-    Gru,
-    Tanh,
-    Relu,
-}
 
 /// The layers' sizes and options.
 struct Network {
@@ -24,10 +16,6 @@ struct Network {
     bidirectional: bool,
     batch_first: bool,
     bias: bool,
-}
-
-fn sigmoid<R: Real>(x: R) -> R {
-    R::of(1.0) / (R::of(1.0) + (-x).exp())
 }
 
 impl Network {
@@ -52,7 +40,7 @@ impl Network {
         results.into_iter().map(|result| result.to_dtype(dtype)).collect()
     }
 
-    fn layers<T: Number>(&self, mut x: Tensor, states: &[Tensor], weights: &[Tensor]) -> Vec<Tensor> {
+    fn layers<T: Recurrent>(&self, mut x: Tensor, states: &[Tensor], weights: &[Tensor]) -> Vec<Tensor> {
         let directions = 1 + usize::from(self.bidirectional);
         let per_layer = if self.bias { 4 } else { 2 };
         let (steps, batch, hidden) = (x.shape()[0], x.shape()[1], weights[1].shape()[1]);
@@ -76,7 +64,7 @@ impl Network {
     }
 
     /// One layer in one direction; writes its part of the layer's output.
-    fn direction<T: Number>(
+    fn direction<T: Recurrent>(
         &self,
         x: &Tensor,
         weights: &[Tensor],
@@ -95,50 +83,57 @@ impl Network {
             let step = if direction == 0 { step } else { steps - 1 - step };
             let h = Tensor::from_vec([batch, hidden], state[0].clone());
             affine(&mut from_state, &h, &weights[1], weights.get(3));
-            for b in 0..batch {
-                let a = &from_input[(step * batch + b) * rows..][..rows];
-                let h = &from_state[b * rows..][..rows];
-                let place = b * hidden..(b + 1) * hidden;
-                match state {
-                    [state] => self.cell(a, h, &mut state[place.clone()]),
-                    [state, memory] => lstm_cell(a, h, &mut state[place.clone()], &mut memory[place.clone()]),
-                    _ => {}
-                }
+            T::update(self.cell, state, &mut from_state, &from_input[step * batch * rows..][..batch * rows], hidden);
+            for (b, state) in state[0].chunks_exact(hidden.max(1)).enumerate() {
                 let to = ((step * batch + b) * directions + direction) * hidden;
-                out[to..to + hidden].copy_from_slice(&state[0][place]);
+                out[to..to + hidden].copy_from_slice(state);
             }
-        }
-    }
-
-    /// A step of one sequence: what comes from the input, what comes from the state, and the state.
-    fn cell<T: Number>(&self, a: &[T], b: &[T], state: &mut [T]) {
-        let n = state.len();
-        for (i, h) in state.iter_mut().enumerate() {
-            let gate = |k: usize| a[k * n + i] + b[k * n + i];
-            *h = match self.cell {
-                Cell::Gru => {
-                    let (reset, update) = (sigmoid(gate(0)), sigmoid(gate(1)));
-                    let new = Real::tanh(a[2 * n + i] + reset * b[2 * n + i]);
-                    (*h - new) * update + new
-                }
-                Cell::Relu => {
-                    let zero = T::of(0.0);
-                    if gate(0) < zero { zero } else { gate(0) }
-                }
-                Cell::Tanh | Cell::Lstm => Real::tanh(gate(0)),
-            };
         }
     }
 }
 
-/// A step of one sequence: what comes from the input, what comes from the state, the state and the memory.
-fn lstm_cell<T: Number>(a: &[T], b: &[T], state: &mut [T], memory: &mut [T]) {
-    let n = state.len();
-    for (i, (h, c)) in state.iter_mut().zip(memory).enumerate() {
-        let gate = |k: usize| a[k * n + i] + b[k * n + i];
-        let (input, forget, output) = (sigmoid(gate(0)), sigmoid(gate(1)), sigmoid(gate(3)));
-        *c = forget * *c + input * Real::tanh(gate(2));
-        *h = output * Real::tanh(*c);
+/// A type that recurrent layers are computed in.
+trait Recurrent: Number {
+    /// A step of all sequences, each with `hidden` numbers of state: of what comes from the state, which it may overwrite, and what comes from
+    /// the input.
+    fn update(cell: Cell, state: &mut [Vec<Self>], from_state: &mut [Self], from_input: &[Self], hidden: usize);
+}
+
+impl Recurrent for f32 {
+    fn update(cell: Cell, state: &mut [Vec<f32>], from_state: &mut [f32], from_input: &[f32], hidden: usize) {
+        let [h, memory @ ..] = state else { return };
+        let c = memory.first_mut().map_or(&mut [][..], |c| c);
+        if !cell.keeps_apart() {
+            from_state.iter_mut().zip(from_input).for_each(|(sum, x)| *sum += *x);
+        }
+        recurrent::update(cell, State { h, c, hidden }, from_state, cell.keeps_apart().then_some(from_input));
+    }
+}
+
+impl Recurrent for f64 {
+    fn update(cell: Cell, state: &mut [Vec<f64>], from_state: &mut [f64], from_input: &[f64], hidden: usize) {
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let width = cell.gates() * hidden;
+        for place in 0..state[0].len() {
+            let (sequence, i) = (place / hidden, place % hidden);
+            let [b, a] = [&*from_state, from_input].map(|x| &x[sequence * width..][..width]);
+            let gate = |k: usize| a[k * hidden + i] + b[k * hidden + i];
+            let h = state[0][place];
+            state[0][place] = match cell {
+                Cell::Lstm => {
+                    let c = sigmoid(gate(1)) * state[1][place] + sigmoid(gate(0)) * gate(2).tanh();
+                    state[1][place] = c;
+                    sigmoid(gate(3)) * c.tanh()
+                }
+                Cell::Gru => {
+                    let new = (a[2 * hidden + i] + sigmoid(gate(0)) * b[2 * hidden + i]).tanh();
+                    (h - new) * sigmoid(gate(1)) + new
+                }
+                Cell::Tanh => gate(0).tanh(),
+                Cell::Relu if gate(0) < 0.0 => 0.0,
+                Cell::Relu => gate(0),
+            };
+        }
     }
 }
 

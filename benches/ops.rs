@@ -270,6 +270,7 @@ fn products_and_losses(bench: &Bench) {
     let (square, heads) = (Tensor::randn([1024, 1024]), Tensor::randn([1, 12, 128, 64]));
     let (steps, state) = (Tensor::randn([50, 1, 256]), Tensor::zeros([1, 1, 256]));
     let gates = [&[1024, 256][..], &[1024, 256], &[1024], &[1024]].map(Tensor::randn);
+    let three = gates.each_ref().map(|x| x.narrow(0, 0, 768));
     rows! { bench,
         "mm": x.mm(y.transpose(0, 1));
         "bmm": a.bmm(&b);
@@ -291,7 +292,7 @@ fn products_and_losses(bench: &Bench) {
         "addmm": x.addmm(&x, &square);
         "attention": heads.scaled_dot_product_attention(&heads, &heads, None);
         "lstm": steps.lstm(&state, &state, &gates);
-        "gru": steps.gru(&state, &gates[..4].iter().map(|x| x.narrow(0, 0, 768)).collect::<Vec<_>>());
+        "gru": steps.gru(&state, &three);
     }
 }
 

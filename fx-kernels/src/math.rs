@@ -267,6 +267,59 @@ pub(crate) fn tan<V: Floats>(x: V) -> V {
     V::select(x.eq(V::zero()), x, y)
 }
 
+/// Half of pi, less its nearest number.
+const RIGHT_LOW: f32 = -4.371_139e-8;
+
+/// The angle of a slope from 0 to 1.
+#[inline(always)]
+fn angle<V: Floats>(slope: V) -> V {
+    /// The tangent of an eighth of pi.
+    const MIDDLE: f32 = 0.414_213_56;
+    let one = V::splat(1.0);
+    let far = V::splat(MIDDLE).lt(slope);
+    let t = V::select(far, (slope - one) / (slope + one), slope);
+    let square = t * t;
+    let p = polynomial(square, [8.053_744_5e-2, -1.387_768_6e-1, 1.997_771_1e-1, -3.333_295e-1]);
+    let turned = (p * square).mul_add(t, t);
+    V::select(far, (turned + V::splat(RIGHT_LOW / 2.0)) + V::splat(std::f32::consts::FRAC_PI_4), turned)
+}
+
+/// What an angle is short of so many right ones.
+#[inline(always)]
+fn rest<V: Floats>(right: f32, angle: V) -> V {
+    (V::splat(std::f32::consts::FRAC_PI_2 * right) - angle) + V::splat(RIGHT_LOW * right)
+}
+
+/// The inverse of the tangent.
+#[inline(always)]
+pub(crate) fn atan<V: Floats>(x: V) -> V {
+    let one = V::splat(1.0);
+    let size = x.abs();
+    let steep = one.lt(size);
+    let flat = angle(V::select(steep, one / size, size));
+    let y = signed(V::select(steep, rest(1.0, flat), flat), x);
+    // With the sign of 0.
+    V::select(x.eq(V::zero()), x, y)
+}
+
+/// The angle of the point `(x, y)`, from minus pi to pi.
+#[inline(always)]
+pub(crate) fn atan2<V: Floats>(y: V, x: V) -> V {
+    let (zero, one) = (V::zero(), V::splat(1.0));
+    // Zeros have signs too.
+    let side = |x: V| V::select(x.eq(zero), one / x, x);
+    let (along, up) = (x.abs(), y.abs());
+    let (most, least) = (along.max(up), along.min(up));
+    // Zeros have no ratio, and infinities neither.
+    let same = V::select(most.eq(zero), zero, one);
+    let flat = angle(V::select(least.eq(most), same, least / most));
+    let steep = V::select(along.lt(up), rest(1.0, flat), flat);
+    let above = V::select(side(x).lt(zero), rest(2.0, steep), steep);
+    let angle = signed(above, side(y));
+    let angle = V::select(x.eq(x), angle, x);
+    V::select(y.eq(y), angle, y)
+}
+
 /// The error function.
 #[inline(always)]
 pub(crate) fn erf<V: Floats>(x: V) -> V {

@@ -153,6 +153,8 @@ ops! {
     Cos "cos" = |x| math::cos(x);
     /// The tangent.
     Tan "tan" = |x| math::tan(x);
+    /// The inverse of the tangent.
+    Atan "atan" = |x| math::atan(x);
     /// The hyperbolic tangent.
     Tanh "tanh" = |x| math::tanh(x), WAITS;
     /// `1 / (1 + exp(-x))`.
@@ -222,6 +224,8 @@ ops! {
     Lt "lt" = |x, y| V::select(x.lt(y), V::splat(1.0), V::zero());
     /// Whether `x <= y`.
     Le "le" = |x, y| V::select(x.le(y), V::splat(1.0), V::zero());
+    /// The angle of the point `(y, x)`.
+    Atan2 "atan2" = |x, y| math::atan2(x, y);
     /// `x` where it is larger than 0, else `x * y`.
     Prelu "prelu" = |x, y| V::select(V::zero().lt(x), x, x * y);
 }

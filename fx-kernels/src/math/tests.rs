@@ -1,6 +1,6 @@
 //! Every function of every level against f64, over the whole range.
 
-use crate::elementwise::{Op, Operand, Unary, run_one};
+use crate::elementwise::{Binary, Op, Operand, Unary, run_one};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// Numbers of all sizes and both signs, with the special ones.
@@ -100,6 +100,26 @@ fn waves() {
     check(Unary::Sin, 2.2, f64::sin);
     check(Unary::Cos, 2.2, f64::cos);
     check(Unary::Tan, 4.0, f64::tan);
+}
+
+#[test]
+fn angles() {
+    check(Unary::Atan, 2.6, f64::atan);
+    // Points of all sizes in all directions, on the axes too.
+    let some: Vec<f32> = numbers().into_iter().step_by(1009).chain(numbers().into_iter().rev().take(18)).collect();
+    let points = some.iter().flat_map(|y| some.iter().map(move |x| (*y, *x)));
+    let (y, x): (Vec<f32>, Vec<f32>) = points.unzip();
+    for level in Level::available() {
+        let mut out = vec![0.0; x.len()];
+        run_one(level, Op::Binary(Binary::Atan2), &mut out, &[Operand::Cycle(&y), Operand::Cycle(&x)]);
+        for ((y, x), got) in y.iter().zip(&x).zip(out) {
+            let exact = f64::from(*y).atan2(f64::from(*x));
+            // What is less than a normal number may be lost.
+            let close =
+                ulps(got, exact) <= 3.0 || exact.abs() < f64::from(f32::MIN_POSITIVE) && got.abs() <= f32::MIN_POSITIVE;
+            assert!(close, "{level:?} ({x:e}, {y:e}): {got:e}, not {exact:e}");
+        }
+    }
 }
 
 #[test]

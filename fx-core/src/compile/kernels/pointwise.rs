@@ -283,6 +283,7 @@ fn binary_of(function: Function) -> Option<Binary> {
         (ops::div, Binary::Div),
         (ops::maximum, Binary::Maximum),
         (ops::minimum, Binary::Minimum),
+        (ops::atan2, Binary::Atan2),
     ];
     rows.into_iter().find(|(known, _)| *known == function).map(|(_, op)| op)
 }

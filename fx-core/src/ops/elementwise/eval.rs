@@ -194,7 +194,7 @@ pub(super) fn minimum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
 
 pub(super) fn atan2(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     let dtype = float_of(promote([part(&a), part(&b)]));
-    Ok(arithmetic(&tensor(&a, dtype), &tensor(&b, dtype), f32::atan2, f64::atan2, |x, _| x))
+    Ok(by_kernel(Binary::Atan2, &tensor(&a, dtype), &tensor(&b, dtype), f32::atan2, f64::atan2, |x, _| x))
 }
 
 /// A function of two floats: of f64, or in f32.
@@ -355,7 +355,7 @@ reals! {
     tan by Tan: |x| x.tan();
     asin: |x| x.asin();
     acos: |x| x.acos();
-    atan: |x| x.atan();
+    atan by Atan: |x| x.atan();
     sinh: |x| x.sinh();
     cosh: |x| x.cosh();
     asinh: |x| x.asinh();

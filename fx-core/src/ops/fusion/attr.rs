@@ -83,6 +83,7 @@ static PLAIN: &[(Function, Unary)] = &[
     (ops::sin, Unary::Sin),
     (ops::cos, Unary::Cos),
     (ops::tan, Unary::Tan),
+    (ops::atan, Unary::Atan),
     (ops::tanh, Unary::Tanh),
     (ops::sigmoid, Unary::Sigmoid),
     (ops::erf, Unary::Erf),

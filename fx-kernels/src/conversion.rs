@@ -22,7 +22,7 @@ const TASK: usize = 16 * 1024;
 /// # Panics
 /// If there are fewer numbers.
 pub fn round_to_bf16(out: &mut [bf16], x: &[f32]) {
-    convert(Level::detect(), out, x, rounded);
+    convert(Level::detect(), out, x, rounded_to_bf16);
 }
 
 /// Writes the numbers that bf16 stand for.
@@ -39,7 +39,7 @@ pub fn round_to_bf16(out: &mut [bf16], x: &[f32]) {
 /// # Panics
 /// If there are fewer half floats.
 pub fn widen_bf16(out: &mut [f32], x: &[bf16]) {
-    convert(Level::detect(), out, x, widened);
+    convert(Level::detect(), out, x, widened_from_bf16);
 }
 
 /// Writes the nearest f16, the even one of two that are as near, or an infinity beyond all; a NaN stays one.
@@ -136,7 +136,7 @@ fn widened_from_f16(x: f16) -> f32 {
 }
 
 #[inline(always)]
-fn rounded(x: f32) -> bf16 {
+fn rounded_to_bf16(x: f32) -> bf16 {
     let bits = x.to_bits();
     let near = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
     // A NaN stays one, without a signal.
@@ -145,7 +145,7 @@ fn rounded(x: f32) -> bf16 {
 }
 
 #[inline(always)]
-fn widened(x: bf16) -> f32 {
+fn widened_from_bf16(x: bf16) -> f32 {
     f32::from_bits(u32::from(x.to_bits()) << 16)
 }
 
@@ -194,7 +194,13 @@ mod tests {
         let low = [0, 1, 0x0fff, 0x1000, 0x1001, 0x3000, 0x7fff, 0x8000, 0x8001, 0xffff];
         let numbers: Vec<f32> =
             (0..=u32::from(u16::MAX)).flat_map(|bits| low.map(|low| f32::from_bits(bits << 16 | low))).collect();
-        check(&numbers, bf16::from_bits, bf16::to_bits, [bf16::to_f32, widened], [bf16::from_f32, rounded]);
+        check(
+            &numbers,
+            bf16::from_bits,
+            bf16::to_bits,
+            [bf16::to_f32, widened_from_bf16],
+            [bf16::from_f32, rounded_to_bf16],
+        );
         check(&numbers, f16::from_bits, f16::to_bits, [f16::to_f32, widened_from_f16], [f16::from_f32, rounded_to_f16]);
     }
 

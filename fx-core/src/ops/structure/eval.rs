@@ -361,7 +361,7 @@ mod tests {
     use super::*;
     use crate::tensor::numel;
 
-    /// Several dimensions at once against one after the other, and against the definition by index.
+    /// Several dimensions at once against the definition by index.
     #[test]
     fn places_along_several_dimensions() {
         let x = Tensor::from_vec([2, 3, 4, 5], (0..120).collect::<Vec<i64>>());

@@ -241,8 +241,9 @@ fn between<const N: usize>(x: &Tensor, dim: usize, places: &[Taps<N>]) -> Tensor
             let lines = out.chunks_exact_mut((to * inner).max(1)).zip(elements.chunks_exact((len * inner).max(1)));
             for (out, line) in lines {
                 if inner == 1 {
-                    let sum = |taps: &[(usize, T); N]| taps.iter().fold(T::of(0.0), |sum, (place, weight)| sum + line[*place] * *weight);
-                    out.iter_mut().zip(&places).for_each(|(out, taps)| *out = sum(taps));
+                    for (out, taps) in out.iter_mut().zip(&places) {
+                        *out = taps.iter().fold(T::of(0.0), |sum, (place, weight)| sum + line[*place] * *weight);
+                    }
                     continue;
                 }
                 for (out, taps) in out.chunks_exact_mut(inner.max(1)).zip(&places) {

@@ -149,6 +149,9 @@ def layers(table):
     op("promotion", d.f(2, 3), d.f(2, 3, dtype=F64))
     op.error("shapes", d.f(2, 3), d.f(2, 4))
     op.error("dim out of range", d.f(2, 3), d.f(2, 3), dim=2)
+    large = torch.tensor([[3e38, 3e38], [2e38, 0.0], [3e38, 2e38]])
+    op("large", large, large.flip(1))
+    op("not finite", torch.tensor([[NAN, 1.0], [INF, 1.0]]), torch.ones(2, 2))
 
 
 def einsum(table):

@@ -106,9 +106,9 @@ pub(super) fn cosine_similarity(a: &Tensor, b: &Tensor, dim: i64, eps: f64) -> R
     let dim = shape::dim(dim, shape.len())?;
     let [a, b] = [a, b].map(|x| view::expand(&x.to_dtype(wide(dtype)), &shape));
     let dims = if shape.is_empty() { &[][..] } else { std::slice::from_ref(&dim) };
-    let norm = |x: &Tensor, keepdim| divisor_norms(x, 2.0, dims, keepdim, eps);
-    // Divided before they are added up, so that large elements do not overflow.
-    let products = elementwise::product(&elementwise::quotient(&a, &norm(&a, true)), &b);
+    // Both divided before they are multiplied, so that large elements do not overflow.
+    let unit = |x: &Tensor| elementwise::quotient(x, &divisor_norms(x, 2.0, dims, true, eps));
+    let products = elementwise::product(&unit(&a), &unit(&b));
     let sums = match dims {
         [] => products,
         _ => {
@@ -117,5 +117,5 @@ pub(super) fn cosine_similarity(a: &Tensor, b: &Tensor, dim: i64, eps: f64) -> R
             sum_last(&view::permute(&products, &order))
         }
     };
-    Ok(elementwise::quotient(&sums, &norm(&b, false)).to_dtype(dtype))
+    Ok(sums.to_dtype(dtype))
 }

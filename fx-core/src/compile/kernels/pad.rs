@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{Kernel, Lowered, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
-use crate::ops::places::{Run, padded, runs};
+use crate::ops::places::{padded, runs};
 use crate::tensor::{DType, Dims};
 
 /// Copies elements of a tensor, or a number, to each part of the result.
@@ -60,14 +60,14 @@ impl Piece {
     /// The pieces of a dimension whose elements come from these places: one by one where they go down.
     fn all(places: &[Option<usize>]) -> SmallVec<[Self; 3]> {
         let (mut pieces, mut to) = (SmallVec::new(), 0);
-        for Run { first, len, down } in runs(places) {
-            match first {
-                Some(first) if down => {
-                    pieces.extend((0..len).map(|i| Self { to: to + i, from: Some(first - i), count: 1 }))
+        for run in runs(places) {
+            match run.first {
+                Some(_) if run.down => {
+                    pieces.extend((0..run.len).map(|i| Self { to: to + i, from: run.place(i), count: 1 }));
                 }
-                from => pieces.push(Self { to, from, count: len }),
+                from => pieces.push(Self { to, from, count: run.len }),
             }
-            to += len;
+            to += run.len;
         }
         pieces
     }

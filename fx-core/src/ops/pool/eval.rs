@@ -52,6 +52,24 @@ impl<const N: usize> Windows<N> {
     }
 }
 
+impl<const N: usize> Windows<N> {
+    /// How many elements of each window count, in `x` or also in the padding.
+    fn counts(&self, x: &Tensor, shape: &[usize], with_padding: bool) -> Vec<f64> {
+        let lead = x.ndim() - N;
+        (0..N).fold(vec![1.0], |counts, i| {
+            let (size, padding) = (x.shape()[lead + i], self.padding[i]);
+            let along = |index: usize| {
+                let start = index * self.stride[i];
+                let stop = (start + self.kernel[i]).min(size + 2 * padding);
+                let inside = stop.saturating_sub(padding).min(size).saturating_sub(start.saturating_sub(padding));
+                if with_padding { stop.saturating_sub(start) } else { inside }
+            };
+            let along: Vec<f64> = (0..shape[lead + i]).map(|index| along(index) as f64).collect();
+            counts.iter().flat_map(|count| along.iter().map(move |along| count * along)).collect()
+        })
+    }
+}
+
 /// What the windows of one channel hold, brought together: row by row, each tap of the window at a time.
 fn fold_plane<T: Copy>(plane: &Plane, x: &[T], out: &mut [T], fold: impl Fn(&mut T, T)) {
     for tap in 0..plane.taps() {
@@ -211,28 +229,15 @@ pub(super) fn avg<const N: usize>(
 ) -> Result<Tensor> {
     let pool = Windows::new(kernel, stride, padding, [1; N], ceil_mode);
     let (plane, shape) = pool.plane(x)?;
-    let (inputs, outputs, lead) = (plane.inputs(), plane.outputs(), x.ndim() - N);
-    // The elements of each window that count, along each dimension.
-    let counted: [Vec<usize>; N] = std::array::from_fn(|i| {
-        let (size, padding) = (x.shape()[lead + i], padding[i]);
-        let window = |index: usize| {
-            let start = index * pool.stride[i];
-            let stop = (start + kernel[i]).min(size + 2 * padding);
-            let inside = stop.saturating_sub(padding).min(size).saturating_sub(start.saturating_sub(padding));
-            if count_include_pad { stop.saturating_sub(start) } else { inside }
-        };
-        (0..shape[lead + i]).map(window).collect()
-    });
-    let sizes = counted.iter().fold(vec![1], |sizes, along| {
-        sizes.iter().flat_map(|size| along.iter().map(move |count| size * count)).collect::<Vec<usize>>()
-    });
+    let (inputs, outputs) = (plane.inputs(), plane.outputs());
+    let divisors = match divisor {
+        Some(divisor) => vec![divisor as f64; outputs],
+        None => pool.counts(x, &shape, count_include_pad),
+    };
     let means = in_floats!(x.dtype(), T => {
         let x = x.to_dtype(T::DTYPE).contiguous();
         let elements = x.as_slice::<T>().unwrap_or(&[]);
-        let divisors: Vec<T> = match divisor {
-            Some(divisor) => vec![T::of(divisor as f64); outputs],
-            None => sizes.iter().map(|size| T::of(*size as f64)).collect(),
-        };
+        let divisors: Vec<T> = divisors.iter().map(|divisor| T::of(*divisor)).collect();
         let mut out = vec![T::of(0.0); numel(&shape)];
         let work = out.len() * plane.taps();
         for_each_piece(&mut out, outputs, work, |channel, out| {

@@ -215,19 +215,18 @@ pub(super) fn pad(x: &Tensor, pad: SmallVec<[i64; 6]>, mode: Cow<'static, str>, 
 fn take(x: &Tensor, places: Vec<(usize, Vec<Option<usize>>)>, fill: Scalar) -> Tensor {
     let x = x.contiguous();
     let mut shape = Dims::from_slice(x.shape());
-    let mut axes: Vec<Axis> = shape.iter().map(|&size| Axis::all(size)).collect();
+    let mut along: Vec<_> = shape.iter().map(|&len| vec![Run { first: Some(0), len, down: false }]).collect();
     for (dim, places) in places {
-        (shape[dim], axes[dim].runs) = (places.len(), runs(&places));
+        (shape[dim], along[dim]) = (places.len(), runs(&places));
     }
-    // What lies behind the last of these dimensions is taken as it is.
-    while axes.last().is_some_and(Axis::is_all) {
-        axes.pop();
-    }
-    if axes.is_empty() {
-        return x;
-    }
+    let takes_all =
+        |dim: usize| matches!(along[dim][..], [Run { first: Some(0), len, down: false }] if len == x.shape()[dim]);
+    // What lies behind the last dimension that does not is taken as it is.
+    let Some(last) = (0..x.ndim()).rev().find(|&dim| !takes_all(dim)) else { return x };
     let (from, to) = (tensor::row_major(x.shape()), tensor::row_major(&shape));
-    axes.iter_mut().zip(from.iter().zip(&to)).for_each(|(axis, (&from, &to))| (axis.from, axis.to) = (from, to));
+    along.truncate(last + 1);
+    let axes = along.into_iter().zip(from.iter().zip(&to)).map(|(runs, (&from, &to))| Axis { runs, from, to });
+    let axes: Vec<Axis> = axes.collect();
     let fills = axes.iter().any(|axis| axis.runs.iter().any(|run| run.first.is_none()));
     dispatch_words!(x.dtype(), W => {
         let elements = x.words::<W>().unwrap_or(&[]);
@@ -238,22 +237,12 @@ fn take(x: &Tensor, places: Vec<(usize, Vec<Option<usize>>)>, fill: Scalar) -> T
 
 /// The places along a dimension, and how far apart the elements of neighbours are.
 struct Axis {
-    size: usize,
     runs: Vec<Run>,
     from: usize,
     to: usize,
 }
 
 impl Axis {
-    /// All places of a dimension.
-    fn all(size: usize) -> Self {
-        Self { size, runs: vec![Run { first: Some(0), len: size, down: false }], from: 0, to: 0 }
-    }
-
-    fn is_all(&self) -> bool {
-        matches!(self.runs[..], [Run { first: Some(0), len, down: false }] if len == self.size)
-    }
-
     /// Takes what is at the places: all that lies behind this dimension.
     fn take<W: Word>(&self, x: &[W], fill: Option<W>, out: &mut [W]) {
         let mut start = 0;

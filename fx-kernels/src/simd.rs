@@ -214,7 +214,7 @@ pub(crate) trait Vector: Lanes {
     /// Writes a slice, up to `LANES` numbers of it.
     #[inline(always)]
     fn store_part(self, to: &mut [Self::Elem]) {
-        // Some processors take long for a store of less, even where it is all.
+        // Some processors take long for a store with a mask, also where it is all of a vector.
         if to.len() >= Self::LANES {
             return self.store(to);
         }

@@ -11,7 +11,7 @@ use super::table::{ops, out};
 use crate::value::Call;
 
 pub(super) use division::quotient;
-pub(super) use eval::{power, product};
+pub(super) use eval::{power, product, sigmoid as eval_sigmoid};
 
 ops! {
     /// Arithmetic, comparisons and logic, element by element.

@@ -50,7 +50,7 @@ impl<T: Element, U, F: Fn(&[T]) -> U> Loop<(&[T], usize), U> for F {
     }
 }
 
-/// `f` of every element.
+/// `f` of every element. A closure holds its numbers (`move`): one that a single branch reads through a reference makes the loop branch.
 pub fn map<T: Element, U: Element>(x: &Tensor, f: impl Fn(T) -> U) -> Tensor {
     map_by(x, &f)
 }

@@ -145,6 +145,7 @@ mod tests {
         // Other tests may draw numbers in between.
         assert!((0..1000).any(|_| draw() == draw()));
     }
+
     /// Moments of the normal distribution, and numbers that do not depend on their neighbours.
     #[test]
     fn normal_numbers_are_normal() {

@@ -201,8 +201,7 @@ pub(super) fn glu(x: &Tensor, dim: i64) -> Result<Tensor> {
     let half = x.shape()[dim] / 2;
     let wide = x.to_dtype(wide(x.dtype()));
     let (a, b) = (view::narrow(&wide, dim, 0, half), view::narrow(&wide, dim, half, half));
-    let gate = real!(&b, Unary::Sigmoid, |x: R| R::of(1.0) / (R::of(1.0) + (-x).exp()));
-    Ok(elementwise::product(&a, &gate).to_dtype(x.dtype()))
+    Ok(elementwise::product(&a, &elementwise::eval_sigmoid(&b)?).to_dtype(x.dtype()))
 }
 
 /// Rewrites every row along a dimension, in the type that the elements compute in.

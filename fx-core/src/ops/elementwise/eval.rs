@@ -108,6 +108,11 @@ fn sum(a: &Tensor, b: &Tensor) -> Tensor {
     by_kernel(Binary::Add, a, b, |x, y| x + y, |x, y| x + y, i64::wrapping_add)
 }
 
+/// The differences of the elements in the same place after broadcasting, which have one type.
+fn difference(a: &Tensor, b: &Tensor) -> Tensor {
+    by_kernel(Binary::Sub, a, b, |x, y| x - y, |x, y| x - y, i64::wrapping_sub)
+}
+
 pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Tensor>> {
     let whole = alpha.to_i64();
     if let Some(size) = numbers(&a, &b, |a, b| a.saturating_sub(b.saturating_mul(whole))) {
@@ -119,7 +124,7 @@ pub(super) fn sub(a: Number<'_>, b: Number<'_>, alpha: Scalar) -> Result<Arg<Ten
     };
     if alpha.to_f64() == -1.0 {
         let (x, y) = operands(&a, &b);
-        return Ok(Arg::Value(by_kernel(Binary::Sub, &x, &y, |x, y| x - y, |x, y| x - y, |x, y| x.wrapping_sub(y))));
+        return Ok(Arg::Value(difference(&x, &y)));
     }
     add(a, b, alpha)
 }
@@ -154,7 +159,7 @@ pub(super) fn pow(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
             _ => 0,
         },
     };
-    if let (Some(exponent), DType::F32) = (scalar(&b), x.dtype()) {
+    if let (Some(exponent), DType::F32 | DType::F64) = (scalar(&b), x.dtype()) {
         return Ok(power(&x, exponent.to_f64()));
     }
     Ok(arithmetic(&x, &y, f32::powf, f64::powf, int))
@@ -326,7 +331,7 @@ fn real<F: Function>(x: &Tensor) -> Tensor {
 
 macro_rules! reals {
     ($($name:ident $(by $kernel:ident)?: |$x:ident| $body:expr;)+) => { $(
-        pub(super) fn $name(x: &Tensor) -> Result<Tensor> {
+        pub(in crate::ops) fn $name(x: &Tensor) -> Result<Tensor> {
             struct This;
 
             impl Function for This {
@@ -409,7 +414,7 @@ fn numeric(x: &Tensor, f32: impl Fn(f32) -> f32, f64: impl Fn(f64) -> f64, int: 
 pub(super) fn frac(x: &Tensor) -> Result<Tensor> {
     let dtype = float_of(x.dtype());
     let x = x.to_dtype(wide(dtype));
-    Ok(by_kernel(Binary::Sub, &x, &trunc(&x)?, |x, y| x - y, |x, y| x - y, i64::wrapping_sub).to_dtype(dtype))
+    Ok(difference(&x, &trunc(&x)?).to_dtype(dtype))
 }
 
 pub(super) fn abs(x: &Tensor) -> Result<Tensor> {

@@ -50,9 +50,7 @@ impl<const N: usize> Windows<N> {
         };
         Ok((plane, shape))
     }
-}
 
-impl<const N: usize> Windows<N> {
     /// How many elements of each window count, in `x` or also in the padding.
     fn counts(&self, x: &Tensor, shape: &[usize], with_padding: bool) -> Vec<f64> {
         let lead = x.ndim() - N;

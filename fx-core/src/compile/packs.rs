@@ -119,20 +119,20 @@ impl Packs {
         batch: usize,
         size: [usize; 2],
     ) -> Option<Arc<PackedConv>> {
-        let by = self.algorithm(shape, batch, size);
+        let by = self.algorithm(|format| shape.algorithm(batch, shape.output(size), format));
         let pack = || weight.pack(|weight| PackedConv::with(weight, shape, by, self.format));
         self.get(Kind::Conv(shape, by), &[weight], PackedConv::bytes, pack)
     }
 
-    /// The weight of a convolution of volumes in f32, of which so many frames of a size are seen; None if it is not known.
+    /// The weight of a convolution in f32, for so many volumes of a size; None if it is not known.
     pub(super) fn volumes(
         &self,
         weight: &Known,
         shape: VolumeShape,
-        frames: usize,
-        size: [usize; 2],
+        batch: usize,
+        size: [usize; 3],
     ) -> Option<Arc<VolumeConv>> {
-        let by = self.algorithm(shape.frame, frames, size);
+        let by = self.algorithm(|format| shape.algorithm(batch, shape.output(size), format));
         let pack = || weight.pack(|weight| VolumeConv::new(weight, shape, by, self.format));
         self.get(Kind::Volumes(shape, by), &[weight], VolumeConv::bytes, pack)
     }
@@ -249,9 +249,9 @@ impl Packs {
         self.get(Kind::QuantizedTransposed(bits, shape), &operands, TransposedConv::bytes, pack)
     }
 
-    /// How a convolution is computed.
-    fn algorithm(&self, shape: ConvShape, batch: usize, size: [usize; 2]) -> Algorithm {
-        if self.fast { shape.algorithm(batch, shape.output(size), self.format) } else { Algorithm::Direct }
+    /// How a convolution is computed, for which another algorithm may be faster.
+    fn algorithm(&self, fastest: impl FnOnce(Format) -> Algorithm) -> Algorithm {
+        if self.fast { fastest(self.format) } else { Algorithm::Direct }
     }
 
     /// The bytes of all packed weights.

@@ -101,7 +101,7 @@ impl PackedConv {
         let step = channels * taps;
         weight.check(outputs, step);
         let winograd = match Winograd::fits(&shape) {
-            true => Winograd::new(level, weight, algorithm, inputs, outputs),
+            true => Winograd::new(level, weight, algorithm, [outputs, inputs, 1]),
             false => None,
         };
         let all = VolumeShape::of_images(shape);

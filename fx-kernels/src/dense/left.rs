@@ -70,6 +70,26 @@ pub(crate) struct Frames {
 impl Frames {
     /// Those of an image.
     pub(crate) const ONE: Self = Self { input: 1, output: 1, kernel: 1, stride: 1, dilation: 1, before: 0 };
+
+    /// The frame that a window sees with a tap, if it is there.
+    pub(super) fn seen(&self, frame: usize, tap: usize) -> Option<usize> {
+        (frame * self.stride + tap * self.dilation).checked_sub(self.before).filter(|seen| *seen < self.input)
+    }
+
+    /// The taps with which a window sees frames: of one that sees none, the first.
+    pub(super) fn taps(&self, frame: usize) -> Range<usize> {
+        let sees = |tap: &usize| self.seen(frame, *tap).is_some();
+        let first = (0..self.kernel).find(sees).unwrap_or(0);
+        first..(0..self.kernel).rfind(sees).unwrap_or(0) + 1
+    }
+
+    /// The frames from the first to the last that windows of some frames see.
+    pub(super) fn all_seen(&self, frames: &Range<usize>) -> Range<usize> {
+        let Self { input, kernel, stride, dilation, before, .. } = *self;
+        let end = (frames.end.max(1) - 1) * stride + (kernel - 1) * dilation + 1;
+        let start = (frames.start * stride).saturating_sub(before).min(input);
+        start..end.saturating_sub(before).clamp(start, input)
+    }
 }
 
 impl Left<'_> {

@@ -74,76 +74,8 @@ impl ConvShape {
 
     /// The algorithm that is fastest for so many images whose output has a height and width, if weights may be kept in a
     /// format. For single pixels it is Strassen's, whatever their number.
-    pub fn algorithm(&self, images: usize, output: [usize; 2], format: Format) -> Algorithm {
-        /// The operations on each number of a tile before and after the products, or of a window that is copied.
-        const TRANSFORM: usize = 8;
-        /// The products in the time in which a weight is read from memory.
-        const READ: usize = 24;
-        /// The products that a matrix unit makes of pairs in the time of one of numbers, at least.
-        const ON_UNIT: usize = 8;
-        /// The tiles that take as long as a single one: products wait for the ones before.
-        const FEW: usize = 4;
-        if self.is_pointwise() && format == Format::F32 {
-            return Algorithm::Strassen;
-        }
-        let level = Level::detect();
-        let in_pairs = VolumeShape::of_images(*self).format(level, format) == Format::Bf16 && has_pairs(level);
-        let in_pieces = self.in_pieces(level, images, output).filter(|_| format == Format::F32);
-        if !Winograd::fits(self) {
-            let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
-            return if is_faster { Algorithm::Bf16x6 } else { Algorithm::Direct };
-        }
-        let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
-        let Self { inputs, outputs, .. } = *self;
-        let tiles = |side: usize| images * output.map(|size| size.div_ceil(side)).iter().product::<usize>();
-        let (taps, matrix) = (9 * inputs * outputs, inputs * outputs);
-        let is_copied = in_pairs && self.is_copied();
-        let is_on_unit = in_pairs && (is_copied || inputs >= SIDE) && MatrixUnit::detect().is_some();
-        let tiled = |side: usize| {
-            let (tiles, places) = (tiles(side), (side + 2).pow(2));
-            let products = places * matrix * tiles.max(FEW);
-            let all = match Winograd::keeps(places * matrix) {
-                true => products,
-                false => (products + places * matrix * Winograd::making(level)).max(taps * READ),
-            };
-            all + tiles * places * (inputs + outputs) * TRANSFORM
-        };
-        let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
-        let direct = match in_pairs {
-            // Fewer channels than a row of its registers holds take as long.
-            true if is_on_unit => direct.max(9 * 2 * SIDE * outputs * tiles(1)) / ON_UNIT,
-            // They take half of the memory: what comes in their place must be faster by a tenth.
-            true => direct / 2 - direct / 20,
-            false => direct,
-        };
-        let direct = direct + if is_copied { tiles(1) * 9 * inputs * TRANSFORM } else { 0 };
-        let costs = [
-            (direct, Algorithm::Direct),
-            (tiled(2), Algorithm::Winograd2),
-            (tiled(4), Algorithm::Winograd4),
-            (in_pieces, Algorithm::Bf16x6),
-        ];
-        costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)
-    }
-
-    /// The product of windows where they lie, of numbers that may be split; None if windows are computed in another way.
-    fn in_pieces(&self, level: Level, images: usize, [height, width]: [usize; 2]) -> Option<Estimate> {
-        if self.is_depthwise() || self.has_short_pixels() || Grouped::fits(level, self) {
-            return None;
-        }
-        let Self { inputs, outputs, kernel, stride, groups, .. } = *self;
-        // Of single pixels those that windows skip are not read.
-        let read = |axis: usize| if kernel[axis] == 1 { 1 } else { stride[axis] };
-        let lines = images * height;
-        Some(Estimate {
-            lines,
-            width,
-            numbers: lines * width * read(0) * read(1) * inputs,
-            runs: kernel[0] * kernel[1],
-            run: inputs / groups,
-            groups,
-            columns: outputs / groups,
-        })
+    pub fn algorithm(&self, images: usize, [height, width]: [usize; 2], format: Format) -> Algorithm {
+        VolumeShape::of_images(*self).algorithm(images, [1, height, width], format)
     }
 
     /// Whether the output's pixels are products of the input's pixels, in the same order.
@@ -187,6 +119,83 @@ impl ConvShape {
 }
 
 impl VolumeShape {
+    /// The algorithm that is fastest for so many volumes whose output has a depth, height and width, as [`ConvShape::algorithm`] says.
+    pub fn algorithm(&self, volumes: usize, output: [usize; 3], format: Format) -> Algorithm {
+        /// The operations on each number of a tile before and after the products, or of a window that is copied.
+        const TRANSFORM: usize = 8;
+        /// The products in the time in which a weight is read from memory.
+        const READ: usize = 24;
+        /// The products that a matrix unit makes of pairs in the time of one of numbers, at least.
+        const ON_UNIT: usize = 8;
+        /// The tiles that take as long as a single one: products wait for the ones before.
+        const FEW: usize = 4;
+        let frame = &self.frame;
+        if frame.is_pointwise() && format == Format::F32 {
+            return Algorithm::Strassen;
+        }
+        let level = Level::detect();
+        let in_pairs = self.format(level, format) == Format::Bf16 && has_pairs(level);
+        let in_pieces = self.in_pieces(level, volumes, output).filter(|_| format == Format::F32);
+        if !Winograd::fits(frame) {
+            let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
+            return if is_faster { Algorithm::Bf16x6 } else { Algorithm::Direct };
+        }
+        let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
+        let (ConvShape { inputs, outputs, .. }, [depth, height, width]) = (*frame, output);
+        let tiles = |side: usize| volumes * depth * height.div_ceil(side) * width.div_ceil(side);
+        let matrix = self.depth * inputs * outputs;
+        let taps = 9 * matrix;
+        let is_copied = in_pairs && frame.is_copied();
+        let is_on_unit = in_pairs && (is_copied || inputs >= SIDE) && MatrixUnit::detect().is_some();
+        let tiled = |side: usize| {
+            let (tiles, places) = (tiles(side), (side + 2).pow(2));
+            let products = places * matrix * tiles.max(FEW);
+            let all = match Winograd::keeps(places * matrix) {
+                true => products,
+                false => (products + places * matrix * Winograd::making(level)).max(taps * READ),
+            };
+            all + tiles * places * (self.stride * inputs + outputs) * TRANSFORM
+        };
+        let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
+        let direct = match in_pairs {
+            // Fewer channels than a row of its registers holds take as long.
+            true if is_on_unit => direct.max(9 * self.depth * 2 * SIDE * outputs * tiles(1)) / ON_UNIT,
+            // They take half of the memory: what comes in their place must be faster by a tenth.
+            true => direct / 2 - direct / 20,
+            false => direct,
+        };
+        let direct = direct + if is_copied { tiles(1) * 9 * self.depth * inputs * TRANSFORM } else { 0 };
+        let costs = [
+            (direct, Algorithm::Direct),
+            (tiled(2), Algorithm::Winograd2),
+            (tiled(4), Algorithm::Winograd4),
+            (in_pieces, Algorithm::Bf16x6),
+        ];
+        costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)
+    }
+
+    /// The product of windows where they lie, of numbers that may be split; None if windows are computed in another way.
+    fn in_pieces(&self, level: Level, volumes: usize, [depth, height, width]: [usize; 3]) -> Option<Estimate> {
+        let frame = &self.frame;
+        if frame.is_depthwise() || frame.has_short_pixels() || Grouped::fits(level, frame) {
+            return None;
+        }
+        let ConvShape { inputs, outputs, kernel, stride, groups, .. } = *frame;
+        // Of single pixels those that windows skip are not read.
+        let read = |kernel: usize, stride: usize| if kernel == 1 { 1 } else { stride };
+        let read = read(self.depth, self.stride) * read(kernel[0], stride[0]) * read(kernel[1], stride[1]);
+        let lines = volumes * depth * height;
+        Some(Estimate {
+            lines,
+            width,
+            numbers: lines * width * read * inputs,
+            runs: self.depth * kernel[0] * kernel[1],
+            run: inputs / groups,
+            groups,
+            columns: outputs / groups,
+        })
+    }
+
     /// The format in which the direct algorithm's weights are kept where one is allowed. Windows of few channels have an odd
     /// number of numbers, mostly: they are copied to be multiplied in pairs, if enough is done with each copy. Other half floats do
     /// not make up for it.

@@ -10,12 +10,14 @@ use super::algorithm::Algorithm;
 use super::conv::PackedConv;
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
+use super::left::{Frames, Windows};
 use super::panels::{Matrices, Panels};
 use super::patches::Patches;
 use super::shape::ConvShape;
 use super::weight::Weight;
 use super::winograd::Winograd;
 use super::words::Words;
+use crate::memory::scratch;
 use crate::rounded::Rounded;
 use crate::simd::Level;
 
@@ -62,6 +64,8 @@ pub struct VolumeConv {
 /// Packed weights, by the way that the convolution is computed.
 #[derive(Debug)]
 enum Weights {
+    /// Transformed, of windows that see several frames.
+    Winograd(Winograd),
     /// As one product.
     Windows(VolumeWindows),
     /// As a product of windows of few channels.
@@ -91,6 +95,31 @@ impl VolumeShape {
             (0..taps).flat_map(|tap| (0..channels).map(move |channel| channel * taps + tap)).collect();
         let matrices = Matrices { weight, groups, distance: columns * step, rows: &rows, columns, step };
         Panels::new(words, &matrices)
+    }
+
+    /// What windows see of the frames of volumes with so many.
+    fn frames(&self, depth: usize) -> Frames {
+        let Self { depth: kernel, stride, dilation, before, .. } = *self;
+        let [output, ..] = self.output([depth, 0, 0]);
+        Frames { input: depth, output, kernel, stride, dilation, before }
+    }
+
+    /// The windows over volumes of a depth, height and width, whose pixels are so many words each; with what is read where there is no input.
+    fn windows<'a>(&self, data: &'a [f32], pixel: usize, size: [usize; 3], zeros: &'a [f32]) -> Windows<'a> {
+        let ConvShape { kernel, stride, dilation, before, .. } = self.frame;
+        let (frames, input) = (self.frames(size[0]), [size[1], size[2]]);
+        Windows {
+            data,
+            input,
+            pixel,
+            output: self.frame.output(input),
+            kernel,
+            stride,
+            dilation,
+            before,
+            zeros,
+            frames,
+        }
     }
 
     /// As [`ConvShape::row`].
@@ -129,10 +158,15 @@ impl VolumeConv {
         let (channels, taps) = shape.row();
         let (outputs, all) = (shape.frame.outputs, channels * taps);
         weight.check(outputs, all);
-        let by_definition = matches!(algorithm, Algorithm::Direct | Algorithm::Bf16x6);
-        let is_sum = shape.depth > 1 && (by_definition || !Winograd::fits(&shape.frame));
+        let is_deep = shape.depth > 1;
+        if is_deep && Winograd::fits(&shape.frame) {
+            let sizes = [outputs, shape.frame.inputs, shape.depth];
+            if let Some(winograd) = Winograd::new(level, weight, algorithm, sizes) {
+                return Self { shape, weights: Weights::Winograd(winograd) };
+            }
+        }
         let packing = || shape.packing(level, format, |is_such| weight.all(outputs, all, is_such));
-        let weights = match is_sum.then(packing) {
+        let weights = match is_deep.then(packing) {
             Some(Some(packing)) if packing != Packing::Single || !shape.frame.has_short_pixels() => {
                 Weights::Windows(VolumeWindows::new((level, packing), weight, shape, algorithm))
             }
@@ -153,6 +187,7 @@ impl VolumeConv {
     pub fn algorithm(&self, pixels: usize) -> Algorithm {
         match &self.weights {
             Weights::Frames(frames) => frames.algorithm(pixels),
+            Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Windows(windows) => windows.algorithm(),
             Weights::Patches(_) => Algorithm::Direct,
         }
@@ -164,6 +199,7 @@ impl VolumeConv {
             Weights::Windows(windows) => windows.packing().format(),
             Weights::Patches(_) => Format::Bf16,
             Weights::Frames(frames) => frames.format(),
+            Weights::Winograd(_) => Format::F32,
         }
     }
 
@@ -173,6 +209,7 @@ impl VolumeConv {
             Weights::Windows(windows) => windows.bytes(),
             Weights::Patches(patches) => patches.bytes(),
             Weights::Frames(frames) => frames.bytes(),
+            Weights::Winograd(winograd) => winograd.bytes(),
         }
     }
 
@@ -189,7 +226,7 @@ impl VolumeConv {
     pub fn reads_words(&self) -> bool {
         match &self.weights {
             Weights::Windows(windows) => windows.packing() == Packing::Pairs,
-            Weights::Patches(_) => false,
+            Weights::Patches(_) | Weights::Winograd(_) => false,
             Weights::Frames(frames) => frames.only().is_some_and(PackedConv::reads_words),
         }
     }
@@ -199,7 +236,7 @@ impl VolumeConv {
         let columns = self.shape.frame.outputs / self.shape.frame.groups;
         match &self.weights {
             Weights::Windows(windows) => windows.packing() == Packing::Pairs && columns.is_multiple_of(2),
-            Weights::Patches(_) => false,
+            Weights::Patches(_) | Weights::Winograd(_) => false,
             Weights::Frames(frames) => frames.only().is_some_and(PackedConv::adds_words),
         }
     }
@@ -210,6 +247,7 @@ impl VolumeConv {
             Weights::Windows(windows) => windows.writes_words(rounded),
             Weights::Patches(patches) => patches.writes_words(rounded),
             Weights::Frames(frames) => frames.only().is_some_and(|conv| conv.writes_words(rounded)),
+            Weights::Winograd(_) => false,
         }
     }
 
@@ -231,6 +269,13 @@ impl VolumeConv {
             Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, words.written(None)),
             Weights::Patches(patches) => patches.run_volumes(out, data, batch, size, epilogue, words.written(None)),
             Weights::Frames(frames) => frames.run(out, data, batch, size, words, epilogue),
+            Weights::Winograd(winograd) => {
+                let ConvShape { inputs, outputs, .. } = self.shape.frame;
+                scratch(inputs, |zeros| {
+                    zeros.fill(0.0);
+                    winograd.run(out, outputs, batch, self.shape.windows(data, inputs, size, zeros), epilogue);
+                });
+            }
         }
     }
 }

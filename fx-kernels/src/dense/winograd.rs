@@ -5,12 +5,15 @@
 //! multiplied with a matrix of transformed weights, and what comes out is transformed into pixels of the output. Sums of
 //! large numbers that nearly cancel would cost accuracy: the transforms are such that little is lost. They would spread what
 //! is not finite: such a tile is computed by the definition.
+//!
+//! Where windows see several frames of a volume, each frame is transformed once, and what comes of all that a window sees is
+//! added up before it is transformed back.
 
+mod parts;
 mod transform;
 mod weights;
 
-use std::ops::Range;
-
+use self::parts::{Part, Parts};
 use self::transform::{Enter, TAPS, Tiles, Transform, leave, pixels};
 use self::weights::Rows;
 pub(crate) use self::weights::Winograd;
@@ -44,7 +47,7 @@ impl Winograd {
         kernel == [3; 2] && stride == [1; 2] && dilation == [1; 2] && groups == 1 && fits(inputs) && fits(outputs)
     }
 
-    /// Applies the convolution that `windows` are those of, to so many images, into pixels that are `stride` apart.
+    /// Applies the convolution that `windows` are those of, to so many images or volumes, into pixels that are `stride` apart.
     ///
     /// # Panics
     /// If an operand is too short.
@@ -73,68 +76,90 @@ impl Winograd {
         Tiles: Transform<M, N>,
     {
         let [inputs, outputs] = [self.inputs(), self.outputs()];
-        let (output, size) = (windows.output, windows.output.map(|size| size.div_ceil(M)));
-        let (pixels, tiles) = (batch * output[0] * output[1], batch * size[0] * size[1]);
+        let (output, size, frames) = (windows.output, windows.output.map(|size| size.div_ceil(M)), windows.frames);
+        let parts = Parts::new(frames, batch, size[0] * size[1]);
+        let (pixels, tiles) = (batch * frames.output * output[0] * output[1], parts.written());
         if tiles == 0 {
             return;
         }
         let windows = Windows { output: size, kernel: [N; 2], stride: [M; 2], ..windows };
+        assert!(frames.kernel == self.depth(), "windows see as many frames as there are weights for");
         assert!(Left::Windows(windows).covers(tiles, inputs), "the images are too short");
         assert!(stride >= outputs && (pixels - 1) * stride + outputs <= out.len(), "the result does not fit");
         epilogue.check(pixels, outputs);
-        let (row, weights) = (N * N * inputs + GAP, N * N * inputs * outputs);
-        let parts = match self.are_kept() {
-            true => shared_out(tiles.div_ceil(MOST_ROWS)).min(tiles),
-            false => parts(tiles, row, weights, self.panels()),
+        let (row, weights) = (N * N * inputs + GAP, N * N * self.depth() * inputs * outputs);
+        let count = match self.are_kept() {
+            true if frames.kernel == 1 => shared_out(tiles.div_ceil(MOST_ROWS)).min(tiles),
+            true => shared_out((parts.seen() * row).div_ceil(CACHE).max(2)),
+            false => count(parts.seen().max(tiles), row, weights, self.panels()),
         };
+        let parts = parts.shared_out(count);
         let leave = Leave { output, size, epilogue, out: &Shared(out.as_mut_ptr()), stride };
         // Several parts are shared out among threads, a single one is worked on by all.
-        for_each(parts, 2 * tiles * weights, |part| {
-            let tiles = part * tiles / parts..(part + 1) * tiles / parts;
-            scratch(tiles.len() * row, |memory| self.part::<M, N>(tiles, &windows, (memory, row), &leave));
+        for_each(parts.count(), 2 * tiles * weights, |index| {
+            let part = parts.part(index);
+            // What windows see beyond the volume is a tile of zeros.
+            let zeros = if frames.kernel > 1 { row } else { 0 };
+            scratch(part.seen() * row + zeros, |memory| self.part::<M, N>(&part, &windows, (memory, row), &leave));
         });
     }
 
     /// Some tiles, with memory for transformed ones and the numbers from one to the next.
     fn part<const M: usize, const N: usize>(
         &self,
-        tiles: Range<usize>,
+        part: &Part,
         windows: &Windows<'_>,
-        (transformed, stride): (&mut [f32], usize),
+        (memory, stride): (&mut [f32], usize),
         leave: &Leave<'_>,
     ) where
         Tiles: Transform<M, N>,
     {
-        let (channels, level) = (self.inputs(), self.level());
-        let work = 8 * N * N * tiles.len() * channels;
+        let (channels, level, count) = (self.inputs(), self.level(), part.seen());
+        let (transformed, zeros) = memory.split_at_mut(count * stride);
+        zeros.fill(0.0);
+        let work = 8 * N * N * count * channels;
         // Pieces so small that threads have equally many, nearly, where there is enough to share.
-        let few = if self.are_kept() { MOST_ROWS } else { tiles.len().div_ceil(4 * num_threads()) };
+        let few = if self.are_kept() { MOST_ROWS } else { count.div_ceil(4 * num_threads()).max(1) };
         for_each_piece(transformed, few * stride, work, |piece, to| {
-            let first = tiles.start + piece * few;
-            let tiles = first..tiles.end.min(first + few);
-            if windows.data.len() > CLOSE {
-                dispatch(level, Enter::<M, N, true> { windows, tiles, channels, to, gap: GAP });
-            } else {
-                dispatch(level, Enter::<M, N, false> { windows, tiles, channels, to, gap: GAP });
+            let first = piece * few;
+            for (run, tiles) in part.neighbours(first..count.min(first + few)) {
+                let to = &mut to[(run.start - first) * stride..];
+                if windows.data.len() > CLOSE {
+                    dispatch(level, Enter::<M, N, true> { windows, tiles, channels, to, gap: GAP });
+                } else {
+                    dispatch(level, Enter::<M, N, false> { windows, tiles, channels, to, gap: GAP });
+                }
             }
         });
-        let rows = Rows { data: transformed, count: tiles.len(), stride };
+        let rows = Rows { data: memory, part, stride };
         self.multiply::<M, N>(rows, |panel, first, sums| {
-            for (tile, sums) in (tiles.start + first..tiles.end).zip(sums.chunks_exact(N * N * panel.width)) {
-                leave.tile::<M, N>(level, tile, panel, sums, || Self::direct::<M, N>(panel, &pixels(windows, tile)));
+            for (index, sums) in (first..part.written()).zip(sums.chunks_exact(N * N * panel.width)) {
+                leave.tile::<M, N>(level, part.tile(index), panel, sums, || {
+                    self.direct::<M, N>(panel, part, index, windows)
+                });
             }
         });
     }
 
     /// The pixels of a tile for a panel's outputs, by the definition.
-    fn direct<const M: usize, const N: usize>(panel: Panel<'_>, pixels: &[[*const f32; N]; N]) -> Vec<f32> {
+    fn direct<const M: usize, const N: usize>(
+        &self,
+        panel: Panel<'_>,
+        part: &Part,
+        index: usize,
+        windows: &Windows<'_>,
+    ) -> Vec<f32> {
         let mut sums = vec![0.0; M * M * panel.width];
-        for (row, weights) in panel.data.chunks_exact(panel.width).enumerate() {
-            let (channel, y, x) = (row / TAPS, row % TAPS / 3, row % 3);
-            for (index, sums) in sums.chunks_exact_mut(panel.width).enumerate() {
-                // SAFETY: the pixels have so many channels.
-                let number = unsafe { *pixels[y + index / M][x + index % M].add(channel) };
-                sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += number * weight);
+        let frames = panel.data.chunks_exact(TAPS * self.inputs() * panel.width).enumerate();
+        for (met, weights) in frames.filter_map(|(tap, weights)| Some((part.met(index, tap)?, weights))) {
+            let pixels = pixels::<N>(windows, part.number(met));
+            for (row, weights) in weights.chunks_exact(panel.width).enumerate() {
+                let (channel, y, x) = (row / TAPS, row % TAPS / 3, row % 3);
+                for (index, sums) in sums.chunks_exact_mut(panel.width).enumerate() {
+                    // SAFETY: the pixels have so many channels.
+                    let number = unsafe { *pixels[y + index / M][x + index % M].add(channel) };
+                    sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += number * weight);
+                }
             }
         }
         sums
@@ -144,7 +169,7 @@ impl Winograd {
 /// How many parts the tiles are taken in. Each needs all weights, but what stays in the cache is not written to memory in
 /// between. Several parts are as many for each thread, a single one is for threads that take panels of the weights. None is a
 /// single tile, whose sums are made in another order, unless there is no other: the numbers of a tile do not depend on threads.
-fn parts(tiles: usize, numbers: usize, weights: usize, panels: usize) -> usize {
+fn count(tiles: usize, numbers: usize, weights: usize, panels: usize) -> usize {
     let most = tiles.div_ceil((CACHE / numbers).max(1));
     let fewest = tiles.div_ceil((MEMORY / numbers).max(1));
     let in_cache = most * weights <= fewest * weights + 2 * tiles * numbers;

@@ -42,8 +42,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
     let (input, _) = site.value(0)?;
     let (weight, weight_shape) = site.weight(1)?;
     let (shape, batch, size) = sizes(site, input, &weight_shape)?;
-    let frames = batch * shape.output(size)[0];
-    let packed = Packed::Plain(site.packs.volumes(weight, shape, frames, of_frame(size))?);
+    let packed = Packed::Plain(site.packs.volumes(weight, shape, batch, size)?);
     lowered(site, packed)
 }
 

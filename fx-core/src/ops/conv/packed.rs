@@ -59,7 +59,7 @@ pub(super) fn volumes(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape:
     let epilogue = Epilogue { bias: bias.as_ref().map(elements), ..Epilogue::default() };
     let size: [usize; 3] = std::array::from_fn(|i| x.shape()[2 + i]);
     let output @ [depth, height, width] = shape.output(size);
-    let algorithm = shape.frame.algorithm(x.shape()[0] * depth, [height, width], Format::F32);
+    let algorithm = shape.algorithm(x.shape()[0], output, Format::F32);
     let known = packed(
         &weight,
         |(conv, by): &(VolumeConv, Algorithm)| (*conv.shape(), *by) == (shape, algorithm),

@@ -94,3 +94,55 @@ fn threads_change_no_tile() {
         }
     }
 }
+
+/// Frames of volumes, of which windows see several, all, or none, by the definition too where they are not finite: in one part, in parts of
+/// a frame's tiles, and of frames.
+#[test]
+fn volumes_by_winograd() {
+    // How many channels, what windows see of the frames, and how large volumes are.
+    let all = [
+        ([16, 32], (3, 1, 1, [1, 1]), 2, [5, 9, 8]),
+        ([48, 48], (3, 2, 1, [1, 1]), 1, [6, 9, 17]),
+        ([272, 48], (2, 1, 3, [2, 2]), 2, [4, 5, 6]),
+        ([16, 16], (2, 3, 1, [3, 4]), 2, [2, 5, 5]),
+        ([32, 16], (3, 1, 1, [0, 0]), 1, [3, 6, 6]),
+        ([16, 16], (3, 1, 1, [1, 1]), 1, [700, 4, 3]),
+        ([64, 64], (3, 1, 2, [2, 2]), 1, [200, 3, 4]),
+    ];
+    for ([inputs, outputs], (depth, stride, dilation, [before, after]), batch, size) in all {
+        let frame =
+            ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(inputs, outputs) };
+        let shape = VolumeShape { frame, depth, stride, dilation, before, after };
+        let (w, bias) = (numbers(inputs * outputs * depth * 9, 2), numbers(outputs, 3));
+        let mut x = numbers(batch * size.iter().product::<usize>() * inputs, 1);
+        for (finite, level) in [true, false].into_iter().flat_map(|f| Level::available().map(move |l| (f, l))) {
+            if !finite {
+                (x[5], x[inputs * 30 + 7], x[inputs * 35]) = (f32::INFINITY, f32::NAN, f32::NEG_INFINITY);
+            }
+            let len = batch * shape.output(size).iter().product::<usize>() * outputs;
+            let residual = numbers(len, 4);
+            let epilogue = following(if finite { 7 } else { 3 }, &bias, &residual, outputs);
+            let run = |algorithm: Algorithm| {
+                let conv = VolumeConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
+                assert_eq!(conv.algorithm(1), algorithm);
+                of_threads(|| {
+                    let mut out = vec![0.25; len];
+                    conv.run(&mut out, &x, batch, size, &epilogue);
+                    out
+                })
+            };
+            let [direct, _] = run(Algorithm::Direct);
+            for algorithm in [Algorithm::Winograd2, Algorithm::Winograd4] {
+                let [one, many] = run(algorithm);
+                for (i, (got, want)) in one.iter().zip(&direct).enumerate() {
+                    let near = (got - want).abs() < 2e-5 * (inputs as f32 / 48.0).max(1.0);
+                    let same = got == want || got.is_nan() && want.is_nan() || near;
+                    assert!(same, "{algorithm:?} {level:?} {shape:?}, finite {finite}, at {i}: {got}, not {want}");
+                }
+                let is_same = one.iter().zip(&many).all(|(one, many)| one.to_bits() == many.to_bits());
+                assert!(is_same, "{algorithm:?} {level:?} {shape:?}, finite {finite}: threads change it");
+                assert!(finite || one.iter().any(|x| !x.is_finite()));
+            }
+        }
+    }
+}

@@ -19,13 +19,13 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// Computes a tile for each matrix: the given one for the first. It is of numbers, in one segment, and nothing is done with its
+    /// Computes a tile for each matrix: the given one for the first. It is of numbers, in one panel, and nothing is done with its
     /// sums.
     ///
     /// # Safety
     /// As for [`Tile::run`], for all of them.
     pub(crate) unsafe fn run(self, level: Level, first: &Tile) {
-        debug_assert!(first.packing == Packing::Single && first.segments == 1 && first.panels == 1);
+        debug_assert!(first.packing == Packing::Single && first.panels == 1);
         debug_assert!(!first.accumulate && first.bias.is_null() && first.residual.is_null() && first.bounds.is_none());
         dispatch(level, Each(first, self));
     }
@@ -50,7 +50,7 @@ impl Kernel for Each<'_> {
     fn run<V: Vector<Elem = f32>>(self) {
         let Self(first, stack) = self;
         let mut done = 0;
-        if 2 * first.rows <= V::ROWS {
+        if 2 * first.rows <= V::ROWS && first.segments == 1 {
             done = stack.count / 2 * 2;
             with_rows!(
                 first,
@@ -67,7 +67,7 @@ impl Kernel for Each<'_> {
     }
 }
 
-/// The tiles of two matrices at a time: those of few rows have few sums, each of which waits for the step before.
+/// The tiles of two matrices at a time, in one segment: those of few rows have few sums, each of which waits for the step before.
 ///
 /// # Safety
 /// As for [`Stack::run`].

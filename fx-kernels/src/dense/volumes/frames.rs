@@ -115,25 +115,11 @@ impl FrameSums {
         }
     }
 
-    /// The frame that a window sees with a tap, if it is there.
-    fn seen(&self, frame: usize, tap: usize, depth: usize) -> Option<usize> {
-        (frame * self.shape.stride + tap * self.shape.dilation)
-            .checked_sub(self.shape.before)
-            .filter(|seen| *seen < depth)
-    }
-
-    /// The taps with which a window sees frames: of one that sees none, the first.
-    fn taps(&self, frame: usize, depth: usize) -> Range<usize> {
-        let sees = |tap: &usize| self.seen(frame, *tap, depth).is_some();
-        let first = (0..self.shape.depth).find(sees).unwrap_or(0);
-        first..(0..self.shape.depth).rfind(sees).unwrap_or(0) + 1
-    }
-
     /// The frames, of some, that see one with a tap, in runs of neighbours of which the same is to be done, and that see neighbours.
-    fn runs(&self, frames: Range<usize>, tap: usize, depth: usize) -> SmallVec<[Run; 4]> {
-        let mut runs = SmallVec::<[Run; 4]>::new();
-        for frame in frames {
-            let (taps, seen) = (self.taps(frame, depth), self.seen(frame, tap, depth));
+    fn runs(&self, some: Range<usize>, tap: usize, depth: usize) -> SmallVec<[Run; 4]> {
+        let (mut runs, frames) = (SmallVec::<[Run; 4]>::new(), self.shape.frames(depth));
+        for frame in some {
+            let (taps, seen) = (frames.taps(frame), frames.seen(frame, tap));
             let (is_first, is_last) = (taps.start == tap, taps.end == tap + 1);
             if !taps.contains(&tap) {
                 continue;

@@ -4,7 +4,7 @@ use super::super::algorithm::Algorithm;
 use super::super::block::Rows;
 use super::super::epilogue::Epilogue;
 use super::super::format::Packing;
-use super::super::left::{Frames, Left, Windows};
+use super::super::left::Left;
 use super::super::panels::Panels;
 use super::super::product::{Product, Written};
 use super::super::weight::Weight;
@@ -107,23 +107,10 @@ impl VolumeWindows {
         epilogue: &Epilogue<'_>,
         written: Written<'_>,
     ) {
-        let VolumeShape { frame, depth, stride: step, dilation, before, .. } = self.shape;
-        let [frames, height, width] = self.shape.output(size);
+        let rows = batch * self.shape.output(size).iter().product::<usize>();
         scratch(pixel, |zeros| {
             zeros.fill(written.padding(self.packing()));
-            let windows = Windows {
-                data,
-                input: [size[1], size[2]],
-                pixel,
-                output: [height, width],
-                kernel: frame.kernel,
-                stride: frame.stride,
-                dilation: frame.dilation,
-                before: frame.before,
-                zeros,
-                frames: Frames { input: size[0], output: frames, kernel: depth, stride: step, dilation, before },
-            };
-            let rows = batch * frames * height * width;
+            let windows = self.shape.windows(data, pixel, size, zeros);
             let product = Product { written, ..Product::new(Left::Windows(windows), rows, &self.panels, epilogue) };
             product.run_by(self.algorithm(), out, stride);
         });

@@ -3,6 +3,8 @@
 //! Transformed weights are up to four times as large as the taps that they come from. Where they stay in the cache, they are
 //! kept. Others would have to come from memory each time: there the taps do, and are transformed as they are used.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::super::algorithm::Algorithm;
@@ -11,8 +13,9 @@ use super::super::panels::{Matrices, Panel, Panels, tile_size};
 use super::super::product::SMALL_PANELS;
 use super::super::tile::{MOST_ROWS, Stack, Tile, UNROLL};
 use super::super::weight::Weight;
+use super::parts::Part;
 use super::transform::{TAPS, Taps, Tiles, Transform};
-use crate::memory::{LINE, Maker, maker, scratch};
+use crate::memory::{LINE, Maker, maker, scratch, second_level};
 use crate::simd::{Level, dispatch};
 use crate::threads::{for_each, num_threads};
 use crate::tiles::tiles;
@@ -25,45 +28,70 @@ const LARGEST: f32 = f32::MAX / 16.0;
 /// A convolution's weights for the algorithm.
 #[derive(Debug)]
 pub(crate) struct Winograd {
-    /// Nine rows for each input, with a column for each output.
+    /// Nine rows for each input, of each frame that a window sees, with a column for each output.
     taps: Panels,
-    /// For each place of a tile a matrix with a row for each input, if they stay in the cache.
+    /// The frames that a window sees.
+    depth: usize,
+    /// For each place of a tile a matrix with a row for each input of each frame, if they stay in the cache.
     kept: Option<Panels>,
     /// The places along a side of a tile.
     side: usize,
 }
 
-/// Transformed tiles: a row for each, with a stretch for each place.
+/// Transformed tiles: a row for each of a part, with a stretch for each place, and after them one of zeros where a window sees several frames.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) data: &'a [f32],
-    pub(super) count: usize,
+    pub(super) part: &'a Part,
     /// The numbers from one row to the next.
     pub(super) stride: usize,
 }
 
-/// Rows that are multiplied at once.
+/// Tiles of the result that are multiplied at once.
 struct Group {
     first: usize,
     count: usize,
-    /// Where they begin.
-    places: [*const f32; MOST_ROWS],
+    /// The taps along frames with which any of them meets something; one at least.
+    taps: Range<usize>,
+    /// For each tap where the rows begin that they meet.
+    places: SmallVec<[[*const f32; MOST_ROWS]; 3]>,
 }
 
 // SAFETY: the rows are only read.
 unsafe impl Sync for Group {}
 
 impl Rows<'_> {
-    fn group(&self, first: usize, count: usize) -> Group {
-        let place = |row| self.data.as_ptr().wrapping_add((first + row) * self.stride);
-        Group { first, count, places: std::array::from_fn(place) }
+    /// How the tiles of the result go together, where each group begins and how many it has: where a frame has enough, of one frame
+    /// each, whose windows see the same frames.
+    fn groups(&self, level: Level) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (all, frame, most) = (self.part.written(), self.part.in_frame(), tile_size(level).0);
+        let (runs, len) = if frame < all && frame >= MOST_ROWS { (all / frame, frame) } else { (1, all) };
+        (0..runs).flat_map(move |run| tiles(len, most).map(move |(first, count)| (run * len + first, count)))
+    }
+
+    fn group(&self, (first, count): (usize, usize)) -> Group {
+        let (part, rows) = (self.part, first..first + count);
+        let all = 0..part.taps();
+        let meets = |tap: &usize| all.len() == 1 || rows.clone().any(|index| part.met(index, *tap).is_some());
+        let start = all.clone().find(meets).unwrap_or(0);
+        let taps = start..all.clone().rfind(meets).unwrap_or(start) + 1;
+        let zeros = part.seen();
+        let mut places = SmallVec::new();
+        for tap in taps.clone() {
+            let mut table = [self.data.as_ptr(); MOST_ROWS];
+            for (place, index) in table.iter_mut().zip(rows.clone()) {
+                *place = place.wrapping_add(part.met(index, tap).unwrap_or(zeros) * self.stride);
+            }
+            places.push(table);
+        }
+        Group { first, count, taps, places }
     }
 }
 
 impl Winograd {
-    /// Whether so many transformed weights are kept: they stay in the cache beside all else.
+    /// Whether so many transformed weights are kept: they stay in the cache beside all else, or have five eighths of the second-level cache.
     pub(crate) fn keeps(weights: usize) -> bool {
-        weights <= SMALL_PANELS
+        weights <= SMALL_PANELS.max(second_level() / size_of::<f32>() / 8 * 5)
     }
 
     /// The products in the time in which a weight is made of taps as it is used. Measured: 7 cycles for a vector on Intel's processors, which make
@@ -72,21 +100,24 @@ impl Winograd {
         if level == Level::Avx512 && maker() == Maker::Intel { 10 } else { 4 }
     }
 
-    /// Packs a weight in PyTorch's layout, outputs, inputs, 3, 3, for an algorithm. None if that is not Winograd's, or the
+    /// Packs a weight in PyTorch's layout, outputs, inputs, depth, 3, 3, for an algorithm. None if that is not Winograd's, or the
     /// weight is not finite or so large that the transform could overflow.
     pub(crate) fn new(
         level: Level,
         weight: Weight<'_>,
         algorithm: Algorithm,
-        inputs: usize,
-        outputs: usize,
+        [outputs, inputs, depth]: [usize; 3],
     ) -> Option<Self> {
         let side = match algorithm {
             Algorithm::Direct | Algorithm::Strassen | Algorithm::Bf16x6 => return None,
             Algorithm::Winograd2 => 4,
             Algorithm::Winograd4 => 6,
         };
-        let (rows, step): (Vec<usize>, _) = ((0..TAPS * inputs).collect(), TAPS * inputs);
+        let step = TAPS * depth * inputs;
+        let rows: Vec<usize> = (0..depth * inputs)
+            .map(|row| (row % inputs * depth + row / inputs) * TAPS)
+            .flat_map(|first| first..first + TAPS)
+            .collect();
         let matrices = Matrices { weight, groups: 1, distance: outputs * step, rows: &rows, columns: outputs, step };
         let taps = Panels::new((level, Packing::Single), &matrices);
         // Without a branch for each.
@@ -94,9 +125,9 @@ impl Winograd {
         if !(0..taps.count()).all(|index| are_small(taps.panel(0, index).data)) {
             return None;
         }
-        let kept = Self::keeps(side * side * inputs * outputs).then(|| {
+        let kept = Self::keeps(side * side * depth * inputs * outputs).then(|| {
             let width = 2 * taps.lanes();
-            Panels::written(level, side * side, inputs, outputs, |first, places| {
+            Panels::written(level, side * side, depth * inputs, outputs, |first, places| {
                 let Panel { data: taps, width, .. } = taps.panel(0, first / width);
                 match side {
                     4 => dispatch(level, Taps::<2, 4> { taps, width, places }),
@@ -104,7 +135,7 @@ impl Winograd {
                 }
             })
         });
-        Some(Self { taps, kept, side })
+        Some(Self { taps, depth, kept, side })
     }
 
     /// The algorithm: the size of the tiles.
@@ -117,7 +148,12 @@ impl Winograd {
     }
 
     pub(super) fn inputs(&self) -> usize {
-        self.taps.inner() / TAPS
+        self.taps.inner() / (TAPS * self.depth)
+    }
+
+    /// The frames that a window sees.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
     }
 
     pub(super) fn outputs(&self) -> usize {
@@ -151,19 +187,18 @@ impl Winograd {
     ) where
         Tiles: Transform<M, N>,
     {
-        let Rows { data, count, stride } = rows;
-        assert!(N == self.side, "the weights are for tiles of another size");
-        assert!(stride >= N * N * self.inputs() && data.len() >= count * stride, "the tiles are too short");
+        let Rows { data, part, stride } = rows;
+        let (count, held) = (part.written(), part.seen() + usize::from(self.depth > 1));
+        assert!(N == self.side && part.taps() == self.depth, "the weights are for tiles of another size");
+        assert!(stride >= N * N * self.inputs() && data.len() >= held * stride, "the tiles are too short");
         if let Some(kept) = &self.kept {
-            for (first, count) in tiles(count, tile_size(self.level()).0) {
-                let group = rows.group(first, count);
+            for group in rows.groups(self.level()).map(|group| rows.group(group)) {
                 (0..kept.count()).for_each(|index| self.stack(&group, kept, index, &done));
             }
             return;
         }
-        let groups: SmallVec<[_; 4]> =
-            tiles(count, tile_size(self.level()).0).map(|(first, count)| rows.group(first, count)).collect();
-        let (panels, work) = (self.panels(), 2 * count * N * N * self.inputs() * self.outputs());
+        let groups: SmallVec<[_; 4]> = rows.groups(self.level()).map(|group| rows.group(group)).collect();
+        let (panels, work) = (self.panels(), 2 * count * N * N * self.depth * self.inputs() * self.outputs());
         // A thread takes neighbours, for it brings in what comes next.
         let sets = panels.min(2 * num_threads());
         for_each(sets, work, |set| {
@@ -177,10 +212,16 @@ impl Winograd {
     /// Multiplies tiles with a panel of weights that are kept.
     fn stack(&self, group: &Group, kept: &Panels, index: usize, done: impl Fn(Panel<'_>, usize, &[f32])) {
         let (panel, count) = (kept.panel(0, index), kept.groups());
-        let stack = Stack { count, offset: kept.steps(), panel: kept.group(), out: panel.width };
+        let stack = Stack { count, offset: self.inputs(), panel: kept.group(), out: panel.width };
         scratch(group.count * count * panel.width, |sums| {
-            let tile = self.tile(group, panel.data, panel.width, sums.as_mut_ptr());
-            // SAFETY: a row has as many numbers as all matrices have rows (seen by `multiply`), and as many sums as their
+            let steps = self.inputs() * panel.width;
+            let met = &panel.data[group.taps.start * steps..group.taps.end * steps];
+            let tile = Tile {
+                segments: group.taps.len(),
+                depth: self.inputs(),
+                ..self.tile(group, 0, met, panel.width, sums.as_mut_ptr())
+            };
+            // SAFETY: a row has as many numbers as all matrices have rows for a tap (seen by `multiply`), and as many sums as their
             // panels are wide.
             unsafe { stack.run(kept.level(), &tile) };
             done(self.taps.panel(0, index), group.first, sums);
@@ -204,22 +245,28 @@ impl Winograd {
         scratch(N * N * matrix + count * row, |memory| {
             let (matrices, sums) = memory.split_at_mut(N * N * matrix);
             let mut places: SmallVec<[_; 36]> = matrices.chunks_exact_mut(matrix).collect();
-            for (start, depth) in tiles(inputs, most) {
-                let taps = &panel.data[TAPS * start * width..][..TAPS * depth * width];
+            let steps =
+                (0..self.depth).flat_map(|tap| tiles(inputs, most).map(move |(start, depth)| (tap, start, depth)));
+            let is_met = |tap: usize| groups.iter().any(|group| group.taps.contains(&tap));
+            for (tap, start, depth) in steps.filter(|(tap, ..)| is_met(*tap)) {
+                let taps = &panel.data[TAPS * (tap * inputs + start) * width..][..TAPS * depth * width];
                 dispatch(level, Taps::<M, N> { taps, width, places: &mut places });
                 for (place, matrix) in places.iter().enumerate() {
                     for (number, group) in groups.iter().enumerate() {
+                        let Some(met) = tap.checked_sub(group.taps.start).filter(|_| tap < group.taps.end) else {
+                            continue;
+                        };
                         let (slot, slots) = (place * groups.len() + number, N * N * groups.len());
                         let next = Next { slot, slots, depth, width };
                         let (far, farther) = next.far(taps.as_ptr_range().end, matrix.as_ptr());
                         let to = &mut sums[group.first * row + place * width..];
                         let tile = Tile {
                             offset: place * inputs + start,
-                            accumulate: start > 0,
+                            accumulate: met + start > 0,
                             far,
                             farther,
                             each: 0,
-                            ..self.tile(group, &matrix[..depth * width], width, to.as_mut_ptr())
+                            ..self.tile(group, met, &matrix[..depth * width], width, to.as_mut_ptr())
                         };
                         // SAFETY: as in `stack`.
                         unsafe { tile.run(level) };
@@ -230,11 +277,11 @@ impl Winograd {
         });
     }
 
-    /// Rows times a panel.
-    fn tile(&self, group: &Group, panel: &[f32], width: usize, out: *mut f32) -> Tile {
+    /// Rows times a panel, from those on that are met with one of the group's taps.
+    fn tile(&self, group: &Group, met: usize, panel: &[f32], width: usize, out: *mut f32) -> Tile {
         Tile {
             rows: group.count,
-            left: group.places.as_ptr(),
+            left: group.places.as_flattened()[met * MOST_ROWS..].as_ptr(),
             depth: panel.len() / width,
             panel: panel.as_ptr(),
             narrow: width == self.taps.lanes(),

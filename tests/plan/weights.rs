@@ -149,7 +149,7 @@ fn what_is_more_precise_than_bf16_stays_so() {
     assert!((plan.contains("in bf16 + add") || !has("avx512bf16")) && !plan.contains("pairs"), "{plan}");
 }
 
-/// Products, convolutions and recurrent layers keep weights as they are told, and say so; what has an odd number of channels
+/// Products, convolutions and recurrent layers keep weights as they are told, and say so; what has a small odd number of channels
 /// is in f32.
 #[test]
 fn weights_may_be_kept_in_half_floats() {

@@ -58,6 +58,19 @@ impl Packing {
         }
     }
 
+    /// The same for whole rows, which may be [filled up](Self::filled_up) to be multiplied in pairs.
+    pub(crate) fn of_rows(format: Format, level: Level, row: usize, fits: impl Fn(fn(f32) -> bool) -> bool) -> Self {
+        let is_in_pairs = format == Format::Bf16 && has_pairs(level);
+        Self::of(format, level, if is_in_pairs { Self::filled_up(row, 2) } else { row }, fits)
+    }
+
+    /// The numbers of a row that is filled up to words of so many, if it is long enough for that to take less time.
+    pub(crate) fn filled_up(row: usize, numbers: usize) -> usize {
+        /// The numbers whose products take less time than rounding a row and writing it.
+        const FEWEST: usize = 16;
+        if row > FEWEST { row.next_multiple_of(numbers) } else { row }
+    }
+
     /// How whole numbers are packed in runs of this length, to be multiplied with such of so many bits; None where the processor has
     /// no fast products of them.
     pub(crate) fn whole(level: Level, run: usize, bits: u32) -> Option<Self> {

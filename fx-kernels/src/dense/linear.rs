@@ -1,6 +1,7 @@
 //! Linear layers.
 
 use super::algorithm::Algorithm;
+use super::block::Rows;
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::left::Left;
@@ -9,9 +10,13 @@ use super::product::{Product, Written};
 use super::weight::Weight;
 use super::words::Words;
 use crate::gemm::Matrix;
-use crate::memory::Lines;
+use crate::memory::{Lines, scratch};
 use crate::rounded::Rounded;
 use crate::simd::Level;
+use crate::threads::for_each_piece;
+
+/// The rows that a thread rounds at a time.
+const ROWS: usize = 16;
 
 /// The weights of a linear layer, packed: `y = x W^T`.
 ///
@@ -26,6 +31,7 @@ use crate::simd::Level;
 #[derive(Debug)]
 pub struct PackedLinear {
     panels: Panels,
+    inputs: usize,
     /// What was asked for.
     algorithm: Algorithm,
 }
@@ -40,7 +46,8 @@ impl PackedLinear {
     }
 
     /// As [`new`](Self::new), for an algorithm, which gives way to the direct one where that is faster, and in a format. With an
-    /// odd number of inputs the weight is kept as it is.
+    /// odd number of inputs the weight is kept as it is, but for bf16 where the processor has an instruction for pairs and there are more
+    /// than 16.
     ///
     /// ```
     /// use fx_kernels::dense::{Algorithm, Epilogue, Format, PackedLinear, Weight};
@@ -72,7 +79,7 @@ impl PackedLinear {
         algorithm: Algorithm,
         format: Format,
     ) -> Self {
-        let packing = Packing::of(format, level, inputs, |is_such| weight.all(outputs, inputs, is_such));
+        let packing = Packing::of_rows(format, level, inputs, |is_such| weight.all(outputs, inputs, is_such));
         Self { algorithm, ..Self::packed((level, packing), weight, [outputs, inputs]) }
     }
 
@@ -81,7 +88,7 @@ impl PackedLinear {
         weight.check(outputs, inputs);
         let rows: Vec<usize> = (0..inputs).collect();
         let matrix = Matrices { weight, groups: 1, distance: 0, rows: &rows, columns: outputs, step: inputs };
-        Self { panels: Panels::new(words, &matrix), algorithm: Algorithm::Direct }
+        Self { panels: Panels::new(words, &matrix), inputs, algorithm: Algorithm::Direct }
     }
 
     /// Packs the right operand of a product, `inputs` rows of `outputs` numbers, for an algorithm and in a format; see
@@ -108,10 +115,10 @@ impl PackedLinear {
     ) -> Self {
         let (data, [row, column]) = right.parts();
         let rows: Vec<usize> = (0..right.height()).map(|k| k * row).collect();
-        let packing = Packing::of(format, level, right.height(), |is_such| data.iter().all(|x| is_such(*x)));
+        let packing = Packing::of_rows(format, level, right.height(), |is_such| data.iter().all(|x| is_such(*x)));
         let weight = Weight::Numbers(data);
         let matrix = Matrices { weight, groups: 1, distance: 0, rows: &rows, columns: right.width(), step: column };
-        Self { panels: pack((level, packing), &matrix), algorithm: Algorithm::Direct }
+        Self { panels: pack((level, packing), &matrix), inputs: right.height(), algorithm: Algorithm::Direct }
     }
 
     /// The same, for use in a loop: the weights stay in the last-level cache.
@@ -121,7 +128,7 @@ impl PackedLinear {
 
     /// The numbers in a row of the input.
     pub fn inputs(&self) -> usize {
-        self.panels.inner()
+        self.inputs
     }
 
     /// The numbers in a row of the output.
@@ -208,9 +215,8 @@ impl PackedLinear {
         epilogue: &Epilogue<'_>,
         backwards: bool,
     ) {
-        let left = Left::Rows { data: input, stride: self.inputs() };
-        let product = Product { backwards, ..Product::new(left, rows, &self.panels, epilogue) };
-        product.run_by(self.algorithm, out, self.outputs());
+        let operands = (Written::default(), backwards);
+        self.multiply(out, self.outputs(), (input, self.inputs), rows, epilogue, operands);
     }
 
     /// As [`run`](Self::run), with operands that may be words; their strides are in words too.
@@ -234,7 +240,7 @@ impl PackedLinear {
 
     /// Whether the input may be [words](Words): of pairs of bf16.
     pub fn reads_words(&self) -> bool {
-        self.packing() == Packing::Pairs
+        self.packing().is_for_unit() && !self.is_filled_up()
     }
 
     /// Whether the result may be words of what is rounded so.
@@ -258,8 +264,41 @@ impl PackedLinear {
         epilogue: &Epilogue<'_>,
         written: Written<'_>,
     ) {
-        let left = Left::Rows { data: input, stride: input_stride };
-        let product = Product { written, ..Product::new(left, rows, &self.panels, epilogue) };
-        product.run_by(self.algorithm, out, stride);
+        self.multiply(out, stride, (input, input_stride), rows, epilogue, (written, false));
+    }
+
+    /// The product, from the last panel to the first if it goes backwards.
+    fn multiply(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        (input, input_stride): (&[f32], usize),
+        rows: usize,
+        epilogue: &Epilogue<'_>,
+        (written, backwards): (Written<'_>, bool),
+    ) {
+        let run = |data: &[f32], distance: usize, written: Written<'_>, out: &mut [f32]| {
+            let left = Left::Rows { data, stride: distance };
+            let product = Product { written, backwards, ..Product::new(left, rows, &self.panels, epilogue) };
+            product.run_by(self.algorithm, out, stride);
+        };
+        if !self.is_filled_up() {
+            return run(input, input_stride, written, out);
+        }
+        let rounding = written.rounding(self.level(), self.packing());
+        let len = self.panels.inner() / rounding.numbers();
+        scratch(rows * len, |words| {
+            for_each_piece(words, ROWS * len, 8 * rows * len, |piece, words| {
+                let data = &input[(piece * ROWS * input_stride).min(input.len())..];
+                Rows { data, stride: input_stride, width: self.inputs, rounding }.take(words, len);
+            });
+            run(words, len, Written { left: true, ..written }, out);
+        });
+    }
+
+    /// Whether there are more numbers in the words of a row than there are inputs, with weights that are 0: what these are multiplied with is
+    /// rounded to such words first.
+    fn is_filled_up(&self) -> bool {
+        self.inputs < self.panels.inner()
     }
 }

@@ -12,7 +12,7 @@ use crate::threads::{Shared, for_each, for_each_piece};
 /// Matrices of equal size, in panels of as many columns as two vectors have; a matrix's last one may be narrower.
 ///
 /// Row `k` of panel `j` holds columns `j * width..` of the matrix's row `k`, or of as many rows as are [packed](Packing)
-/// together, filled up with zeros to two vectors or, if they are single, to one.
+/// together, filled up with zeros to two vectors or, if they are single, to one; below the last row are zeros too.
 #[derive(Debug)]
 pub(crate) struct Panels {
     lines: Lines,
@@ -72,7 +72,7 @@ impl Panels {
     ) -> Self {
         let Matrices { groups, rows, columns, .. } = *matrices;
         let (_, lanes) = tile_size(level);
-        let steps = rows.len() / packing.rows();
+        let steps = rows.len().div_ceil(packing.rows());
         let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps, columns, cached: false };
         let (group, len) = (panels.group(), groups * panels.group());
         // A matrix unit reads whole registers: beyond the last row are zeros.
@@ -87,8 +87,10 @@ impl Panels {
                 let fill = |packed: &mut [f32]| matrices.panel(index, own.clone(), packed, width);
                 match packing {
                     Packing::Single => fill(packed),
-                    _ => scratch(rows.len() * width, |numbers| {
-                        fill(numbers);
+                    _ => scratch(steps * packing.rows() * width, |numbers| {
+                        let (own, beyond) = numbers.split_at_mut(rows.len() * width);
+                        fill(own);
+                        beyond.fill(0.0);
                         packing.pack(numbers, packed, width, lanes);
                     }),
                 }

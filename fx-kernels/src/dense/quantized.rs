@@ -1,7 +1,7 @@
 //! Linear layers and convolutions of whole numbers of eight bits.
 //!
 //! Weights are whole numbers from -128 to 127, each output's with a scale. What they are multiplied with is rounded as it is made
-//! ready for the tiles. Where the processor has no fast products of bytes, the channels do not come in fours, or are on their own, weights
+//! ready for the tiles. Where the processor has no fast products of bytes, channels do not come in fours, or are on their own, weights
 //! are kept as the numbers that they stand for, and the input is rounded to such: the sums are the same, but for their roundings.
 
 mod volumes;
@@ -89,7 +89,7 @@ impl QuantizedLinear {
     pub fn at(level: Level, weight: Bytes<'_>, inputs: usize) -> Self {
         let outputs = weight.scales.len();
         weight.check(outputs, inputs);
-        let packing = Packing::whole(level, inputs, weight.bits);
+        let packing = Packing::whole(level, Packing::filled_up(inputs, 4), weight.bits);
         let (packed, columns) = weight
             .pack(inputs, packing, |weight, packing| PackedLinear::packed((level, packing), weight, [outputs, inputs]));
         Self { packed, columns }
@@ -117,7 +117,7 @@ impl QuantizedLinear {
 
     /// Whether the input may be [words](Words): of bytes.
     pub fn reads_words(&self) -> bool {
-        self.packed.packing() == Packing::Quads
+        self.packed.reads_words()
     }
 
     /// Whether the result may be words of what is rounded so.

@@ -17,11 +17,16 @@ fn weights_in_half_floats() {
             (57, 101, 1602),
             (2, 8, 0),
             (4, 9, 5),
+            (1, 40, 415),
+            (37, 33, 17),
+            (70, 48, 1601),
         ] {
             let (x, w, bias) = (numbers(m * k, 1), numbers(n * k, 2), numbers(n, 3));
             let layer = PackedLinear::at(level, Weight::Numbers(&w), [n, k], Algorithm::Direct, format);
-            assert_eq!(layer.format(), if k % 2 == 0 { format } else { Format::F32 });
-            let (left, right) = if k % 2 == 0 { (left, format) } else { (Format::F32, Format::F32) };
+            // Rows of an odd number are filled up for pairs.
+            let is_kept = k % 2 == 0 || k > 16 && left == Format::Bf16;
+            assert_eq!(layer.format(), if is_kept { format } else { Format::F32 });
+            let (left, right) = if is_kept { (left, format) } else { (Format::F32, Format::F32) };
             let (x_kept, w_kept) = (rounded(&x, left), rounded(&w, right));
             let mut out = vec![0.25; m * n];
             layer.run(&mut out, n, &x, k, m, &following(5, &bias, &[], 0));
@@ -87,6 +92,40 @@ fn weights_in_half_floats() {
     }
     let large = PackedLinear::from_matrix(Matrix::rows(&[1e5, 1.0], 2, 1), Algorithm::Direct, Format::F16);
     assert_eq!(large.format(), Format::F32, "a weight that f16 has no number for is kept");
+}
+
+/// What lies between rows of an odd number of inputs, or follows the last one, is not multiplied, and a row's sums are its own: by vectors and
+/// by units, with any number of threads.
+#[test]
+fn rows_that_are_filled_up() {
+    let (m, n, k, stride) = (50, 40, 33, 34);
+    let w = numbers(n * k, 2);
+    for level in Level::available() {
+        let layer = PackedLinear::at(level, Weight::Numbers(&w), [n, k], Algorithm::Direct, Format::Bf16);
+        assert_eq!((layer.inputs(), layer.reads_words()), (k, false));
+        let mut x = numbers(m * stride - 1, 1);
+        let run = |x: &[f32], unit| {
+            of_threads(|| {
+                let mut out = vec![0.0; m * n];
+                MatrixUnit::with(unit, || layer.run(&mut out, n, x, stride, m, &Epilogue::default()));
+                out
+            })
+        };
+        let [vectors, units] = [None, Some(MatrixUnit::Model)].map(|unit| run(&x, unit));
+        (k..x.len()).step_by(stride).for_each(|gap| x[gap] = f32::NAN);
+        x[3 * stride + 5] = f32::INFINITY;
+        for (unit, finite) in [(None, vectors), (Some(MatrixUnit::Model), units)] {
+            let [one, many] = run(&x, unit);
+            let same = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(same(&one, &many) && same(&finite[0], &finite[1]), "{level:?} {unit:?}: threads change it");
+            for (row, (got, want)) in one.chunks_exact(n).zip(finite[0].chunks_exact(n)).enumerate() {
+                match row {
+                    3 => assert!(got.iter().all(|x| x.is_infinite()), "{level:?} {unit:?}: {got:?}"),
+                    _ => assert_eq!(got, want, "{level:?} {unit:?}: row {row}"),
+                }
+            }
+        }
+    }
 }
 
 /// What is no number is in the sums of its windows only, wherever they are copied to.

@@ -234,8 +234,8 @@ impl GraphModule {
     /// off depends on the model: with bf16 by 0.5 % of the largest element for BERT, and by 12 % for a ResNet-50 of random weights, where
     /// PyTorch with autocast is off by 17 %.
     ///
-    /// Weights stay in f32 where rows of their matrix do not come in twos (an odd number of inputs or, in a convolution, of
-    /// channels a group), where they are too large for f16, and where Winograd's algorithm is faster.
+    /// Weights stay in f32 where rows of their matrix do not come in twos (an odd number of channels a group in a convolution, or of inputs
+    /// where there is no such instruction, or up to 16 of them), where they are too large for f16, and where Winograd's algorithm is faster.
     ///
     /// This is of this module and its copies; it is not saved.
     ///

@@ -133,11 +133,9 @@ impl Winograd {
         });
         let rows = Rows { data: memory, part, stride };
         self.multiply::<M, N>(rows, |panel, first, sums| {
-            for (index, sums) in (first..part.written()).zip(sums.chunks_exact(N * N * panel.width)) {
-                leave.tile::<M, N>(level, part.tile(index), panel, sums, || {
-                    self.direct::<M, N>(panel, part, index, windows)
-                });
-            }
+            leave.tiles::<M, N>((level, panel), (part, first), sums, |index| {
+                self.direct::<M, N>(panel, part, index, windows)
+            });
         });
     }
 
@@ -190,27 +188,33 @@ struct Leave<'a> {
 }
 
 impl Leave<'_> {
-    /// Writes the pixels of a tile for a panel's outputs, which `direct` gives if those that come from the sums are not finite.
-    fn tile<const M: usize, const N: usize>(
+    /// Writes the pixels of some tiles for a panel's outputs, from the `first` of a part on, which `direct` gives for one of which those that
+    /// come from the sums are not finite.
+    fn tiles<const M: usize, const N: usize>(
         &self,
-        level: Level,
-        tile: usize,
-        panel: Panel<'_>,
+        (level, panel): (Level, Panel<'_>),
+        (part, first): (&Part, usize),
         sums: &[f32],
-        direct: impl FnOnce() -> Vec<f32>,
+        direct: impl Fn(usize) -> Vec<f32>,
     ) where
         Tiles: Transform<M, N>,
     {
-        let area = self.size[0] * self.size[1];
-        let (image, y, x) = (tile / area, M * (tile % area / self.size[1]), M * (tile % self.size[1]));
-        let first = (image * self.output[0] + y) * self.output[1] + x;
-        let size = [M.min(self.output[0] - y), M.min(self.output[1] - x)];
-        if !dispatch(level, Pixels::<M, N, false> { leave: self, panel, first, size, sums }) {
-            dispatch(level, Pixels::<M, N, true> { leave: self, panel, first, size, sums: &direct() });
+        let len = N * N * panel.width;
+        let count = sums.len() / len;
+        let mut done = 0;
+        while done < count {
+            let sums = &sums[done * len..count * len];
+            done += dispatch(level, Pixels::<M, N, false> { leave: self, panel, part, first: first + done, sums });
+            if done < count {
+                let sums = &direct(first + done);
+                done += dispatch(level, Pixels::<M, N, true> { leave: self, panel, part, first: first + done, sums });
+            }
         }
-        if let Some(function) = self.epilogue.function() {
+        let Some(function) = self.epilogue.function() else { return };
+        for index in first..first + count {
+            let (pixel, size) = self.place::<M>(part.tile(index));
             for line in 0..size[0] {
-                let pixel = first + line * self.output[1];
+                let pixel = pixel + line * self.output[1];
                 // SAFETY: the tile's pixels are within the result and no other task's.
                 unsafe {
                     let to = self.out.at(pixel * self.stride + panel.first);
@@ -219,38 +223,45 @@ impl Leave<'_> {
             }
         }
     }
+
+    /// The first pixel of a tile, and how many there are below each other and side by side.
+    fn place<const M: usize>(&self, tile: usize) -> (usize, [usize; 2]) {
+        let area = self.size[0] * self.size[1];
+        let (image, y, x) = (tile / area, M * (tile % area / self.size[1]), M * (tile % self.size[1]));
+        let first = (image * self.output[0] + y) * self.output[1] + x;
+        (first, [M.min(self.output[0] - y), M.min(self.output[1] - x)])
+    }
 }
 
-/// The pixels of one tile, from sums of all places or, if `DONE`, as they are. What it gives is whether all were finite; if
-/// they are not, and are added to what is there, nothing was written.
+/// The pixels of tiles of a part, from sums of all places or, if `DONE`, as they are. What it gives is how many come before the first one of
+/// which not all are finite, all if they are `DONE`; of that one nothing was written where pixels are added to what is there.
 struct Pixels<'a, const M: usize, const N: usize, const DONE: bool> {
     leave: &'a Leave<'a>,
     panel: Panel<'a>,
-    /// The first pixel of the output, and how many there are below each other and side by side.
+    part: &'a Part,
     first: usize,
-    size: [usize; 2],
     sums: &'a [f32],
 }
 
-impl<const M: usize, const N: usize, const DONE: bool> Pixels<'_, M, N, DONE>
+/// The pixels of a tile for a vector of a panel's outputs, which there must be, with so many from one place to the next.
+#[inline(always)]
+unsafe fn numbers<V: Vector<Elem = f32>, const M: usize, const N: usize, const DONE: bool>(
+    sums: *const f32,
+    channels: usize,
+) -> [[V; M]; M]
 where
     Tiles: Transform<M, N>,
 {
-    /// The pixels for a vector of the panel's outputs, which there must be.
-    #[inline(always)]
-    unsafe fn numbers<V: Vector<Elem = f32>>(&self, column: usize) -> [[V; M]; M] {
-        let (sums, channels) = (self.sums.as_ptr().wrapping_add(column), self.panel.width);
-        if !DONE {
-            // SAFETY: the caller's promise.
-            return unsafe { leave(sums, channels) };
-        }
-        let mut pixels = [[V::zero(); M]; M];
-        for (index, pixel) in pixels.as_flattened_mut().iter_mut().enumerate() {
-            // SAFETY: as above.
-            *pixel = unsafe { V::load_at(sums.add(index * channels)) };
-        }
-        pixels
+    if !DONE {
+        // SAFETY: the caller's promise.
+        return unsafe { leave(sums, channels) };
     }
+    let mut pixels = [[V::zero(); M]; M];
+    for (index, pixel) in pixels.as_flattened_mut().iter_mut().enumerate() {
+        // SAFETY: as above.
+        *pixel = unsafe { V::load_at(sums.add(index * channels)) };
+    }
+    pixels
 }
 
 impl<const M: usize, const N: usize, const DONE: bool> Kernel for Pixels<'_, M, N, DONE>
@@ -258,43 +269,51 @@ where
     Tiles: Transform<M, N>,
 {
     type Elem = f32;
-    type Output = bool;
+    type Output = usize;
 
     #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) -> bool {
+    fn run<V: Vector<Elem = f32>>(self) -> usize {
         let Leave { epilogue, stride, out, .. } = *self.leave;
         let Panel { first, columns, width, .. } = self.panel;
-        let each = if DONE { M * M } else { N * N };
-        assert!(self.sums.len() == each * width && columns <= width && columns.is_multiple_of(V::LANES));
-        let mut all = V::zero();
-        if epilogue.accumulate && !DONE {
+        let each = width * if DONE { M * M } else { N * N };
+        let count = self.sums.len() / each;
+        assert!(columns <= width && columns.is_multiple_of(V::LANES));
+        for index in 0..count {
+            let sums = self.sums[index * each..][..each].as_ptr();
+            let mut all = V::zero();
+            if epilogue.accumulate && !DONE {
+                for column in (0..columns).step_by(V::LANES) {
+                    // SAFETY: there are so many (seen above).
+                    all = doubt(all, &unsafe { numbers::<V, M, N, DONE>(sums.add(column), width) });
+                }
+                if all.reduce(|a, b| a + b) != 0.0 {
+                    return index;
+                }
+            }
+            let (tile, size) = self.leave.place::<M>(self.part.tile(self.first + index));
             for column in (0..columns).step_by(V::LANES) {
                 // SAFETY: there are so many (seen above).
-                all = doubt(all, &unsafe { self.numbers(column) });
-            }
-            if all.reduce(|a, b| a + b) != 0.0 {
-                return false;
-            }
-        }
-        for column in (0..columns).step_by(V::LANES) {
-            // SAFETY: there are so many (seen above).
-            let numbers: [[V; M]; M] = unsafe { self.numbers(column) };
-            all = doubt(all, &numbers);
-            for (i, x) in numbers.as_flattened().iter().enumerate() {
-                let [i, j] = [i / M, i % M];
-                if i >= self.size[0] || j >= self.size[1] {
-                    continue;
+                let numbers: [[V; M]; M] = unsafe { numbers::<V, M, N, DONE>(sums.add(column), width) };
+                all = doubt(all, &numbers);
+                for (i, x) in numbers.as_flattened().iter().enumerate() {
+                    let [i, j] = [i / M, i % M];
+                    if i >= size[0] || j >= size[1] {
+                        continue;
+                    }
+                    let pixel = tile + i * self.leave.output[1] + j;
+                    let place = |stride: usize| pixel * stride + first + column;
+                    // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
+                    // whose places for this tile are the caller's.
+                    let load = |from: *const f32, stride| unsafe { V::load_at(from.add(place(stride))) };
+                    let x = epilogue.finish(*x, (out.at(0), stride), load);
+                    // SAFETY: as above.
+                    unsafe { x.store_at(out.at(place(stride))) };
                 }
-                let pixel = self.first + i * self.leave.output[1] + j;
-                let place = |stride: usize| pixel * stride + first + column;
-                // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
-                // whose places for this tile are the caller's.
-                let load = |from: *const f32, stride| unsafe { V::load_at(from.add(place(stride))) };
-                let x = epilogue.finish(*x, (out.at(0), stride), load);
-                // SAFETY: as above.
-                unsafe { x.store_at(out.at(place(stride))) };
+            }
+            if !DONE && all.reduce(|a, b| a + b) != 0.0 {
+                return index;
             }
         }
-        all.reduce(|a, b| a + b) == 0.0
+        count
     }
 }

@@ -48,6 +48,7 @@ pub(super) struct Rows<'a> {
 }
 
 /// Tiles of the result that are multiplied at once.
+#[derive(Default)]
 struct Group {
     first: usize,
     count: usize,
@@ -61,30 +62,33 @@ struct Group {
 unsafe impl Sync for Group {}
 
 impl Rows<'_> {
-    /// How the tiles of the result go together, where each group begins and how many it has: where a frame has enough, of one frame
-    /// each, whose windows see the same frames.
-    fn groups(&self, level: Level) -> impl Iterator<Item = (usize, usize)> + use<> {
+    /// Calls a function with each group of tiles of the result: where a frame has enough, of one frame, whose windows see the same frames.
+    fn for_each_group(&self, level: Level, mut f: impl FnMut(&mut Group)) {
         let (all, frame, most) = (self.part.written(), self.part.in_frame(), tile_size(level).0);
-        let (runs, len) = if frame < all && frame >= MOST_ROWS { (all / frame, frame) } else { (1, all) };
-        (0..runs).flat_map(move |run| tiles(len, most).map(move |(first, count)| (run * len + first, count)))
+        let len = if frame >= MOST_ROWS { frame } else { all };
+        let mut group = Group::default();
+        for start in (0..all).step_by(len) {
+            for (first, count) in tiles(len, most) {
+                self.find(&mut group, start + first, count);
+                f(&mut group);
+            }
+        }
     }
 
-    fn group(&self, (first, count): (usize, usize)) -> Group {
-        let (part, rows) = (self.part, first..first + count);
-        let all = 0..part.taps();
-        let meets = |tap: &usize| all.len() == 1 || rows.clone().any(|index| part.met(index, *tap).is_some());
-        let start = all.clone().find(meets).unwrap_or(0);
-        let taps = start..all.clone().rfind(meets).unwrap_or(start) + 1;
-        let zeros = part.seen();
-        let mut places = SmallVec::new();
-        for tap in taps.clone() {
-            let mut table = [self.data.as_ptr(); MOST_ROWS];
-            for (place, index) in table.iter_mut().zip(rows.clone()) {
-                *place = place.wrapping_add(part.met(index, tap).unwrap_or(zeros) * self.stride);
+    /// Finds what some tiles meet.
+    fn find(&self, group: &mut Group, first: usize, count: usize) {
+        let (part, taps, rows) = (self.part, self.part.taps(), first..first + count);
+        let meets = |tap: &usize| rows.clone().any(|index| part.met(index, *tap).is_some());
+        let start = if taps == 1 { 0 } else { (0..taps).find(meets).unwrap_or(0) };
+        let end = if taps == 1 { 1 } else { (start..taps).rfind(meets).unwrap_or(start) + 1 };
+        (group.first, group.count, group.taps) = (first, count, start..end);
+        group.places.resize(end - start, [self.data.as_ptr(); MOST_ROWS]);
+        for (tap, places) in (start..end).zip(&mut group.places) {
+            for (place, index) in places.iter_mut().zip(rows.clone()) {
+                let row = part.met(index, tap).unwrap_or(part.seen());
+                *place = self.data.as_ptr().wrapping_add(row * self.stride);
             }
-            places.push(table);
         }
-        Group { first, count, taps, places }
     }
 }
 
@@ -192,12 +196,12 @@ impl Winograd {
         assert!(N == self.side && part.taps() == self.depth, "the weights are for tiles of another size");
         assert!(stride >= N * N * self.inputs() && data.len() >= held * stride, "the tiles are too short");
         if let Some(kept) = &self.kept {
-            for group in rows.groups(self.level()).map(|group| rows.group(group)) {
-                (0..kept.count()).for_each(|index| self.stack(&group, kept, index, &done));
-            }
-            return;
+            return rows.for_each_group(self.level(), |group| {
+                (0..kept.count()).for_each(|index| self.stack(group, kept, index, &done));
+            });
         }
-        let groups: SmallVec<[_; 4]> = rows.groups(self.level()).map(|group| rows.group(group)).collect();
+        let mut groups = SmallVec::<[_; 4]>::new();
+        rows.for_each_group(self.level(), |group| groups.push(std::mem::take(group)));
         let (panels, work) = (self.panels(), 2 * count * N * N * self.depth * self.inputs() * self.outputs());
         // A thread takes neighbours, for it brings in what comes next.
         let sets = panels.min(2 * num_threads());

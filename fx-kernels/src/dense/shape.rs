@@ -150,7 +150,7 @@ impl VolumeShape {
         let tiled = |side: usize| {
             let (tiles, places) = (tiles(side), (side + 2).pow(2));
             let products = places * matrix * tiles.max(FEW);
-            let all = match Winograd::keeps(places * matrix) {
+            let all = match Winograd::keeps(places * matrix, self.depth) {
                 true => products,
                 false => (products + places * matrix * Winograd::making(level)).max(taps * READ),
             };

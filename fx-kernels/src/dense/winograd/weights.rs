@@ -93,9 +93,11 @@ impl Rows<'_> {
 }
 
 impl Winograd {
-    /// Whether so many transformed weights are kept: they stay in the cache beside all else, or have five eighths of the second-level cache.
-    pub(crate) fn keeps(weights: usize) -> bool {
-        weights <= SMALL_PANELS.max(second_level() / size_of::<f32>() / 8 * 5)
+    /// Whether so many transformed weights are kept, of windows that see so many frames: they stay in the cache beside all else. Those of volumes,
+    /// which have many tiles, may have five eighths of the second-level cache.
+    pub(crate) fn keeps(weights: usize, depth: usize) -> bool {
+        let own = if depth > 1 { second_level() / size_of::<f32>() / 8 * 5 } else { 0 };
+        weights <= SMALL_PANELS.max(own)
     }
 
     /// The products in the time in which a weight is made of taps as it is used. Measured: 7 cycles for a vector on Intel's processors, which make
@@ -129,7 +131,7 @@ impl Winograd {
         if !(0..taps.count()).all(|index| are_small(taps.panel(0, index).data)) {
             return None;
         }
-        let kept = Self::keeps(side * side * depth * inputs * outputs).then(|| {
+        let kept = Self::keeps(side * side * depth * inputs * outputs, depth).then(|| {
             let width = 2 * taps.lanes();
             Panels::written(level, side * side, depth * inputs, outputs, |first, places| {
                 let Panel { data: taps, width, .. } = taps.panel(0, first / width);

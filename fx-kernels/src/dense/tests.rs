@@ -287,6 +287,13 @@ fn algorithms() {
         algorithm(None, with_pairs);
         algorithm(Some(MatrixUnit::Model), Algorithm::Direct);
     }
+    // Frames of volumes are transformed once for all windows that see them; where there are few tiles, pairs are faster.
+    for (channels, size, with_pairs) in [(16, [32, 64, 64], Algorithm::Winograd4), (512, [1, 7, 7], Algorithm::Direct)]
+    {
+        let shape = VolumeShape { frame: window(channels), depth: 3, stride: 1, dilation: 1, before: 1, after: 1 };
+        let algorithm = |format| MatrixUnit::with(None, || shape.algorithm(1, size, format));
+        assert_eq!(algorithm(Format::Bf16), if pairs { with_pairs } else { algorithm(Format::F32) }, "{size:?}");
+    }
     // Windows of few channels are multiplied in pairs too, but are copied first, unless they fill half of a unit's registers.
     for (unit, otherwise) in [(None, Algorithm::Winograd4), (Some(MatrixUnit::Model), Algorithm::Direct)] {
         let want = if pairs { otherwise } else { Algorithm::Winograd4 };

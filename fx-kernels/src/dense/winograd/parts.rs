@@ -125,7 +125,7 @@ impl Part {
     }
 
     /// The frames that a window sees.
-    pub(super) fn taps(&self) -> usize {
+    pub(super) fn depth(&self) -> usize {
         self.frames.kernel
     }
 

@@ -77,13 +77,18 @@ impl Rows<'_> {
 
     /// Finds what some tiles meet.
     fn find(&self, group: &mut Group, first: usize, count: usize) {
-        let (part, taps, rows) = (self.part, self.part.taps(), first..first + count);
+        let (part, depth, rows) = (self.part, self.part.depth(), first..first + count);
         let meets = |tap: &usize| rows.clone().any(|index| part.met(index, *tap).is_some());
-        let start = if taps == 1 { 0 } else { (0..taps).find(meets).unwrap_or(0) };
-        let end = if taps == 1 { 1 } else { (start..taps).rfind(meets).unwrap_or(start) + 1 };
-        (group.first, group.count, group.taps) = (first, count, start..end);
-        group.places.resize(end - start, [self.data.as_ptr(); MOST_ROWS]);
-        for (tap, places) in (start..end).zip(&mut group.places) {
+        let taps = match depth {
+            1 => 0..1,
+            _ => {
+                let start = (0..depth).find(meets).unwrap_or(0);
+                start..(start..depth).rfind(meets).unwrap_or(start) + 1
+            }
+        };
+        (group.first, group.count, group.taps) = (first, count, taps.clone());
+        group.places.resize(taps.len(), [self.data.as_ptr(); MOST_ROWS]);
+        for (tap, places) in taps.zip(&mut group.places) {
             for (place, index) in places.iter_mut().zip(rows.clone()) {
                 let row = part.met(index, tap).unwrap_or(part.seen());
                 *place = self.data.as_ptr().wrapping_add(row * self.stride);
@@ -195,7 +200,7 @@ impl Winograd {
     {
         let Rows { data, part, stride } = rows;
         let (count, held) = (part.written(), part.seen() + usize::from(self.depth > 1));
-        assert!(N == self.side && part.taps() == self.depth, "the weights are for tiles of another size");
+        assert!(N == self.side && part.depth() == self.depth, "the weights are for tiles of another size");
         assert!(stride >= N * N * self.inputs() && data.len() >= held * stride, "the tiles are too short");
         if let Some(kept) = &self.kept {
             return rows.for_each_group(self.level(), |group| {

@@ -215,8 +215,10 @@ impl PackedLinear {
         epilogue: &Epilogue<'_>,
         backwards: bool,
     ) {
-        let operands = (Written::default(), backwards);
-        self.multiply(out, self.outputs(), (input, self.inputs), rows, epilogue, operands);
+        self.with_left((input, self.inputs), rows, Written::default(), |left, written| {
+            let product = Product { written, backwards, ..Product::new(left, rows, &self.panels, epilogue) };
+            product.run_by(self.algorithm, out, self.outputs());
+        });
     }
 
     /// As [`run`](Self::run), with operands that may be words; their strides are in words too.
@@ -259,45 +261,41 @@ impl PackedLinear {
         &self,
         out: &mut [f32],
         stride: usize,
-        (input, input_stride): (&[f32], usize),
+        input: (&[f32], usize),
         rows: usize,
         epilogue: &Epilogue<'_>,
         written: Written<'_>,
     ) {
-        self.multiply(out, stride, (input, input_stride), rows, epilogue, (written, false));
+        self.with_left(input, rows, written, |left, written| {
+            let product = Product { written, ..Product::new(left, rows, &self.panels, epilogue) };
+            product.run_by(self.algorithm, out, stride);
+        });
     }
 
-    /// The product, from the last panel to the first if it goes backwards.
-    fn multiply(
+    /// Calls a function with so many rows of an input that are so far apart, and how they are written: rounded to whole words first where
+    /// those of the weights are [filled up](Self::is_filled_up).
+    fn with_left<'w>(
         &self,
-        out: &mut [f32],
-        stride: usize,
-        (input, input_stride): (&[f32], usize),
+        (data, stride): (&[f32], usize),
         rows: usize,
-        epilogue: &Epilogue<'_>,
-        (written, backwards): (Written<'_>, bool),
+        written: Written<'w>,
+        f: impl FnOnce(Left<'_>, Written<'w>),
     ) {
-        let run = |data: &[f32], distance: usize, written: Written<'_>, out: &mut [f32]| {
-            let left = Left::Rows { data, stride: distance };
-            let product = Product { written, backwards, ..Product::new(left, rows, &self.panels, epilogue) };
-            product.run_by(self.algorithm, out, stride);
-        };
         if !self.is_filled_up() {
-            return run(input, input_stride, written, out);
+            return f(Left::Rows { data, stride }, written);
         }
         let rounding = written.rounding(self.level(), self.packing());
         let len = self.panels.inner() / rounding.numbers();
         scratch(rows * len, |words| {
             for_each_piece(words, ROWS * len, 8 * rows * len, |piece, words| {
-                let data = &input[(piece * ROWS * input_stride).min(input.len())..];
-                Rows { data, stride: input_stride, width: self.inputs, rounding }.take(words, len);
+                let data = &data[(piece * ROWS * stride).min(data.len())..];
+                Rows { data, stride, width: self.inputs, rounding }.take(words, len);
             });
-            run(words, len, Written { left: true, ..written }, out);
+            f(Left::Rows { data: words, stride: len }, Written { left: true, ..written });
         });
     }
 
-    /// Whether there are more numbers in the words of a row than there are inputs, with weights that are 0: what these are multiplied with is
-    /// rounded to such words first.
+    /// Whether there are more numbers in the words of a row than there are inputs, with weights that are 0.
     fn is_filled_up(&self) -> bool {
         self.inputs < self.panels.inner()
     }

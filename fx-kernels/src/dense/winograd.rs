@@ -90,8 +90,9 @@ impl Winograd {
         let (row, weights) = (N * N * inputs + GAP, N * N * self.depth() * inputs * outputs);
         let count = match self.are_kept() {
             true if frames.kernel == 1 => shared_out(tiles.div_ceil(MOST_ROWS)).min(tiles),
+            // A single part would be one thread's.
             true => shared_out((parts.seen() * row).div_ceil(CACHE).max(2)),
-            false => count(parts.seen().max(tiles), row, weights, self.panels()),
+            false => parts_in_caches(parts.seen().max(tiles), row, weights, self.panels()),
         };
         let parts = parts.shared_out(count);
         let leave = Leave { output, size, epilogue, out: &Shared(out.as_mut_ptr()), stride };
@@ -167,7 +168,7 @@ impl Winograd {
 /// How many parts the tiles are taken in. Each needs all weights, but what stays in the cache is not written to memory in
 /// between. Several parts are as many for each thread, a single one is for threads that take panels of the weights. None is a
 /// single tile, whose sums are made in another order, unless there is no other: the numbers of a tile do not depend on threads.
-fn count(tiles: usize, numbers: usize, weights: usize, panels: usize) -> usize {
+fn parts_in_caches(tiles: usize, numbers: usize, weights: usize, panels: usize) -> usize {
     let most = tiles.div_ceil((CACHE / numbers).max(1));
     let fewest = tiles.div_ceil((MEMORY / numbers).max(1));
     let in_cache = most * weights <= fewest * weights + 2 * tiles * numbers;

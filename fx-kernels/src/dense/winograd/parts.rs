@@ -97,8 +97,7 @@ impl Part {
 
     /// The number of a tile among those of all results.
     pub(super) fn tile(&self, index: usize) -> usize {
-        let (frame, place) = self.place(index);
-        self.first[1] + (self.written.start + frame) * self.area + self.tiles.start + place
+        self.among_all(self.first[1], &self.written, index)
     }
 
     /// Some transformed tiles, of which there is one, a run of neighbours at a time: which ones, and their numbers among all.
@@ -113,8 +112,7 @@ impl Part {
 
     /// The number of a transformed tile among all, before it is transformed.
     pub(super) fn number(&self, seen: usize) -> usize {
-        let (frame, place) = self.place(seen);
-        self.first[0] + (self.seen.start + frame) * self.area + self.tiles.start + place
+        self.among_all(self.first[0], &self.seen, seen)
     }
 
     /// The transformed tile that a tile of the result meets with a tap of its windows along frames, if there is one.
@@ -124,9 +122,22 @@ impl Part {
         Some((frame - self.seen.start) * self.tiles.len() + place)
     }
 
+    /// The taps along frames with which any of some tiles of the result meets one, of which there is one at least.
+    pub(super) fn taps(&self, tiles: Range<usize>) -> Range<usize> {
+        let frame = |index: usize| self.written.start + self.place(index).0;
+        let taps = (frame(tiles.start)..=frame(tiles.end - 1)).map(|frame| self.frames.taps(frame));
+        taps.reduce(|all, taps| all.start.min(taps.start)..all.end.max(taps.end)).unwrap_or(0..1)
+    }
+
     /// The frames that a window sees.
     pub(super) fn depth(&self) -> usize {
         self.frames.kernel
+    }
+
+    /// The number of a tile of some frames among all tiles, where the volume begins with the `first`.
+    fn among_all(&self, first: usize, frames: &Range<usize>, index: usize) -> usize {
+        let (frame, place) = self.place(index);
+        first + (frames.start + frame) * self.area + self.tiles.start + place
     }
 
     /// The frame of a tile, and where in the part's tiles of that it is.

@@ -77,15 +77,8 @@ impl Rows<'_> {
 
     /// Finds what some tiles meet.
     fn find(&self, group: &mut Group, first: usize, count: usize) {
-        let (part, depth, rows) = (self.part, self.part.depth(), first..first + count);
-        let meets = |tap: &usize| rows.clone().any(|index| part.met(index, *tap).is_some());
-        let taps = match depth {
-            1 => 0..1,
-            _ => {
-                let start = (0..depth).find(meets).unwrap_or(0);
-                start..(start..depth).rfind(meets).unwrap_or(start) + 1
-            }
-        };
+        let (part, rows) = (self.part, first..first + count);
+        let taps = part.taps(rows.clone());
         (group.first, group.count, group.taps) = (first, count, taps.clone());
         group.places.resize(taps.len(), [self.data.as_ptr(); MOST_ROWS]);
         for (tap, places) in taps.zip(&mut group.places) {

@@ -17,7 +17,7 @@ fn strides(rows_first: bool, heads: usize, rows: usize, width: usize) -> Strides
 
 /// Levels and what operands may be rounded to.
 fn versions() -> impl Iterator<Item = (Level, Format)> {
-    Level::available().flat_map(|level| [Format::F32, Format::Bf16].map(|format| (level, format)))
+    MatrixUnit::levels().flat_map(|level| [Format::F32, Format::Bf16].map(|format| (level, format)))
 }
 
 fn definition(sizes: Sizes, q: Operand<'_>, k: Operand<'_>, v: Operand<'_>, scale: f32, mask: Mask<'_>) -> Vec<f64> {

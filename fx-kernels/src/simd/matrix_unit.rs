@@ -183,6 +183,13 @@ impl MatrixUnit {
         model::with(unit, f)
     }
 
+    /// The levels to test with the unit in use: beside the model of one that which it goes with, for the others do the same without it.
+    #[cfg(test)]
+    pub(crate) fn levels() -> impl Iterator<Item = super::Level> {
+        let is_model = Self::detect() == Some(Self::Model);
+        super::Level::available().filter(move |level| !is_model || *level == super::Level::Avx512)
+    }
+
     /// Makes the thread's registers ready, with so many rows of so many words, 1 to [`SIDE`] each.
     pub(crate) fn registers(self, rows: usize, depth: usize) -> Registers {
         let is_side = |side: usize| (1..=SIDE).contains(&side);

@@ -98,7 +98,7 @@ impl Layer<'_> {
 #[test]
 pub(super) fn layers_of_bytes() {
     let cases = shapes().into_iter().flat_map(|shape| RANGES.map(|range| (shape, range)));
-    for (level, (shape, range)) in cases.flat_map(|case| Level::available().map(move |level| (level, case))) {
+    for (level, (shape, range)) in cases.flat_map(|case| MatrixUnit::levels().map(move |level| (level, case))) {
         let row = shape.inputs / shape.groups * shape.kernel[0] * shape.kernel[1];
         let (w, scales) = (bytes(shape.outputs * row, 2), scales(shape.outputs));
         let weight = Bytes { weight: &w, scales: &scales, bits: range.bits() };
@@ -139,7 +139,7 @@ pub(super) fn pairs_are_added() {
             conv.adds_words().then_some((level, conv))
         })
     };
-    for (level, conv) in Level::available().flat_map(adding) {
+    for (level, conv) in MatrixUnit::levels().flat_map(adding) {
         let shape = *conv.shape();
         let [height, width] = shape.output(SIZE);
         let (x, bias) = (numbers(BATCH * SIZE[0] * SIZE[1] * shape.inputs, 1), numbers(shape.outputs, 3));
@@ -182,7 +182,7 @@ pub(super) fn halves(word: f32) -> [f32; 2] {
 
 #[test]
 pub(super) fn layers_of_pairs() {
-    for (level, shape) in Level::available().flat_map(|level| shapes().into_iter().map(move |shape| (level, shape))) {
+    for (level, shape) in MatrixUnit::levels().flat_map(|level| shapes().into_iter().map(move |shape| (level, shape))) {
         let row = shape.inputs / shape.groups * shape.kernel[0] * shape.kernel[1];
         let weight = numbers(shape.outputs * row, 2);
         let conv = PackedConv::at(level, Weight::Numbers(&weight), shape, Algorithm::Direct, Format::Bf16);

@@ -131,7 +131,11 @@ struct Round {
 impl ByteKernel for Round {
     #[inline(always)]
     fn run<B: Bytes>(self) {
-        let Self { quantization, to, from, rows, width } = self;
+        let Self { quantization, to, from, mut rows, mut width } = self;
+        if from.1 == width && to.1 * B::NUMBERS == width {
+            // Without gaps they are one row.
+            (rows, width) = (1, rows * width);
+        }
         // The numbers of a vector of words.
         let (lanes, each) = (B::Vector::LANES, B::NUMBERS * B::Vector::LANES);
         let (whole, zero) = (width - width % each, quantization.zero());

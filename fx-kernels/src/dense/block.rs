@@ -126,7 +126,7 @@ impl Block {
     ) {
         Self::with(|block| {
             block.key = None;
-            f(block.fill(left.runs(), tiles, |rows, table| left.fill(rows, table)));
+            f(block.fill(left.pointers(), tiles, |rows, table| left.fill(rows, table)));
         });
     }
 
@@ -139,19 +139,19 @@ impl Block {
         fill: impl FnMut(Range<usize>, &mut [*const f32]),
     ) -> &[*const f32] {
         if self.key == Some(key) {
-            return &self.table[..tiles.len() * left.runs() * MOST_ROWS];
+            return &self.table[..tiles.len() * left.pointers() * MOST_ROWS];
         }
         self.key = Some(key);
-        self.fill(left.runs(), tiles, fill)
+        self.fill(left.pointers(), tiles, fill)
     }
 
     fn fill(
         &mut self,
-        runs: usize,
+        pointers: usize,
         tiles: impl ExactSizeIterator<Item = Range<usize>>,
         mut fill: impl FnMut(Range<usize>, &mut [*const f32]),
     ) -> &[*const f32] {
-        let pitch = runs * MOST_ROWS;
+        let pitch = pointers * MOST_ROWS;
         let len = tiles.len() * pitch;
         self.table.resize(self.table.len().max(len), null());
         tiles.zip(self.table.chunks_exact_mut(pitch)).for_each(|(rows, table)| fill(rows, table));

@@ -10,9 +10,9 @@ use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::grouped::{Grouped, Job};
 use super::images::{Images, Layout};
-use super::left::{Frames, Left, Windows};
+use super::left::{Axis, Inside, Left, Windows};
+use super::padded::PaddedConv;
 use super::panels::Panels;
-use super::patches::Patches;
 use super::product::{Product, Quantized, Written};
 use super::shape::ConvShape;
 use super::volumes::VolumeShape;
@@ -53,7 +53,7 @@ enum Weights {
     /// A product of the windows with a matrix for each group.
     Groups(Panels),
     /// A product of windows of few channels, which are rounded.
-    Patches(Patches),
+    Padded(PaddedConv),
     /// A number for each tap and channel.
     Depthwise(Vec<f32>),
     /// Vectors that belong to several groups.
@@ -116,7 +116,7 @@ impl PackedConv {
         } else {
             match Grouped::new(level, weight, &shape) {
                 Some(grouped) => Weights::Joined(grouped),
-                None => Weights::Patches(Patches::new((level, Packing::Pairs), weight, all)),
+                None => Weights::Padded(PaddedConv::new((level, Packing::Pairs), weight, all)),
             }
         };
         Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] }
@@ -136,7 +136,7 @@ impl PackedConv {
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
             Weights::Groups(panels) => self.algorithm.of_windows(panels),
-            Weights::Patches(_) | Weights::Depthwise(_) | Weights::Joined(_) => Algorithm::Direct,
+            Weights::Padded(_) | Weights::Depthwise(_) | Weights::Joined(_) => Algorithm::Direct,
         }
     }
 
@@ -144,7 +144,7 @@ impl PackedConv {
     pub fn format(&self) -> Format {
         match &self.weights {
             Weights::Groups(panels) => panels.packing().format(),
-            Weights::Patches(_) => Format::Bf16,
+            Weights::Padded(_) => Format::Bf16,
             Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => Format::F32,
         }
     }
@@ -153,7 +153,7 @@ impl PackedConv {
     pub(crate) fn packing(&self) -> Option<Packing> {
         match &self.weights {
             Weights::Groups(panels) => Some(panels.packing()),
-            Weights::Patches(_) | Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => None,
+            Weights::Padded(_) | Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => None,
         }
     }
 
@@ -177,7 +177,7 @@ impl PackedConv {
     pub fn bytes(&self) -> usize {
         match &self.weights {
             Weights::Groups(panels) => panels.bytes(),
-            Weights::Patches(patches) => patches.bytes(),
+            Weights::Padded(padded) => padded.bytes(),
             Weights::Depthwise(weights) => size_of_val(weights.as_slice()),
             Weights::Joined(grouped) => grouped.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
@@ -223,7 +223,7 @@ impl PackedConv {
         let is_product = match &self.weights {
             // Strassen's algorithm, for weights in f32, writes numbers.
             Weights::Groups(panels) => panels.packing() != Packing::Single,
-            Weights::Patches(_) => true,
+            Weights::Padded(_) => true,
             Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
@@ -284,8 +284,8 @@ impl PackedConv {
         epilogue: &Epilogue<'_>,
         written: Written<'_>,
     ) {
-        if let Weights::Patches(patches) = &self.weights {
-            return patches.run_lines(out, stride, images, (held, lines), epilogue, written);
+        if let Weights::Padded(padded) = &self.weights {
+            return padded.run_lines(out, stride, images, (held, lines), epilogue, written);
         }
         let ConvShape { inputs, kernel, stride: step, dilation, before, .. } = self.shape;
         let width = self.shape.output([held.height, images.size[1]])[1];
@@ -311,20 +311,9 @@ impl PackedConv {
                     .map(|[i, j]| i * dilation[0] * line + j * dilation[1] * pixel)
                     .flat_map(|tap| (0..inputs).map(move |index| tap + index * channel))
                     .collect();
-                let (data, input, one) = (images.data, images.size, [1; 2]);
-                let windows = Windows {
-                    data,
-                    input,
-                    pixel,
-                    output,
-                    kernel: one,
-                    stride: step,
-                    dilation: one,
-                    before: [0; 2],
-                    zeros: &[],
-                    frames: Frames::ONE,
-                };
-                let left = Left::Taps { windows, taps: &taps };
+                let (data, places) = (images.data, &taps);
+                let steps = [0, step[0] * line, step[1] * pixel].map(|step| step * size_of::<f32>());
+                let left = Left::Taps(Inside { data, output, steps, places, axes: [Axis::ONE; 2], first: [0; 2] });
                 Product::new(left, output[0] * output[1], panels, epilogue).run(out, stride);
             });
         }
@@ -332,7 +321,7 @@ impl PackedConv {
         images.with_pixels(inputs / numbers, read, |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
             let (data, input, before) = (images.data, images.size, [padding[0][0], before[1]]);
-            let (zeros, frames) = (&self.zeros, Frames::ONE);
+            let (zeros, frames) = (&self.zeros, Axis::ONE);
             let windows = Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros, frames };
             match (written.whole, &self.weights) {
                 // Of what stands for 0 there are words, as there are of pixels of windows.
@@ -380,7 +369,7 @@ impl PackedConv {
             }
             Weights::Joined(grouped) => grouped.run(&Job { windows, batch, epilogue }, out, stride),
             Weights::Winograd(winograd) => winograd.run(out, stride, batch, windows, epilogue),
-            Weights::Patches(_) => unreachable!("windows of few channels are copied"),
+            Weights::Padded(_) => unreachable!("windows of few channels are copied"),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The left operand of a product where it lies in memory: rows of a matrix, or the windows of a convolution.
 
+mod inside;
+
 use std::ops::Range;
 
+pub(crate) use self::inside::Inside;
 use super::tile::MOST_ROWS;
 
 /// Where the numbers of each row are: so many runs of equal length.
@@ -16,13 +19,10 @@ pub(crate) enum Left<'a> {
     },
     /// The windows of a convolution over images with the channels last, a run for each tap.
     Windows(Windows<'a>),
-    /// Windows that lie all inside an image, of few numbers each: a single run, whose numbers are apart.
-    Taps {
-        /// Windows of one tap, which say where each begins.
-        windows: Windows<'a>,
-        /// Where the numbers of a window are, from its beginning on.
-        taps: &'a [usize],
-    },
+    /// Windows that lie all inside their images.
+    Inside(Inside<'a>),
+    /// The same, of few numbers each, which are runs: they are taken together as a single run, whose numbers are apart.
+    Taps(Inside<'a>),
 }
 
 /// The windows of a convolution, one a row, in the order of the output's pixels.
@@ -47,12 +47,12 @@ pub(crate) struct Windows<'a> {
     /// What is read where there is no input: as many zeros as a pixel has numbers.
     pub(crate) zeros: &'a [f32],
     /// The frames of volumes; one, if they are images.
-    pub(crate) frames: Frames,
+    pub(crate) frames: Axis,
 }
 
-/// What windows see of the frames of volumes: each is an image, which they see in the same way.
+/// What windows see along an axis: of the frames of a volume, each of which is an image that they see in the same way, or of the lines of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Frames {
+pub(crate) struct Axis {
     /// The frames of a volume.
     pub(crate) input: usize,
     /// The frames of the output.
@@ -67,8 +67,8 @@ pub(crate) struct Frames {
     pub(crate) before: usize,
 }
 
-impl Frames {
-    /// Those of an image.
+impl Axis {
+    /// That of an image among volumes.
     pub(crate) const ONE: Self = Self { input: 1, output: 1, kernel: 1, stride: 1, dilation: 1, before: 0 };
 
     /// The frame that a window sees with a tap, if it is there.
@@ -85,10 +85,15 @@ impl Frames {
 
     /// The frames from the first to the last that windows of some frames see.
     pub(super) fn all_seen(&self, frames: &Range<usize>) -> Range<usize> {
-        let Self { input, kernel, stride, dilation, before, .. } = *self;
-        let end = (frames.end.max(1) - 1) * stride + (kernel - 1) * dilation + 1;
-        let start = (frames.start * stride).saturating_sub(before).min(input);
-        start..end.saturating_sub(before).clamp(start, input)
+        let reached = self.reached(frames);
+        let start = reached.start.saturating_sub(self.before).min(self.input);
+        start..reached.end.saturating_sub(self.before).clamp(start, self.input)
+    }
+
+    /// The same with what is around the frames, counted from the first that is.
+    pub(super) fn reached(&self, frames: &Range<usize>) -> Range<usize> {
+        let Self { kernel, stride, dilation, .. } = *self;
+        frames.start * stride..(frames.end.max(1) - 1) * stride + (kernel - 1) * dilation + 1
     }
 }
 
@@ -96,18 +101,31 @@ impl Left<'_> {
     /// The runs of a row.
     pub(crate) fn runs(&self) -> usize {
         match self {
-            Left::Rows { .. } | Left::Taps { .. } => 1,
+            Left::Rows { .. } | Left::Taps(_) => 1,
+            Left::Inside(inside) => inside.places.len(),
             Left::Windows(Windows { kernel: [lines, columns], frames, .. }) => frames.kernel * lines * columns,
+        }
+    }
+
+    /// The pointers to each row: one for each run, unless the others are found from it.
+    pub(crate) fn pointers(&self) -> usize {
+        match self {
+            Left::Rows { .. } | Left::Inside(_) | Left::Taps(_) => 1,
+            Left::Windows(_) => self.runs(),
         }
     }
 
     /// Of the runs of a tile, whose rows begin at these places, those from the first to the last in which any row has more
     /// than padding; one at least.
-    pub(crate) fn inside(&self, table: &[*const f32], rows: usize) -> Range<usize> {
+    pub(crate) fn inside(&self, table: &[*const f32], rows: Range<usize>) -> Range<usize> {
         let runs = self.runs();
-        let Left::Windows(windows) = self else { return 0..runs };
+        let windows = match self {
+            Left::Rows { .. } | Left::Taps(_) => return 0..runs,
+            Left::Inside(inside) => return inside.seen(rows),
+            Left::Windows(windows) => windows,
+        };
         let zeros = windows.zeros.as_ptr();
-        let is_inside = |run: &usize| table[run * MOST_ROWS..][..rows].iter().any(|place| *place != zeros);
+        let is_inside = |run: &usize| table[run * MOST_ROWS..][..rows.len()].iter().any(|place| *place != zeros);
         let first = (0..runs).find(is_inside).unwrap_or(0);
         first..(first + 1..runs).rfind(is_inside).unwrap_or(first) + 1
     }
@@ -115,11 +133,8 @@ impl Left<'_> {
     /// Whether the first `len` numbers of every run of the first `rows` rows can be read.
     pub(crate) fn covers(&self, rows: usize, len: usize) -> bool {
         match self {
-            Left::Taps { windows, taps } => {
-                let last = rows.checked_sub(1).map_or(0, |last| windows.inside(last));
-                let reach = taps.iter().max().map_or(0, |reach| last + reach + 1);
-                rows == 0 || taps.len() == len && reach <= windows.data.len()
-            }
+            Left::Inside(inside) => inside.covers(rows, len),
+            Left::Taps(inside) => inside.places.len() == len && inside.covers(rows, 1),
             Left::Rows { data, stride } => rows == 0 || (rows - 1) * stride + len <= data.len(),
             Left::Windows(windows) => {
                 let Windows { data, input: [height, width], pixel, output, zeros, frames, .. } = *windows;
@@ -141,19 +156,7 @@ impl Left<'_> {
                 }
             }
             Left::Windows(windows) => windows.fill(rows, windows.data.as_ptr(), windows.pixel, table),
-            Left::Taps { windows, .. } => {
-                let mut place = windows.inside(rows.start);
-                let (step, width) = (windows.stride[1] * windows.pixel, windows.output[1]);
-                let next_line = windows.stride[0] * windows.input[1] * windows.pixel;
-                let mut left = width - rows.start % width;
-                for to in &mut table[..rows.len()] {
-                    *to = windows.data.as_ptr().wrapping_add(place);
-                    (place, left) = (place + step, left - 1);
-                    if left == 0 {
-                        (place, left) = (place - width * step + next_line, width);
-                    }
-                }
-            }
+            Left::Inside(inside) | Left::Taps(inside) => inside.fill(rows, table),
         }
     }
 
@@ -165,7 +168,7 @@ impl Left<'_> {
         let distance = match self {
             Left::Rows { stride, .. } => *stride,
             Left::Windows(windows) => windows.stride[1] * windows.pixel,
-            Left::Taps { .. } => return false,
+            Left::Inside(_) | Left::Taps(_) => return false,
         };
         (distance * size_of::<f32>()).is_multiple_of(REPEAT)
     }
@@ -226,15 +229,9 @@ impl Windows<'_> {
     /// The first frame that windows see for an image of the output, and its first pixel among those of all volumes; a frame before the
     /// volume wraps around to one far behind it.
     fn first_frame(&self, image: usize) -> (usize, usize) {
-        let Frames { input, output, stride, before, .. } = self.frames;
+        let Axis { input, output, stride, before, .. } = self.frames;
         let frame = (image % output * stride).wrapping_sub(before);
         (frame, (image / output * input).wrapping_add(frame).wrapping_mul(self.input[0] * self.input[1]))
-    }
-
-    /// Where the window of a row begins in the data, if there is one image without padding.
-    fn inside(&self, row: usize) -> usize {
-        let [y, x] = [row / self.output[1] * self.stride[0], row % self.output[1] * self.stride[1]];
-        (y * self.input[1] + x) * self.pixel
     }
 
     /// Whether no window sees padding.
@@ -260,8 +257,8 @@ impl Windows<'_> {
     pub(crate) fn pixels(&self, rows: Range<usize>) -> Range<usize> {
         let [height, width] = self.input;
         let ((first, [top, _]), (last, [bottom, _])) = (self.corner(rows.start), self.corner(rows.end - 1));
-        let Frames { input, output, .. } = self.frames;
-        if self.frames != Frames::ONE {
+        let Axis { input, output, .. } = self.frames;
+        if self.frames != Axis::ONE {
             // All of the volumes.
             return first / output * input * height * width..(last / output + 1) * input * height * width;
         }

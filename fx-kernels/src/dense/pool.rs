@@ -2,7 +2,7 @@
 
 use super::epilogue::Epilogue;
 use super::images::{Images, Layout};
-use super::left::{Frames, Left, Windows};
+use super::left::{Axis, Left, Windows};
 use super::window::{Reduction, Sliding};
 use super::words::Words;
 use crate::memory::scratch;
@@ -142,7 +142,7 @@ impl Pool {
                 dilation,
                 before,
                 zeros,
-                frames: Frames::ONE,
+                frames: Axis::ONE,
             };
             let (left, rows) = (Left::Windows(windows), images.batch * output[0] * output[1]);
             let epilogue = &Epilogue::default();

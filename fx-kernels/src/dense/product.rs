@@ -16,7 +16,7 @@ use super::Epilogue;
 use super::algorithm::Algorithm;
 use super::block::{Block, Rounding};
 use super::format::Packing;
-use super::left::Left;
+use super::left::{Inside, Left};
 use super::matrix_unit::OnUnit;
 use super::panels::{Panel, Panels};
 use super::strassen::Strassen;
@@ -220,7 +220,7 @@ impl Product<'_> {
         let most = panels.rows();
         let tiles = self.rows.div_ceil(most);
         let columns = panels.columns().min(range.len() * 2 * panels.lanes());
-        let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * runs));
+        let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * self.left.pointers()));
         // Numbers that are to be rounded wait for that in the cache too.
         let rounded = self.written.output.map(|_| RESULTS / most);
         let fitting = rounded.map_or(fitting, |rounded| fitting.min(rounded / columns.min(WIDE))).max(4);
@@ -281,7 +281,7 @@ impl Product<'_> {
     fn task(&self, split: &Split, group: usize, block: usize, mut set: Range<usize>, out: &Shared<f32>, stride: usize) {
         let panels = self.panels;
         let tiles = split.tiles_of(block);
-        let pitch = self.left.runs() * MOST_ROWS;
+        let pitch = self.left.pointers() * MOST_ROWS;
         let rows = |tile: usize| split.rows(tile..tile + 1);
         let (key, width) = ((split.id, block), self.width(split.run));
         Block::prepare(key, &self.left, tiles.clone().map(rows), width, self.rounding(), |table| {
@@ -358,7 +358,7 @@ impl Product<'_> {
     }
 
     /// Of the runs of a tile those that count: not the first and last ones that are padding for all rows, unless it is counted.
-    fn inside(&self, table: &[*const f32], rows: usize) -> Range<usize> {
+    fn inside(&self, table: &[*const f32], rows: Range<usize>) -> Range<usize> {
         match self.counts_padding() {
             true => 0..self.left.runs(),
             false => self.left.inside(table, rows),
@@ -374,7 +374,7 @@ impl Product<'_> {
     /// padding. There is more than one only where no run is left out.
     fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
-        let inside = self.inside(table, place.rows.len());
+        let inside = self.inside(table, place.rows.clone());
         // The bias is in the sums of the first step also where all of that is padding: a row's sums do not depend on the others in its tile.
         let (first, last) = (starts && runs.start == 0, ends && inside.end <= runs.end);
         let runs = match runs.start.max(inside.start)..runs.end.min(inside.end) {
@@ -398,10 +398,14 @@ impl Product<'_> {
             rows: rows.len(),
             tiles: count,
             stack: None,
-            left: table[runs.start * MOST_ROWS..].as_ptr(),
+            left: table[runs.start.min(self.left.pointers() - 1) * MOST_ROWS..].as_ptr(),
             offset,
             taps: match self.left {
-                Left::Taps { taps, .. } => taps[offset..].as_ptr(),
+                Left::Taps(Inside { places, .. }) => places[offset..].as_ptr(),
+                _ => null(),
+            },
+            places: match self.left {
+                Left::Inside(Inside { places, .. }) => places[runs.start..].as_ptr(),
                 _ => null(),
             },
             segments: runs.len(),

@@ -14,7 +14,7 @@ use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::images::{Images, Layout};
 use super::linear::PackedLinear;
-use super::patches::Patches;
+use super::padded::PaddedConv;
 use super::product::{Quantized, Written};
 use super::shape::ConvShape;
 use super::volumes::VolumeShape;
@@ -162,8 +162,8 @@ pub struct QuantizedConv {
 enum Weights {
     /// Where they lie.
     Windows(PackedConv),
-    /// Of few channels, in lines of words.
-    Patches(Patches),
+    /// In lines of words, with what is around them.
+    Padded(PaddedConv),
     /// Where they lie in images that are rounded first: of what the numbers stand for.
     Rounded(PackedConv),
 }
@@ -185,29 +185,23 @@ impl QuantizedConv {
         let (channels, taps) = shape.row();
         let row = channels * taps;
         weight.check(shape.outputs, row);
-        let is_short = shape.has_short_pixels();
-        let together = if shape.is_depthwise() { 1 } else { groups_together(&shape) };
-        let packing = Packing::whole(level, if is_short { 4 } else { channels * together }, weight.bits);
+        let images = VolumeShape::of_images(shape);
+        let (together, packing) = words(level, &images, weight.bits);
         let (weights, columns) = match packing {
-            Some(packing) if is_short => {
-                let shape = VolumeShape::of_images(shape);
-                weight.pack(row, Some(packing), |weight, packing| {
-                    Weights::Patches(Patches::new((level, packing), weight, shape))
-                })
-            }
             // Neither few channels where they lie nor those on their own are rounded as windows read them.
-            _ if is_short || shape.is_depthwise() => weight.pack(row, None, |weight, _| {
+            None if shape.has_short_pixels() || shape.is_depthwise() => weight.pack(row, None, |weight, _| {
                 Weights::Rounded(PackedConv::at(level, weight, shape, Algorithm::Direct, Format::F32))
             }),
             None => weight.pack(row, None, |weight, packing| {
                 Weights::Windows(PackedConv::packed((level, packing), weight, shape))
             }),
             packing => {
-                let joined = weight.joined(&VolumeShape::of_images(shape), together);
+                let joined = weight.joined(&images, together);
                 let weight = Bytes { weight: joined.as_deref().unwrap_or(weight.weight), ..weight };
-                let shape = shape.joined(together);
-                weight.pack(row * together, packing, |weight, packing| {
-                    Weights::Windows(PackedConv::packed((level, packing), weight, shape))
+                let images = images.joined(together);
+                weight.pack(row * together, packing, |weight, packing| match PaddedConv::fits(&images, packing) {
+                    true => Weights::Padded(PaddedConv::new((level, packing), weight, images)),
+                    false => Weights::Windows(PackedConv::packed((level, packing), weight, images.frame)),
                 })
             }
         };
@@ -223,7 +217,7 @@ impl QuantizedConv {
     pub fn format(&self) -> Format {
         match &self.weights {
             Weights::Windows(packed) | Weights::Rounded(packed) => packed.format(),
-            Weights::Patches(_) => Format::Int8,
+            Weights::Padded(_) => Format::Int8,
         }
     }
 
@@ -231,7 +225,7 @@ impl QuantizedConv {
     pub fn bytes(&self) -> usize {
         let packed = match &self.weights {
             Weights::Windows(packed) | Weights::Rounded(packed) => packed.bytes(),
-            Weights::Patches(patches) => patches.bytes(),
+            Weights::Padded(padded) => padded.bytes(),
         };
         packed + self.columns.bytes()
     }
@@ -240,7 +234,7 @@ impl QuantizedConv {
     pub fn reads_words(&self) -> bool {
         match &self.weights {
             Weights::Windows(packed) => packed.packing() == Some(Packing::Quads),
-            Weights::Patches(_) => false,
+            Weights::Padded(padded) => padded.reads_words(),
             Weights::Rounded(packed) => packed.shape().inputs.is_multiple_of(4),
         }
     }
@@ -249,7 +243,7 @@ impl QuantizedConv {
     pub fn writes_words(&self, rounded: Rounded) -> bool {
         match &self.weights {
             Weights::Windows(packed) => packed.writes_words(rounded),
-            Weights::Patches(patches) => patches.writes_words(rounded),
+            Weights::Padded(padded) => padded.writes_words(rounded),
             Weights::Rounded(packed) => {
                 rounded.is_fast(packed.level()) && packed.shape().outputs.is_multiple_of(rounded.numbers())
             }
@@ -278,10 +272,10 @@ impl QuantizedConv {
         activations.words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
         self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, written),
-            Weights::Patches(patches) => {
+            Weights::Padded(padded) => {
                 let height = images.size[0];
-                let (held, lines) = (Held { first: 0, height }, 0..patches.shape().frame.output(images.size)[0]);
-                patches.run_lines(out, stride, images, (held, lines), epilogue, written);
+                let (held, lines) = (Held { first: 0, height }, 0..padded.shape().frame.output(images.size)[0]);
+                padded.run_lines(out, stride, images, (held, lines), epilogue, written);
             }
             Weights::Rounded(packed) => run_rounded(packed, out, stride, images, activations, epilogue),
         });
@@ -303,12 +297,23 @@ impl QuantizedConv {
         activations.words.check(self.reads_words(), false, |rounded| self.writes_lines_of_words(rounded));
         self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, written),
-            Weights::Patches(patches) => patches.run_lines(out, stride, images, (held, lines), epilogue, written),
+            Weights::Padded(padded) => padded.run_lines(out, stride, images, (held, lines), epilogue, written),
             Weights::Rounded(packed) => {
                 rounded_lines(packed, out, stride, images, (held, lines), activations, epilogue);
             }
         });
     }
+}
+
+/// How many groups are taken together, and the words of the weights; None where they are kept as the numbers that they stand for, as those of
+/// channels on their own are.
+fn words(level: Level, shape: &VolumeShape, bits: u32) -> (usize, Option<Packing>) {
+    if shape.frame.is_depthwise() {
+        return (1, None);
+    }
+    let together = groups_together(&shape.frame);
+    let filled_up = Packing::whole(level, 4, bits).filter(|packing| PaddedConv::fills_up(shape, *packing));
+    (together, filled_up.or_else(|| Packing::whole(level, shape.row().0 * together, bits)))
 }
 
 /// How many groups of few outputs are taken together, so that these fill a vector: a product of whole numbers with 0 adds nothing.

@@ -6,7 +6,7 @@ use super::algorithm::Algorithm;
 use super::format::{Format, Packing};
 use super::grouped::Grouped;
 use super::matrix_unit::Estimate;
-use super::patches::are_in_place;
+use super::padded::are_in_place;
 use super::product::SMALL_PANELS;
 use super::volumes::VolumeShape;
 use super::winograd::Winograd;
@@ -230,7 +230,7 @@ impl VolumeShape {
         all: impl Fn(fn(f32) -> bool) -> bool,
     ) -> Option<Packing> {
         let (frame, format) = (&self.frame, self.format(level, allowed));
-        if frame.is_depthwise() || self.is_in_patches(level, allowed) {
+        if frame.is_depthwise() || self.is_padded(level, allowed) {
             return None;
         }
         let packing = Packing::of(format, level, frame.row().0, all);
@@ -238,7 +238,7 @@ impl VolumeShape {
     }
 
     /// Whether windows of few channels are multiplied in pairs, of lines that are rounded first, where weights may be kept in a format.
-    pub(super) fn is_in_patches(&self, level: Level, allowed: Format) -> bool {
+    pub(super) fn is_padded(&self, level: Level, allowed: Format) -> bool {
         self.format(level, allowed) == Format::Bf16 && self.frame.is_copied()
     }
 }

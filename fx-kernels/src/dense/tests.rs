@@ -256,11 +256,12 @@ fn algorithms() {
         after: [1; 2],
         ..ConvShape::pointwise(channels, channels)
     };
+    // Where products take little time beside making weights of taps, the fewer of these are faster.
+    let of_few = if Winograd::making(Level::detect()) > 4 { Algorithm::Winograd2 } else { Algorithm::Winograd4 };
     for (channels, images, side, algorithm) in [
         (64, 1, 56, Algorithm::Winograd4),
         (256, 1, 14, Algorithm::Winograd4),
-        // Where products take little time beside making weights of taps, the fewer of these are faster.
-        (512, 1, 7, if Winograd::making(Level::detect()) > 4 { Algorithm::Winograd2 } else { Algorithm::Winograd4 }),
+        (512, 1, 7, of_few),
         (256, 8, 14, Algorithm::Winograd4),
         (512, 1, 3, Algorithm::Direct),
         (16, 1, 8, Algorithm::Winograd4),
@@ -278,9 +279,11 @@ fn algorithms() {
     let pairs = crate::simd::has_pairs(Level::detect());
     let in_pieces = if pairs { Algorithm::Bf16x6 } else { Algorithm::Direct };
     assert_eq!(strided(Some(MatrixUnit::Model)), in_pieces);
-    for (side, with_pairs) in [(7, Algorithm::Direct), (56, Algorithm::Winograd4)] {
+    for (side, with_pairs, without) in
+        [(7, Algorithm::Direct, of_few), (56, Algorithm::Winograd4, Algorithm::Winograd4)]
+    {
         let algorithm = |unit, otherwise| {
-            let want = if pairs { otherwise } else { Algorithm::Winograd4 };
+            let want = if pairs { otherwise } else { without };
             let got = MatrixUnit::with(unit, || window(256).algorithm(1, [side; 2], Format::Bf16));
             assert_eq!(got, want, "{side}, {unit:?}");
         };

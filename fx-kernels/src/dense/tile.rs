@@ -33,13 +33,17 @@ pub(crate) struct Tile {
     pub(crate) tiles: usize,
     /// The matrices that each has one of, where they are of the same rows instead.
     pub(crate) stack: Option<Stack>,
-    /// Pointers to the left operand: `segments` times [`MOST_ROWS`], of which the first `rows` count.
+    /// Pointers to the left operand: `segments` times [`MOST_ROWS`], of which the first `rows` count, or so many only once where segments
+    /// have [places](Self::places).
     pub(crate) left: *const *const f32,
     /// Where in their runs the segments begin, in rows of the panel.
     pub(crate) offset: usize,
     /// Where the numbers of a segment are, from its beginning on, or null where they lie side by side. For tiles of numbers of
     /// one segment.
     pub(crate) taps: *const usize,
+    /// Where the segments of a row begin, from its only pointer on, or null where it has one for each: in words, which are whole rows of
+    /// the panel.
+    pub(crate) places: *const usize,
     /// How many segments the inner dimension has here.
     pub(crate) segments: usize,
     /// The length of a segment, in rows of the panel.
@@ -132,6 +136,7 @@ impl Tile {
         left: null(),
         offset: 0,
         taps: null(),
+        places: null(),
         segments: 1,
         depth: 0,
         panel: null(),
@@ -176,7 +181,7 @@ impl Tile {
         if let Some(stack) = self.stack {
             return stack.advance(self, 1);
         }
-        self.left = self.left.wrapping_add(self.segments * MOST_ROWS);
+        self.left = self.left.wrapping_add(if self.places.is_null() { self.segments } else { 1 } * MOST_ROWS);
         self.out = self.out.wrapping_add(self.rows * self.stride);
         if !self.residual.is_null() {
             self.residual = self.residual.wrapping_add(self.rows * self.residual_stride);
@@ -451,15 +456,22 @@ unsafe fn tile<
         }
         let mut table = job.left;
         let mut aside = 0;
-        for _ in 0..job.segments {
-            let mut rows = [null(); ROWS];
-            for i in 0..ROWS {
-                // SAFETY: the table has a pointer for each row of each segment.
-                rows[i] = unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT);
+        let mut rows = [null(); ROWS];
+        for segment in 0..job.segments {
+            if segment == 0 || job.places.is_null() {
+                for i in 0..ROWS {
+                    // SAFETY: the table has a pointer for each row of each segment.
+                    rows[i] = unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT);
+                }
             }
             let mut k = 0;
+            if !job.places.is_null() {
+                // SAFETY: there is a place for each segment.
+                k = unsafe { *job.places.add(segment) } / S::LEFT.max(1);
+            }
+            let end = k + job.depth;
             // Without a branch between the steps: a loop that does something aside, and one that does not.
-            while ASIDE && aside + 2 * V::LANES <= job.aside.numbers && k + UNROLL <= job.depth {
+            while ASIDE && aside + 2 * V::LANES <= job.aside.numbers && k + UNROLL <= end {
                 // SAFETY: there are so many numbers; the rest as below.
                 unsafe {
                     job.aside.subtract::<V>(aside);
@@ -470,18 +482,18 @@ unsafe fn tile<
                 k += UNROLL;
             }
             if ROWS == 1 && job.each > 0 {
-                while k + UNROLL <= job.depth {
+                while k + UNROLL <= end {
                     // SAFETY: as below.
                     panel = unsafe { steps::<V, S, ROWS, VECTORS, PANELS, true>(job, &mut parts, &rows, k, panel) };
                     k += UNROLL;
                 }
             }
-            while k + UNROLL <= job.depth {
+            while k + UNROLL <= end {
                 // SAFETY: every row has words for `depth` steps, and the panel as many rows as all segments have steps.
                 panel = unsafe { steps::<V, S, ROWS, VECTORS, PANELS, false>(job, &mut parts, &rows, k, panel) };
                 k += UNROLL;
             }
-            while k < job.depth {
+            while k < end {
                 // SAFETY: as above.
                 unsafe { S::multiply(&mut parts[0], &rows, S::place(job, k), panel) };
                 panel = panel.wrapping_add(VECTORS * V::LANES);

@@ -10,9 +10,9 @@ use super::algorithm::Algorithm;
 use super::conv::PackedConv;
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
-use super::left::{Frames, Windows};
+use super::left::{Axis, Windows};
+use super::padded::PaddedConv;
 use super::panels::{Matrices, Panels};
-use super::patches::Patches;
 use super::shape::ConvShape;
 use super::weight::Weight;
 use super::winograd::Winograd;
@@ -68,8 +68,8 @@ enum Weights {
     Winograd(Winograd),
     /// As one product.
     Windows(VolumeWindows),
-    /// As a product of windows of few channels.
-    Patches(Patches),
+    /// As a product of windows of few channels, in lines of words.
+    Padded(PaddedConv),
     /// As a sum of convolutions, one for each frame that a window sees.
     Frames(FrameSums),
 }
@@ -98,10 +98,10 @@ impl VolumeShape {
     }
 
     /// What windows see of the frames of volumes with so many.
-    fn frames(&self, depth: usize) -> Frames {
+    pub(super) fn frames(&self, depth: usize) -> Axis {
         let Self { depth: kernel, stride, dilation, before, .. } = *self;
         let [output, ..] = self.output([depth, 0, 0]);
-        Frames { input: depth, output, kernel, stride, dilation, before }
+        Axis { input: depth, output, kernel, stride, dilation, before }
     }
 
     /// The windows over volumes of a depth, height and width, whose pixels are so many words each; with what is read where there is no input.
@@ -170,8 +170,8 @@ impl VolumeConv {
             Some(Some(packing)) if packing != Packing::Single || !shape.frame.has_short_pixels() => {
                 Weights::Windows(VolumeWindows::new((level, packing), weight, shape, algorithm))
             }
-            Some(None) if shape.is_in_patches(level, format) => {
-                Weights::Patches(Patches::new((level, Packing::Pairs), weight, shape))
+            Some(None) if shape.is_padded(level, format) => {
+                Weights::Padded(PaddedConv::new((level, Packing::Pairs), weight, shape))
             }
             _ => Weights::Frames(FrameSums::new(level, weight, shape, (algorithm, format))),
         };
@@ -189,7 +189,7 @@ impl VolumeConv {
             Weights::Frames(frames) => frames.algorithm(pixels),
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Windows(windows) => windows.algorithm(),
-            Weights::Patches(_) => Algorithm::Direct,
+            Weights::Padded(_) => Algorithm::Direct,
         }
     }
 
@@ -197,7 +197,7 @@ impl VolumeConv {
     pub fn format(&self) -> Format {
         match &self.weights {
             Weights::Windows(windows) => windows.packing().format(),
-            Weights::Patches(_) => Format::Bf16,
+            Weights::Padded(_) => Format::Bf16,
             Weights::Frames(frames) => frames.format(),
             Weights::Winograd(_) => Format::F32,
         }
@@ -207,7 +207,7 @@ impl VolumeConv {
     pub fn bytes(&self) -> usize {
         match &self.weights {
             Weights::Windows(windows) => windows.bytes(),
-            Weights::Patches(patches) => patches.bytes(),
+            Weights::Padded(padded) => padded.bytes(),
             Weights::Frames(frames) => frames.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
         }
@@ -226,7 +226,7 @@ impl VolumeConv {
     pub fn reads_words(&self) -> bool {
         match &self.weights {
             Weights::Windows(windows) => windows.packing() == Packing::Pairs,
-            Weights::Patches(_) | Weights::Winograd(_) => false,
+            Weights::Padded(_) | Weights::Winograd(_) => false,
             Weights::Frames(frames) => frames.only().is_some_and(PackedConv::reads_words),
         }
     }
@@ -236,7 +236,7 @@ impl VolumeConv {
         let columns = self.shape.frame.outputs / self.shape.frame.groups;
         match &self.weights {
             Weights::Windows(windows) => windows.packing() == Packing::Pairs && columns.is_multiple_of(2),
-            Weights::Patches(_) | Weights::Winograd(_) => false,
+            Weights::Padded(_) | Weights::Winograd(_) => false,
             Weights::Frames(frames) => frames.only().is_some_and(PackedConv::adds_words),
         }
     }
@@ -245,7 +245,7 @@ impl VolumeConv {
     pub fn writes_words(&self, rounded: Rounded) -> bool {
         match &self.weights {
             Weights::Windows(windows) => windows.writes_words(rounded),
-            Weights::Patches(patches) => patches.writes_words(rounded),
+            Weights::Padded(padded) => padded.writes_words(rounded),
             Weights::Frames(frames) => frames.only().is_some_and(|conv| conv.writes_words(rounded)),
             Weights::Winograd(_) => false,
         }
@@ -267,7 +267,7 @@ impl VolumeConv {
         words.check(self.reads_words(), self.adds_words(), |rounded| self.writes_words(rounded));
         match &self.weights {
             Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, words.written(None)),
-            Weights::Patches(patches) => patches.run_volumes(out, data, batch, size, epilogue, words.written(None)),
+            Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, words.written(None)),
             Weights::Frames(frames) => frames.run(out, data, batch, size, words, epilogue),
             Weights::Winograd(winograd) => {
                 let ConvShape { inputs, outputs, .. } = self.shape.frame;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::super::block::Rows;
-use super::super::left::{Frames, Left, Windows};
+use super::super::left::{Axis, Left, Windows};
 use super::super::product::Product;
 use super::{BLOCK, SHORTEST};
 use crate::simd::{PIECES, SIDE, row_distance, rows_collide, split_rows};
@@ -91,11 +91,11 @@ impl<'a> Lines<'a> {
             Left::Windows(windows) => windows,
             Left::Rows { data, stride: pixel } => {
                 let [one, line] = [[1; 2], [1, product.rows]];
-                let (input, output, zeros, frames) = (line, line, [].as_slice(), Frames::ONE);
+                let (input, output, zeros, frames) = (line, line, [].as_slice(), Axis::ONE);
                 let (kernel, stride, dilation, before) = (one, one, one, [0; 2]);
                 Windows { data, input, pixel, output, kernel, stride, dilation, before, zeros, frames }
             }
-            Left::Taps { .. } => return None,
+            Left::Inside(_) | Left::Taps(_) => return None,
         };
         let Windows { output: [_, width], kernel: [lines, columns], stride, dilation, frames, .. } = windows;
         let (kernel, stride) = ([frames.kernel, lines, columns], [frames.stride, stride[0], stride[1]]);
@@ -158,7 +158,7 @@ impl<'a> Lines<'a> {
 
     /// How many frames are taken together: as many as divide all and have the fewest words for each row of a block.
     fn together(&self) -> usize {
-        let Windows { frames: Frames { output, .. }, output: [height, _], .. } = self.windows;
+        let Windows { frames: Axis { output, .. }, output: [height, _], .. } = self.windows;
         let line = self.extent(2, self.width) * self.pixel;
         let words = |frames: usize| {
             let copied = self.extent(0, frames);
@@ -328,7 +328,7 @@ impl<'a> Lines<'a> {
     pub(super) fn inside(&self, row: usize) -> [usize; 2] {
         let Windows { kernel: [lines, columns], frames, output: [height, width], .. } = self.windows;
         let runs = lines * columns / self.taps;
-        let Frames { input, output, kernel, stride, dilation, before } = frames;
+        let Axis { input, output, kernel, stride, dilation, before } = frames;
         let place = row / (height * width) % output * stride;
         let first = before.saturating_sub(place).div_ceil(dilation).min(kernel - 1);
         let end = (input + before).saturating_sub(place).div_ceil(dilation).clamp(first + 1, kernel);
@@ -337,7 +337,7 @@ impl<'a> Lines<'a> {
 
     /// Whether windows see one image each.
     pub(super) fn are_images(&self) -> bool {
-        self.windows.frames == Frames::ONE
+        self.windows.frames == Axis::ONE
     }
 
     /// One of them; those of a frame follow each other.

@@ -87,8 +87,8 @@ impl Product<'_> {
             while tile < equal.end {
                 let rows = |tile: usize| split.rows(tile..tile + 1);
                 let share = tile - tiles.start;
-                let table = |tile: usize| &table[(tile - tiles.start) * runs * MOST_ROWS..];
-                let whole = |tile: &usize| self.inside(table(*tile), rows(*tile).len()).len() == runs;
+                let table = |tile: usize| &table[(tile - tiles.start) * self.left.pointers() * MOST_ROWS..];
+                let whole = |tile: &usize| self.inside(table(*tile), rows(*tile)).len() == runs;
                 let (most, share, next) = match next.filter(|_| share < ASKING) {
                     Some(next) => (1, share, next),
                     None => (together.clamp(1, equal.end - tile), usize::MAX, null()),

@@ -3,9 +3,9 @@
 use super::super::algorithm::Algorithm;
 use super::super::epilogue::Epilogue;
 use super::super::format::{Format, Packing};
-use super::super::patches::Patches;
+use super::super::padded::PaddedConv;
 use super::super::volumes::{VolumeConv, VolumeShape, VolumeWindows};
-use super::{Activations, Bytes, Columns, groups_together, rounded};
+use super::{Activations, Bytes, Columns, rounded, words};
 use crate::rounded::Rounded;
 use crate::simd::Level;
 
@@ -22,8 +22,8 @@ pub struct QuantizedVolumeConv {
 enum Weights {
     /// Where they lie.
     Windows(VolumeWindows),
-    /// As rows.
-    Patches(Patches),
+    /// In lines of words, with what is around them.
+    Padded(PaddedConv),
     /// Where they lie in volumes that are rounded first: of what the numbers stand for.
     Rounded(VolumeConv),
 }
@@ -45,22 +45,18 @@ impl QuantizedVolumeConv {
         let (channels, taps) = shape.row();
         let row = channels * taps;
         weight.check(shape.frame.outputs, row);
-        let (is_short, is_alone) = (shape.frame.has_short_pixels(), shape.frame.is_depthwise());
-        let together = if is_alone { 1 } else { groups_together(&shape.frame) };
-        let packing = Packing::whole(level, if is_short { 4 } else { channels * together }, weight.bits);
-        let (weights, columns) = match packing.filter(|_| !is_alone) {
+        let (together, packing) = words(level, &shape, weight.bits);
+        let (weights, columns) = match packing {
             None => weight.pack(row, None, |weight, _| {
                 Weights::Rounded(VolumeConv::at(level, weight, shape, Algorithm::Direct, Format::F32))
-            }),
-            Some(packing) if is_short => weight.pack(row, Some(packing), |weight, packing| {
-                Weights::Patches(Patches::new((level, packing), weight, shape))
             }),
             packing => {
                 let joined = weight.joined(&shape, together);
                 let weight = Bytes { weight: joined.as_deref().unwrap_or(weight.weight), ..weight };
                 let shape = shape.joined(together);
-                weight.pack(row * together, packing, |weight, packing| {
-                    Weights::Windows(VolumeWindows::new((level, packing), weight, shape, Algorithm::Direct))
+                weight.pack(row * together, packing, |weight, packing| match PaddedConv::fits(&shape, packing) {
+                    true => Weights::Padded(PaddedConv::new((level, packing), weight, shape)),
+                    false => Weights::Windows(VolumeWindows::new((level, packing), weight, shape, Algorithm::Direct)),
                 })
             }
         };
@@ -76,7 +72,7 @@ impl QuantizedVolumeConv {
     pub fn format(&self) -> Format {
         match &self.weights {
             Weights::Windows(windows) => windows.packing().format(),
-            Weights::Patches(_) => Format::Int8,
+            Weights::Padded(_) => Format::Int8,
             Weights::Rounded(conv) => conv.format(),
         }
     }
@@ -85,7 +81,7 @@ impl QuantizedVolumeConv {
     pub fn bytes(&self) -> usize {
         let packed = match &self.weights {
             Weights::Windows(windows) => windows.bytes(),
-            Weights::Patches(patches) => patches.bytes(),
+            Weights::Padded(padded) => padded.bytes(),
             Weights::Rounded(conv) => conv.bytes(),
         };
         packed + self.columns.bytes()
@@ -93,14 +89,18 @@ impl QuantizedVolumeConv {
 
     /// Whether the volumes may be [words](super::super::Words): of bytes.
     pub fn reads_words(&self) -> bool {
-        matches!(&self.weights, Weights::Windows(windows) if windows.packing() == Packing::Quads)
+        match &self.weights {
+            Weights::Windows(windows) => windows.packing() == Packing::Quads,
+            Weights::Padded(padded) => padded.reads_words(),
+            Weights::Rounded(_) => false,
+        }
     }
 
     /// Whether the result may be words of what is rounded so.
     pub fn writes_words(&self, rounded: Rounded) -> bool {
         match &self.weights {
             Weights::Windows(windows) => windows.writes_words(rounded),
-            Weights::Patches(patches) => patches.writes_words(rounded),
+            Weights::Padded(padded) => padded.writes_words(rounded),
             Weights::Rounded(_) => false,
         }
     }
@@ -123,7 +123,7 @@ impl QuantizedVolumeConv {
         activations.words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
         self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
             Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, written),
-            Weights::Patches(patches) => patches.run_volumes(out, data, batch, size, epilogue, written),
+            Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, written),
             Weights::Rounded(conv) => {
                 let len = batch * size.iter().product::<usize>() * self.shape.frame.inputs;
                 rounded(&data[..len], activations.input, |data| conv.run(out, data, batch, size, epilogue));

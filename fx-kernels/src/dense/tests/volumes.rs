@@ -179,8 +179,9 @@ fn volumes_of_bytes() {
         let residual = numbers(want.len(), 4);
         for level in Level::available() {
             let bytes = Bytes { weight: &w, scales: &scales, bits: range.bits() };
-            let conv = QuantizedVolumeConv::at(level, bytes, shape);
             for (case, unit) in units(level).map(|(number, unit)| ((index + 3 * number) % 8, unit)) {
+                // Windows are packed for the unit that there is.
+                let conv = MatrixUnit::with(unit, || QuantizedVolumeConv::at(level, bytes, shape));
                 let epilogue = following(case, &bias, &residual, outputs);
                 let run = |x: &[f32], words: Words| {
                     let mut out = vec![0.25; want.len() + 1];
@@ -200,6 +201,45 @@ fn volumes_of_bytes() {
                     assert_eq!(from_words, out, "{level:?} {unit:?} {shape:?} of words");
                 }
             }
+        }
+    }
+}
+
+/// What is more than the cache holds, by some frames at a time, or by some lines of a frame.
+#[test]
+fn bytes_in_bands() {
+    let (outputs, range) = (5, quantized::RANGES[0]);
+    let frame = |inputs, kernel, stride| {
+        let (before, after) = ([1, 0], [1, 2]);
+        ConvShape { kernel, stride, before, after, ..ConvShape::pointwise(inputs, outputs) }
+    };
+    for (frame, size) in [
+        (frame(60, [2, 1], [1, 3]), [9, 61, 51]),
+        (frame(62, [1, 3], [2, 2]), [3, 150, 161]),
+        (frame(7, [3, 2], [3, 2]), [1, 501, 403]),
+    ] {
+        let depth = size[0].min(2);
+        let shape = VolumeShape { frame, depth, stride: 1, dilation: 1, before: depth - 1, after: 0 };
+        let row = frame.inputs * depth * frame.kernel[0] * frame.kernel[1];
+        let (w, scales, bias) = (quantized::bytes(outputs * row, 2), quantized::scales(outputs), numbers(outputs, 3));
+        let x = numbers(size.iter().product::<usize>() * frame.inputs, 1);
+        let x_rounded: Vec<f32> = x.iter().map(|x| quantized::rounded(*x, range) as f32).collect();
+        let w_scaled: Vec<f32> = (0..w.len()).map(|index| f32::from(w[index]) * scales[index / row]).collect();
+        let want = definition(&x_rounded, &w_scaled, &shape, 1, size);
+        let residual = numbers(want.len(), 4);
+        let bytes = Bytes { weight: &w, scales: &scales, bits: range.bits() };
+        for level in Level::available() {
+            let epilogue = following(7, &bias, &residual, outputs);
+            let mut out = vec![0.25; want.len() + 1];
+            MatrixUnit::with(None, || {
+                let conv = QuantizedVolumeConv::at(level, bytes, shape);
+                conv.run(&mut out, &x, 1, size, range, &epilogue);
+            });
+            for (index, want) in want.iter().enumerate() {
+                let want = followed(*want, 7, bias[index % outputs], residual[index]);
+                close(out[index], want, 4 * row, &format!("{level:?} {shape:?} at {index}"));
+            }
+            assert_eq!(out[want.len()], 0.25, "{level:?} {shape:?}");
         }
     }
 }

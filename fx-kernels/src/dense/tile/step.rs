@@ -188,8 +188,8 @@ unsafe fn add_products<V: Vector<Elem = f32>, const ROWS: usize, const VECTORS: 
     product: impl Fn(V, V, usize) -> V,
 ) {
     for i in 0..ROWS {
-        // SAFETY: the caller's promise.
-        let left = V::splat(unsafe { *rows[i].add(k) });
+        // SAFETY: the caller's promise. Words of smaller numbers may begin at any byte.
+        let left = V::splat(unsafe { rows[i].add(k).read_unaligned() });
         for v in 0..VECTORS {
             sums[i][v] = product(left, sums[i][v], v);
         }

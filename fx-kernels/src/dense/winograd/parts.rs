@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::super::left::Frames;
+use super::super::left::Axis;
 
 /// How tiles are taken: in parts of neighbours, of all frames of a volume or some. Images are one frame with the tiles of all.
 pub(super) struct Parts {
-    frames: Frames,
+    frames: Axis,
     volumes: usize,
     /// The tiles of a frame.
     area: usize,
@@ -23,7 +23,7 @@ pub(super) struct Part {
     written: Range<usize>,
     seen: Range<usize>,
     /// What a frame sees.
-    frames: Frames,
+    frames: Axis,
     /// The tiles of a frame, and the numbers of the first ones of the volume, seen and written.
     area: usize,
     first: [usize; 2],
@@ -31,8 +31,8 @@ pub(super) struct Part {
 
 impl Parts {
     /// The tiles of so many images or volumes, of which each frame has `area`.
-    pub(super) fn new(frames: Frames, batch: usize, area: usize) -> Self {
-        let (volumes, area) = if frames == Frames::ONE { (1, batch * area) } else { (batch, area) };
+    pub(super) fn new(frames: Axis, batch: usize, area: usize) -> Self {
+        let (volumes, area) = if frames == Axis::ONE { (1, batch * area) } else { (batch, area) };
         Self { frames, volumes, area, across: 1, along: 1 }
     }
 
@@ -49,7 +49,7 @@ impl Parts {
     /// The same in about so many parts. Frames are only parted where each part has a single tile of them: what is seen from both sides is
     /// transformed twice.
     pub(super) fn shared_out(self, parts: usize) -> Self {
-        let Self { frames: Frames { output, kernel, .. }, volumes, area, .. } = self;
+        let Self { frames: Axis { output, kernel, .. }, volumes, area, .. } = self;
         let parts = parts.div_ceil(volumes);
         // Where several frames are added up none is a single tile, whose sums are made in another order, unless all are.
         let most = if kernel > 1 && output == 1 { area / 2 } else { area };

@@ -1,0 +1,141 @@
+//! Windows that are multiplied where they lie in a copy of some lines, which stays in the cache. All lines of a window are runs at the same
+//! places from where it begins, be it within a word.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::super::epilogue::Epilogue;
+use super::super::format::Packing;
+use super::super::images::Images;
+use super::super::left::{Axis, Inside, Left};
+use super::super::panels::{Matrices, Panels};
+use super::super::product::{Product, Written};
+use super::super::shape::ConvShape;
+use super::super::volumes::VolumeShape;
+use super::super::weight::Weight;
+use super::part::Part;
+use super::{PaddedConv, by_lines};
+use crate::memory::{scratch, second_level};
+use crate::rounded::Rounded;
+use crate::simd::Level;
+use crate::threads::{for_each_piece, shared_out};
+
+/// Whether windows are multiplied so, in such words: those of whole numbers, if runs are whole words or a window's lines.
+pub(super) fn fit(shape: &VolumeShape, packing: Packing) -> bool {
+    /// The channels of a group from which on finding where each tap begins takes less time than copying, which the lines above and below that are
+    /// left out do not need. Measured: of 128 it takes longer, of 256 less.
+    const MANY: usize = 192;
+    let (channels, taps) = shape.row();
+    let is_whole = channels.is_multiple_of(packing.rows());
+    let is_shorter = if is_whole { channels < MANY } else { are_lines(&shape.frame) };
+    packing.is_whole() && taps > 1 && is_shorter
+}
+
+/// Whether the numbers of a line of a window lie side by side.
+pub(super) fn are_lines(frame: &ConvShape) -> bool {
+    frame.groups == 1 && frame.dilation[1] == 1
+}
+
+/// Packs the weights of such windows.
+pub(super) fn panels((level, packing): (Level, Packing), weight: Weight<'_>, shape: &VolumeShape) -> Panels {
+    if !are_lines(&shape.frame) {
+        return shape.panels((level, packing), weight);
+    }
+    let ConvShape { inputs, outputs, kernel: [height, width], .. } = shape.frame;
+    let line = (width * inputs).next_multiple_of(packing.rows());
+    let row = shape.depth * height * line;
+    let read = by_lines(weight, shape, line, row);
+    let (weight, rows) = (Weight::Rows(&read), (0..row).collect::<Vec<_>>());
+    let matrix = Matrices { weight, groups: 1, distance: 0, rows: &rows, columns: outputs, step: row };
+    Panels::new((level, packing), &matrix)
+}
+
+impl PaddedConv {
+    /// Applies the convolution to a part of the images, band after band.
+    #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
+    pub(super) fn run_bands<'i>(
+        &self,
+        panels: &Panels,
+        out: &mut [f32],
+        stride: usize,
+        all: &Part,
+        image: impl Fn(usize) -> Images<'i> + Sync,
+        output: [usize; 3],
+        epilogue: &Epilogue<'_>,
+        written: Written<'_>,
+    ) {
+        let VolumeShape { frame, depth, stride: step, dilation, .. } = self.shape;
+        let ConvShape { inputs, outputs, kernel, stride: steps, dilation: apart, groups, .. } = frame;
+        let [frames, height, width] = output;
+        let numbers = self.packing.numbers();
+        // Lines begin with a row of the panel.
+        let pitch = (all.size()[2] * self.channels).next_multiple_of(self.packing.rows()) / numbers;
+        let lines = Axis {
+            input: all.lines.len(),
+            output: height,
+            kernel: kernel[0],
+            stride: steps[0],
+            dilation: apart[0],
+            before: all.around[1][0],
+        };
+        let axes @ [deep, high] = [self.shape.frames(all.frames.len()), lines];
+        let most = second_level() / (2 * size_of::<f32>());
+        // How many of so many words each fit, in equal parts.
+        let fitting = |axis: &Axis, len: usize| {
+            let window = axis.reached(&(0..1)).len();
+            let many = (most / len).checked_sub(window).map_or(0, |more| more / axis.stride + 1);
+            let bands = shared_out(axis.output.div_ceil(many.max(1))).min(axis.output);
+            (many, axis.output.div_ceil(bands))
+        };
+        let (are_frames, together) = match fitting(&deep, high.reached(&(0..height)).len() * pitch) {
+            (0, _) => (false, fitting(&high, deep.reached(&(0..1)).len() * pitch).1),
+            (_, together) => (true, together),
+        };
+        let places = |plane: usize| -> SmallVec<[usize; 32]> {
+            let (taps, apart_in_line) =
+                if are_lines(&frame) { (1, 0) } else { (kernel[1], apart[1] * inputs / numbers) };
+            let lines =
+                (0..depth).flat_map(|i| (0..kernel[0]).map(move |j| i * dilation * plane + j * apart[0] * pitch));
+            lines.flat_map(|line| (0..taps).map(move |tap| line + tap * apart_in_line)).collect()
+        };
+        let row = Rounded::len(written.output, outputs);
+        let work = 2 * frames * height * width * panels.inner() * panels.columns() * groups;
+        let band = |out: &mut [f32], [some_frames, some_lines]: [Range<usize>; 2]| {
+            let first = (some_frames.start * height + some_lines.start) * width;
+            let (read, lines) = (deep.reached(&some_frames), high.reached(&some_lines));
+            let plane = lines.len() * pitch;
+            // The last run may end within a row of the panel.
+            scratch(read.len() * plane + self.packing.left(), |words| {
+                let (copied, beyond) = words.split_at_mut(read.len() * plane);
+                beyond.fill(0.0);
+                self.write(copied, pitch, &all.part(&read, &lines), &image, written);
+                let size = size_of::<f32>();
+                let inside = Inside {
+                    data: words,
+                    output: [some_lines.len(), width],
+                    steps: [step * plane * size, steps[0] * pitch * size, steps[1] * self.channels * size / numbers],
+                    places: &places(plane),
+                    axes,
+                    first: [some_frames.start, some_lines.start],
+                };
+                let (rows, epilogue) = (some_frames.len() * some_lines.len() * width, epilogue.at_row(first));
+                let written = Written { left: true, ..written };
+                Product { written, ..Product::new(Left::Inside(inside), rows, panels, &epilogue) }.run(out, stride);
+            });
+        };
+        let out = &mut out[..(frames * height * width - 1) * stride + row];
+        if are_frames {
+            for_each_piece(out, together * height * width * stride, work, |index, out| {
+                band(out, [index * together..frames.min((index + 1) * together), 0..height]);
+            });
+            return;
+        }
+        let len = height * width * stride;
+        for (frame, out) in out.chunks_mut(len).enumerate() {
+            for_each_piece(out, together * width * stride, work / frames, |index, out| {
+                band(out, [frame..frame + 1, index * together..height.min((index + 1) * together)]);
+            });
+        }
+    }
+}

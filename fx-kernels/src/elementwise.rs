@@ -4,6 +4,7 @@
 //! an [`Operand`] that says which element goes where; one that is not as long as a tile is spread out into a tile.
 
 mod chain;
+mod joined;
 mod op;
 mod spread;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 mod tile;
 
 pub use chain::{Chain, Op, Place, Step};
+pub use joined::Part;
 pub use op::{Binary, Ternary, Unary, UnknownOp};
 
 use crate::simd::Level;
@@ -38,6 +40,8 @@ pub enum Operand<'a> {
     /// Rows of so many elements, one after the other in the result, which begin so far apart in `x`: a part of something
     /// along a dimension.
     Rows(&'a [f32], usize, usize),
+    /// Rows of several operands side by side: what a concatenation would write.
+    Joined(&'a [Part<'a>]),
     /// The numbers of words of two bf16 each, as many as the result has elements.
     Pairs(&'a [f32]),
     /// The same number everywhere.

@@ -1,8 +1,8 @@
 //! Elementwise calls, norms and reductions in a plan: what is fused, and what operands repeat.
 
-use fx::ops::{AmaxOptions, AminOptions, FlattenOptions, GluOptions};
+use fx::ops::{AmaxOptions, AminOptions, CatOptions, FlattenOptions, GluOptions};
 use fx::prelude::*;
-use fx::{Arg, Interpreter, nn};
+use fx::{Arg, Interpreter, Proxy, nn};
 
 use super::fill::floats;
 use super::{check, filled, only_kernels, planned, traced};
@@ -48,7 +48,7 @@ fn operands_that_repeat() {
     let known =
         [&[4, 1, 6][..], &[4, 5, 1], &[3, 1, 1, 6], &[3, 1, 5, 1], &[1]].map(|shape: &[usize]| Tensor::randn(shape));
     let module = fx::trace_fn!(|x| {
-        let [row, middle, outer, gaps, one] = known.each_ref().map(fx::Proxy::constant);
+        let [row, middle, outer, gaps, one] = known.each_ref().map(Proxy::constant);
         let y = &x * x.mean_keepdim([-1]) + row;
         let y = (y - x.mean_keepdim([1, 2])) / (x.mean_keepdim([1, 2, 3]).exp() + 1.0);
         (one - y * middle).maximum(outer) + gaps
@@ -58,13 +58,13 @@ fn operands_that_repeat() {
     // What repeats for each image, for a run of them and for more within.
     let known = [&[4, 1, 6, 5][..], &[1, 4, 1, 6, 1]].map(|shape: &[usize]| Tensor::randn(shape));
     let module = fx::trace_fn!(|x| {
-        let [rows, columns] = known.each_ref().map(fx::Proxy::constant);
+        let [rows, columns] = known.each_ref().map(Proxy::constant);
         ((&x + rows) * columns).exp() + x.narrow(0, 0, 1).narrow(2, 0, 1).contiguous()
     });
     assert!(!planned(&module.unwrap(), &Tensor::randn([2, 4, 3, 6, 5])).contains("  op "));
     // What has two gaps within is left to the op itself.
     let gaps = Tensor::randn([2, 1, 3, 1, 5]);
-    let module = fx::trace_fn!(|x| x + fx::Proxy::constant(&gaps));
+    let module = fx::trace_fn!(|x| x + Proxy::constant(&gaps));
     assert!(planned(&module.unwrap(), &Tensor::randn([2, 4, 3, 6, 5])).contains("op add"));
 }
 
@@ -74,7 +74,7 @@ fn operands_that_repeat_for_each_other() {
     let known = Tensor::randn([4, 5, 1]);
     let module = fx::trace_fn!(|x| {
         let (rows, columns) = (x.mean_keepdim([-1]), x.mean_keepdim([1]));
-        (&rows * &columns + (columns - rows.mean_keepdim([1, 2]))) / fx::Proxy::constant(&known)
+        (&rows * &columns + (columns - rows.mean_keepdim([1, 2]))) / Proxy::constant(&known)
     });
     let text = planned(&module.unwrap(), &Tensor::randn([3, 4, 5, 6]));
     assert!(text.contains("add + div") && !text.contains("  op "), "{text}");
@@ -195,7 +195,7 @@ fn ops_in_one_pass() {
 #[test]
 fn functions_after_products_go_into_them() {
     let weight = Tensor::randn([8, 12]);
-    let module = fx::trace_fn!(|x| x.matmul(fx::Proxy::constant(&weight)).gelu()).unwrap();
+    let module = fx::trace_fn!(|x| x.matmul(Proxy::constant(&weight)).gelu()).unwrap();
     let text = only_kernels(&module, &[6, 8]);
     assert!(text.contains("linear 8 to 12 + gelu"), "{text}");
 }
@@ -305,7 +305,7 @@ fn halves_are_read_where_they_lie() {
     let rows = Tensor::randn([40]);
     let module = fx::trace_fn!(|x| {
         let [a, b] = x.chunk(2);
-        (a * fx::Proxy::constant(&rows)).exp() / (b.exp() + x.narrow(2, 20, 40)) - x.mean_keepdim([1, 2])
+        (a * Proxy::constant(&rows)).exp() / (b.exp() + x.narrow(2, 20, 40)) - x.mean_keepdim([1, 2])
     });
     let text = planned(&module.unwrap(), &Tensor::randn([6, 33, 80]));
     assert!(!text.contains("copy strided"), "{text}");
@@ -316,7 +316,7 @@ fn functions_of_a_few_outputs() {
     for outputs in [1, 3, 8] {
         for window in [1, 7] {
             let module = fx::trace_fn!(|x| {
-                let weight = fx::Proxy::constant(&Tensor::randn([outputs, 8, window]));
+                let weight = Proxy::constant(&Tensor::randn([outputs, 8, window]));
                 x.conv1d(weight, None).tanh()
             });
             for len in [7, 20, 333] {
@@ -324,4 +324,65 @@ fn functions_of_a_few_outputs() {
             }
         }
     }
+}
+
+/// Results that are concatenated again and again, as in a DenseNet.
+#[traceable]
+struct Dense {
+    stem: nn::Conv2d,
+    norms: [nn::BatchNorm2d; 3],
+    convs: [nn::Conv2d; 3],
+}
+
+#[traceable]
+impl Dense {
+    fn new() -> Self {
+        let norm = |channels| {
+            let norm = nn::BatchNorm2d::new(channels);
+            let random = || Tensor::rand([channels]) + 0.5;
+            norm.running_mean.as_ref().unwrap().set(random()).unwrap();
+            norm.running_var.as_ref().unwrap().set(random()).unwrap();
+            norm
+        };
+        let conv = |inputs, outputs| nn::Conv2d::new(inputs, outputs, 3).padding(1);
+        Self { stem: conv(3, 20), norms: [20, 32, 44].map(norm), convs: [20, 32, 44].map(|inputs| conv(inputs, 12)) }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let beside = |all: &[Tensor]| Tensor::cat_with(all, CatOptions::new().dim(1));
+        let x = self.stem.forward(x);
+        let y = self.convs[0].forward(self.norms[0].forward(&x).relu());
+        let all = [x, y];
+        let z = self.convs[1].forward(self.norms[1].forward(beside(&all)).relu());
+        let [x, y] = all;
+        self.convs[2].forward(self.norms[2].forward(beside(&[x, y, z])).relu())
+    }
+}
+
+/// What elementwise ops read of a concatenation is not written first, unless it is read elsewhere too.
+#[test]
+fn operands_are_joined() {
+    let module = traced(&Dense::new());
+    module.eval();
+    for batch in [1, 3] {
+        let text = only_kernels(&module, &[batch, 3, 9, 40]);
+        assert!(text.contains(" cat of 2 + mul_add + relu ") && text.contains(" cat of 3 + mul_add + relu "), "{text}");
+    }
+    // Rows of more elements than a tile has, and of which there is one.
+    for shape in [&[5, 700][..], &[2, 3, 9, 30]] {
+        let module = fx::trace_fn!(|x| {
+            let parts = [x.exp(), &x * 3.0, x.sin()];
+            let joined = Proxy::cat_with(parts, CatOptions::new().dim(1)).abs() + 1.0;
+            Proxy::cat_with([joined, x.narrow(1, 0, 2)], CatOptions::new().dim(1)).relu()
+        });
+        let text = planned(&module.unwrap(), &Tensor::randn(shape));
+        // Not what has gaps.
+        assert!(text.contains("cat of 3 + abs + add") && text.contains("cat of 2 "), "{text}");
+    }
+    let module = fx::trace_fn!(|x| {
+        let all = Proxy::cat([x.exp(), x.sin()]);
+        all.abs() * all
+    });
+    let text = planned(&module.unwrap(), &Tensor::randn([5, 70]));
+    assert!(text.contains("cat of 2 "), "{text}");
 }

@@ -84,6 +84,11 @@ pub(super) trait Kernel: Send + Sync {
         None
     }
 
+    /// The elements in a row of each operand, if it writes rows of these side by side.
+    fn joined(&self) -> Option<SmallVec<[usize; 4]>> {
+        None
+    }
+
     /// Whether it is a product of two stacks of matrices, neither of which is known.
     fn is_product(&self) -> bool {
         false

@@ -291,9 +291,13 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], written: Option<Rounded>,
             let reach = (len / row - 1).checked_mul(stride).and_then(|start| start.checked_add(row));
             assert!(reach.is_some_and(|reach| reach <= x.len()), "rows reach over more than {} elements", x.len());
         }
+        if let &Operand::Joined(parts) = input {
+            let rows = len / joined::row(parts);
+            assert!(parts.iter().all(|part| part.has(rows)), "each operand has {rows} rows of whole words");
+        }
     }
     let least = if len > 64 * TILE { 16 * TILE } else { 4 * TILE };
-    let words = if inputs.iter().any(|input| matches!(input, Operand::Pairs(_))) { numbers.max(2) } else { numbers };
+    let words = if inputs.iter().any(has_pairs) { numbers.max(2) } else { numbers };
     let tile = match words {
         1 => tile(len, least, steps, inputs),
         words => Some(few_elements(inputs)).filter(|tile| tile.is_multiple_of(words)).unwrap_or(TILE),
@@ -308,6 +312,15 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], written: Option<Rounded>,
     });
 }
 
+/// Whether an operand is words of pairs, in part at least.
+fn has_pairs(input: &Operand<'_>) -> bool {
+    match input {
+        Operand::Pairs(_) => true,
+        Operand::Joined(parts) => parts.iter().any(|part| part.pairs),
+        _ => false,
+    }
+}
+
 /// The elements after which an operand begins anew, unless it is a constant.
 fn parts(input: &Operand<'_>) -> Option<usize> {
     match *input {
@@ -315,6 +328,7 @@ fn parts(input: &Operand<'_>) -> Option<usize> {
         Operand::Repeat(x, run) => Some(x.len() * run),
         Operand::Pairs(x) => Some(2 * x.len()),
         Operand::Rows(_, row, _) => Some(row),
+        Operand::Joined(parts) => Some(joined::row(parts)),
         Operand::Output | Operand::Number(_) => None,
     }
 }
@@ -327,7 +341,7 @@ fn tile(len: usize, task: usize, steps: &[Coded], inputs: &[Operand<'_>]) -> usi
             Operand::Cycle([_]) | Operand::Output | Operand::Number(_) => len,
             Operand::Cycle(x) => x.len(),
             Operand::Repeat(_, run) | Operand::Rows(_, run, _) => run,
-            Operand::Pairs(_) => 1,
+            Operand::Pairs(_) | Operand::Joined(_) => 1,
         };
         let least = inputs.iter().map(as_they_are).min().unwrap_or(len);
         let all = inputs.iter().all(|input| as_they_are(input).is_multiple_of(least));
@@ -345,6 +359,7 @@ fn few_elements(inputs: &[Operand<'_>]) -> usize {
     let shorter = inputs.iter().filter_map(|input| match input {
         Operand::Cycle(x) if x.len() <= TILE => Some(x.len()),
         Operand::Rows(_, row, _) if *row <= TILE => Some(*row),
+        Operand::Joined(parts) => Some(joined::row(parts)).filter(|row| *row <= TILE),
         _ => None,
     });
     let longest = shorter.max().unwrap_or(1);
@@ -471,6 +486,11 @@ impl Task<'_> {
                     // SAFETY: as above; the beginning of a row.
                     unsafe { std::ptr::copy_nonoverlapping(from, scratch.add(done), rest) };
                 }
+                (scratch, true)
+            }
+            Operand::Joined(parts) => {
+                // SAFETY: `run` has seen that there are as many rows; a tile holds so many elements.
+                unsafe { joined::join(self.level, scratch, parts, start, len) };
                 (scratch, true)
             }
             Operand::Repeat(x, run) => {

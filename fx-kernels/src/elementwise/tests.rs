@@ -16,6 +16,17 @@ fn element(operand: Operand<'_>, before: &[f32], index: usize) -> f32 {
         Operand::Rows(x, row, stride) => x[index / row * stride + index % row],
         Operand::Number(x) => x,
         Operand::Pairs(x) => f32::from_bits(x[index / 2].to_bits() >> (16 * (index % 2)) << 16),
+        Operand::Joined(parts) => {
+            let all: usize = parts.iter().map(|part| part.row).sum();
+            let (row, mut place) = (index / all, index % all);
+            let part = parts.iter().find(|part| {
+                let is_within = place < part.row;
+                place -= if is_within { 0 } else { part.row };
+                is_within
+            });
+            let Part { x, row: own, pairs } = *part.expect("a part");
+            element(if pairs { Operand::Pairs(x) } else { Operand::Cycle(x) }, before, row * own + place)
+        }
     }
 }
 
@@ -40,8 +51,18 @@ fn operands_broadcast() {
         let (many, long_runs) = (numbers(more, 5), numbers(len / more, 6));
         // Some elements between the rows, and rows that are one or several together.
         let gaps = numbers(2 * len, 7);
+        // Rows of several operands; if all have an even number of elements, of one as pairs.
+        let (even, rows) = (part % 2 == 0, len / part);
+        let first = if even { part / 6 * 2 } else { part / 3 };
+        let joined =
+            [(first, false), (part / 4 * 2, even), (part - first - part / 4 * 2, false)].map(|(row, pairs)| {
+                let x = numbers(rows * row, 8);
+                if pairs { (x[..rows * row / 2].to_vec(), row, pairs) } else { (x, row, pairs) }
+            });
+        let joined = joined.each_ref().map(|(x, row, pairs)| Part { x, row: *row, pairs: *pairs });
         let operands = [
             Operand::Output,
+            Operand::Joined(&joined),
             Operand::Cycle(&full),
             Operand::Cycle(&few),
             Operand::Cycle(&few[..1]),

@@ -20,8 +20,10 @@ struct Concat {
     strides: Dims,
     dim: usize,
     parts: SmallVec<[Part; 4]>,
-    /// What the result is rounded to, if it is words, and in how many rows the operands stand side by side.
-    words: Option<(Rounded, usize)>,
+    /// In how many rows the operands stand side by side, if they do.
+    rows: Option<usize>,
+    /// What the result is rounded to, if it is words.
+    words: Option<Rounded>,
 }
 
 #[derive(Clone)]
@@ -64,7 +66,9 @@ pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
     if operands.is_empty() {
         return None;
     }
-    Some(Lowered::new(Concat { strides: output.strides.clone(), dim, parts, words: None }, operands, output))
+    let mut concat = Concat { strides: output.strides.clone(), dim, parts, rows: None, words: None };
+    concat.rows = concat.rows(&output).filter(|rows| *rows > 0);
+    Some(Lowered::new(concat, operands, output))
 }
 
 impl Concat {
@@ -87,7 +91,7 @@ impl Kernel for Concat {
             };
             (part, numbers.unwrap_or(&[]))
         });
-        let Some((rounded, rows)) = self.words else {
+        let (Some(rounded), Some(rows)) = (self.words, self.rows) else {
             let parts: SmallVec<[_; 16]> =
                 parts.map(|(part, x)| (x, &*part.layout.strides, &*part.layout.shape)).collect();
             return concatenate(out, &self.strides, self.dim, &parts);
@@ -109,8 +113,16 @@ impl Kernel for Concat {
         };
         let parts = self.parts.iter().map(part).collect::<Option<_>>().filter(|_| self.dim > 0)?;
         // Images are the outermost dimension of rows too.
-        let words = self.words.map(|(rounded, rows)| (rounded, rows / count));
-        Some(Arc::new(Self { parts, words, ..self.clone() }))
+        Some(Arc::new(Self { parts, rows: self.rows.map(|rows| rows / count), ..self.clone() }))
+    }
+
+    fn joined(&self) -> Option<SmallVec<[usize; 4]>> {
+        let row = |part: &Part| part.known.is_none().then_some(part.layout.numel() / self.rows?);
+        self.parts
+            .iter()
+            .map(|part| row(part).filter(|row| *row > 0))
+            .collect::<Option<_>>()
+            .filter(|_| self.words.is_none())
     }
 
     fn is_half(&self, operands: &[bool]) -> bool {
@@ -118,7 +130,7 @@ impl Kernel for Concat {
     }
 
     fn rounds(&self, _operand: usize) -> Option<Rounded> {
-        self.words.map(|(rounded, _)| rounded)
+        self.words
     }
 
     fn reading_words(&self, operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
@@ -129,16 +141,15 @@ impl Kernel for Concat {
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
         let words = words_of(layout, rounded)?;
-        let rows = self.rows(layout).filter(|rows| *rows > 0 && rounded.is_written())?;
+        let rows = self.rows.filter(|_| rounded.is_written())?;
         let is_whole = |part: &Part| (part.layout.numel() / rows).is_multiple_of(rounded.numbers());
-        let kernel = || Arc::new(Self { words: Some((rounded, rows)), ..self.clone() });
+        let kernel = || Arc::new(Self { words: Some(rounded), ..self.clone() });
         self.parts.iter().all(is_whole).then(|| (kernel() as Arc<dyn Kernel>, words))
     }
 
     fn describe(&self) -> String {
         let (all, words) = (self.parts.len(), self.parts.iter().filter(|part| part.words).count());
-        let output = self.words.map(|(rounded, _)| rounded);
-        let input = read(output.filter(|_| words > 0));
+        let (output, input) = (self.words, read(self.words.filter(|_| words > 0)));
         let some = if words > 0 && words < all { format!(", {words}{input},") } else { input.to_owned() };
         format!("cat of {all}{some}{}", written(output))
     }

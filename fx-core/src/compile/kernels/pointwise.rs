@@ -1,12 +1,14 @@
 //! Elementwise calls, one or several in one pass over memory.
 
-use std::ops::Range;
+mod side;
+
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
-use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Place, Step, Ternary, Unary};
+use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Part, Place, Step, Ternary, Unary};
 use smallvec::{SmallVec, smallvec};
 
+use self::side::{Rows, Side, Spread};
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted, all_half, read, words_of, written};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
@@ -23,127 +25,6 @@ pub(in crate::compile) struct Pointwise {
     sides: SmallVec<[Side; 2]>,
     /// What the result is rounded to, if it is words.
     written: Option<Rounded>,
-}
-
-/// An operand.
-#[derive(Clone)]
-enum Side {
-    Number(f32),
-    /// The next value.
-    Value(Spread),
-    /// The next value, whose elements each meet one of the result, as words of pairs.
-    Pairs,
-    /// Rows of the next value, each met once.
-    Rows(Rows),
-    /// A known tensor, in the order in which the result meets its elements.
-    Known(Tensor, Spread),
-}
-
-/// How an operand meets a result, as often as is said: in each of some equal parts of it, the elements of as many equal parts of the
-/// operand each meet some of the result in a row, again and again.
-#[derive(Clone, Copy, PartialEq)]
-struct Spread {
-    times: usize,
-    parts: usize,
-    /// The operand's elements, of all parts.
-    count: usize,
-    /// How many of the result an element meets in a row.
-    run: usize,
-}
-
-impl Spread {
-    /// An operand of `len` elements, for as many of the result.
-    fn full(len: usize) -> Self {
-        Self { times: 1, parts: 1, count: len, run: 1 }
-    }
-
-    /// How an operand of a shape meets a result that lies so, and how it has to lie for that.
-    fn of(shape: &[usize], result: &Layout) -> Option<(Self, Layout)> {
-        let lead = result.shape.len().checked_sub(shape.len())?;
-        let has = |dim: &usize| *dim >= lead && shape[*dim - lead] != 1;
-        let order = result.order()?;
-        // From the slowest: dimensions that the operand does not have, others, and so on.
-        let mut rest = order.iter().copied().peekable();
-        let mut numel = |has: &dyn Fn(&usize) -> bool| {
-            let mut numel = 1;
-            while let Some(dim) = rest.next_if(has) {
-                numel *= result.shape[dim];
-            }
-            numel
-        };
-        let has_not = |dim: &usize| !has(dim);
-        let [times, parts, between, count, run] =
-            [numel(&has_not), numel(&has), numel(&has_not), numel(&has), numel(&has_not)];
-        if rest.next().is_some() {
-            return None;
-        }
-        // What meets all of a result again and again does so anyway.
-        let spread = match count {
-            1 => Self { times: 1, parts: 1, count: parts, run: between },
-            _ if parts == 1 => Self { times: 1, parts, count, run },
-            _ => Self { times, parts, count: parts * count, run },
-        };
-        let dims: SmallVec<[usize; 6]> = order.into_iter().filter(has).map(|dim| dim - lead).collect();
-        Some((spread, Layout::in_order(result.dtype, shape, &dims)))
-    }
-
-    /// Whether each part of a result has elements of its own, not all the same.
-    fn is_split(self, len: usize) -> bool {
-        self.parts > 1 || self.count * self.run == len
-    }
-
-    /// Whether it can be met in so many equal parts of a result, one after the other.
-    fn fits(self, parts: usize, len: usize) -> bool {
-        if self.is_split(len) {
-            self.parts == 1 && self.count.is_multiple_of(parts) || self.times * self.parts == parts
-        } else {
-            (len / parts).is_multiple_of(self.count * self.run)
-        }
-    }
-
-    /// The elements that meet one of so many equal parts of a result.
-    fn elements(self, part: usize, parts: usize, len: usize) -> Range<usize> {
-        if !self.is_split(len) {
-            return 0..self.count;
-        }
-        let (part, own) = match self.parts {
-            1 => (part, self.count / parts),
-            own => (part % own, self.count / own),
-        };
-        part * own..(part + 1) * own
-    }
-}
-
-/// Rows of neighbours in a value that lie one after the other in a result.
-#[derive(Clone, Copy)]
-struct Rows {
-    /// Where the first one begins.
-    first: usize,
-    /// The elements of one.
-    len: usize,
-    /// How far apart they begin.
-    stride: usize,
-}
-
-impl Rows {
-    /// Those of a value with gaps that lies in the order of a result.
-    fn of(value: &Layout, result: &Layout) -> Option<Self> {
-        if value.shape != result.shape || value.order().is_some() {
-            return None;
-        }
-        let (mut len, mut outer) = (1, None);
-        for dim in result.order()?.into_iter().rev() {
-            let (size, stride) = (value.shape[dim], value.strides[dim]);
-            match &mut outer {
-                None if stride == len => len *= size,
-                None if stride > len && len > 1 => outer = Some((stride, stride * size)),
-                Some((_, next)) if stride == *next => *next *= size,
-                _ => return None,
-            }
-        }
-        let (stride, _) = outer?;
-        Some(Self { first: 0, len, stride })
-    }
 }
 
 /// What is added to a value: known numbers or another value, how far apart its elements are in four dimensions, and after how many of
@@ -322,6 +203,7 @@ impl Pointwise {
         let fits = |side: &Side| match side {
             Side::Number(_) | Side::Pairs => true,
             Side::Rows(rows) => (len / parts).is_multiple_of(rows.len),
+            Side::Joined(_) => parts == 1,
             Side::Value(spread) | Side::Known(_, spread) => spread.fits(parts, len),
         };
         (len.is_multiple_of(parts) && self.sides.iter().all(fits)).then_some(self)
@@ -429,15 +311,41 @@ impl Pointwise {
         (whole == self.len && (0..4).all(is_linear)).then_some((strides, period))
     }
 
+    /// The values that are joined.
+    fn parts_joined<'a>(&self, operands: &Operands<'a>) -> SmallVec<[Part<'a>; 4]> {
+        let mut first = 0;
+        for side in &self.sides {
+            if let Side::Joined(rows) = side {
+                let part = |(&(row, pairs), x): (_, &Option<&'a [f32]>)| Part { x: x.unwrap_or(&[]), row, pairs };
+                return rows.iter().zip(&operands[first..]).map(part).collect();
+            }
+            first += side.values();
+        }
+        SmallVec::new()
+    }
+
+    /// The row of one of the values that are joined, if it is one.
+    fn joined_row(&mut self, value: usize) -> Option<&mut (usize, bool)> {
+        let index = self.values().nth(value)?;
+        let first = self.values().position(|other| other == index)?;
+        match &mut self.sides[index] {
+            Side::Joined(rows) => rows.get_mut(value - first),
+            _ => None,
+        }
+    }
+
     /// Where each value is among the sides.
     fn values(&self) -> impl Iterator<Item = usize> {
-        let is_value = |side: &Side| matches!(side, Side::Value(_) | Side::Rows(_) | Side::Pairs);
-        self.sides.iter().enumerate().filter(move |(_, side)| is_value(side)).map(|(index, _)| index)
+        self.sides.iter().enumerate().flat_map(|(index, side)| std::iter::repeat_n(index, side.values()))
     }
 
     /// Whether any value is words of pairs.
     fn reads_pairs(&self) -> bool {
-        self.sides.iter().any(|side| matches!(side, Side::Pairs))
+        self.sides.iter().any(|side| match side {
+            Side::Pairs => true,
+            Side::Joined(rows) => rows.iter().any(|(_, pairs)| *pairs),
+            _ => false,
+        })
     }
 
     /// Whether all parts of the result are whole words of what is rounded so.
@@ -452,19 +360,11 @@ impl Pointwise {
     }
 }
 
-impl Side {
-    fn spread(&self) -> Option<Spread> {
-        match self {
-            Side::Number(_) | Side::Pairs | Side::Rows(_) => None,
-            Side::Value(spread) | Side::Known(_, spread) => Some(*spread),
-        }
-    }
-}
-
 impl Kernel for Pointwise {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let parts = self.parts();
         let len = self.len / parts;
+        let joined = self.parts_joined(operands);
         for (part, out) in out.chunks_exact_mut(out.len() / parts).enumerate() {
             let elements = |spread: Spread| spread.elements(part, parts, self.len);
             let operand = |x, run| if run == 1 { Operand::Cycle(x) } else { Operand::Repeat(x, run) };
@@ -483,6 +383,10 @@ impl Kernel for Pointwise {
                     Some(Some(x)) => Operand::Pairs(&x[part * len / 2..][..len / 2]),
                     _ => Operand::Output,
                 },
+                Side::Joined(rows) => {
+                    values.nth(rows.len() - 1);
+                    Operand::Joined(&joined)
+                }
                 &Side::Rows(Rows { first, len: row, stride }) => {
                     let x = values.next().copied().flatten().unwrap_or(&[]);
                     Operand::Rows(&x[first + part * len / row * stride..], row, stride)
@@ -509,7 +413,7 @@ impl Kernel for Pointwise {
             Side::Known(ref tensor, spread) if spread.times > 1 && spread.times.is_multiple_of(count) => {
                 Some(Side::Known(tensor.clone(), Spread { times: spread.times / count, ..spread }))
             }
-            Side::Number(_) | Side::Pairs | Side::Rows(_) => Some(side.clone()),
+            Side::Number(_) | Side::Pairs | Side::Rows(_) | Side::Joined(_) => Some(side.clone()),
             Side::Value(_) | Side::Known(..) => None,
         };
         let sides = self.sides.iter().map(part).collect::<Option<_>>()?;
@@ -524,6 +428,13 @@ impl Kernel for Pointwise {
 
     fn after(&self, before: &dyn Kernel, operand: usize) -> Option<Arc<dyn Kernel>> {
         let index = self.full(operand)?;
+        if let Some(rows) = before.joined() {
+            // What is written in between is neither joined nor split.
+            let is_first = !self.sides.iter().any(|side| matches!(side, Side::Joined(_)));
+            let mut sides = self.sides.clone();
+            sides[index] = Side::Joined(rows.into_iter().map(|row| (row, false)).collect());
+            return Some(Arc::new(Self::new(self.chain.clone(), self.len, sides).filter(|_| is_first)?));
+        }
         let Some(before) = before.pointwise() else {
             let mut steps = self.chain.steps().map(Step::op);
             return match (steps.next()?, steps.next()) {
@@ -540,7 +451,8 @@ impl Kernel for Pointwise {
 
     fn takes(&self, operand: usize) -> Option<Rounded> {
         let is_written = Rounded::Pairs.is_written() && self.has_words(Rounded::Pairs);
-        self.full(operand).filter(|_| is_written).map(|_| Rounded::Pairs)
+        let has_words = || self.clone().joined_row(operand).is_some_and(|(row, _)| row.is_multiple_of(2));
+        (is_written && (self.full(operand).is_some() || has_words())).then_some(Rounded::Pairs)
     }
 
     fn is_half(&self, operands: &[bool]) -> bool {
@@ -549,7 +461,10 @@ impl Kernel for Pointwise {
 
     fn reading_words(&self, operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.sides[self.full(operand)?] = Side::Pairs;
+        match kernel.joined_row(operand) {
+            Some((_, pairs)) => *pairs = true,
+            None => kernel.sides[self.full(operand)?] = Side::Pairs,
+        }
         Some(Arc::new(kernel))
     }
 
@@ -571,6 +486,9 @@ impl Kernel for Pointwise {
     fn describe(&self) -> String {
         let ops = self.chain.steps().map(|step| step.op().to_string()).collect::<Vec<_>>().join(" + ");
         let from = read(self.reads_pairs().then_some(Rounded::Pairs));
-        format!("{ops}{from}{}", written(self.written))
+        let joined =
+            self.sides.iter().find_map(|side| if let Side::Joined(rows) = side { Some(rows.len()) } else { None });
+        let joined = joined.map_or_else(String::new, |count| format!("cat of {count} + "));
+        format!("{joined}{ops}{from}{}", written(self.written))
     }
 }

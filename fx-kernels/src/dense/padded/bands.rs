@@ -19,7 +19,7 @@ use super::{PaddedConv, by_lines};
 use crate::memory::{scratch, second_level};
 use crate::rounded::Rounded;
 use crate::simd::Level;
-use crate::threads::{for_each_piece, shared_out};
+use crate::threads::{WORTH_WHILE, for_each_piece, num_threads, shared_out};
 
 /// Whether windows are multiplied so, in such words: those of whole numbers, if runs are whole words or a window's lines.
 pub(super) fn fit(shape: &VolumeShape, packing: Packing) -> bool {
@@ -80,18 +80,20 @@ impl PaddedConv {
             before: all.around[1][0],
         };
         let axes @ [deep, high] = [self.shape.frames(all.frames.len()), lines];
+        let work = 2 * frames * height * width * panels.inner() * panels.columns() * groups;
         let most = second_level() / (2 * size_of::<f32>());
+        // Each thread reads what it has copied.
+        let fewest = if work < WORTH_WHILE { 1 } else { num_threads() };
         // How many of so many words each fit, in equal parts.
         let fitting = |axis: &Axis, len: usize| {
             let window = axis.reached(&(0..1)).len();
             let many = (most / len).checked_sub(window).map_or(0, |more| more / axis.stride + 1);
-            let bands = shared_out(axis.output.div_ceil(many.max(1))).min(axis.output);
+            let bands = shared_out(axis.output.div_ceil(many.max(1)).max(fewest)).min(axis.output);
             (many, axis.output.div_ceil(bands))
         };
-        let (are_frames, together) = match fitting(&deep, high.reached(&(0..height)).len() * pitch) {
-            (0, _) => (false, fitting(&high, deep.reached(&(0..1)).len() * pitch).1),
-            (_, together) => (true, together),
-        };
+        let (many, together) = fitting(&deep, high.reached(&(0..height)).len() * pitch);
+        let are_frames = many > 0 && frames >= fewest;
+        let together = if are_frames { together } else { fitting(&high, deep.reached(&(0..1)).len() * pitch).1 };
         let places = |plane: usize| -> SmallVec<[usize; 32]> {
             let (taps, apart_in_line) =
                 if are_lines(&frame) { (1, 0) } else { (kernel[1], apart[1] * inputs / numbers) };
@@ -100,7 +102,6 @@ impl PaddedConv {
             lines.flat_map(|line| (0..taps).map(move |tap| line + tap * apart_in_line)).collect()
         };
         let row = Rounded::len(written.output, outputs);
-        let work = 2 * frames * height * width * panels.inner() * panels.columns() * groups;
         let band = |out: &mut [f32], [some_frames, some_lines]: [Range<usize>; 2]| {
             let first = (some_frames.start * height + some_lines.start) * width;
             let (read, lines) = (deep.reached(&some_frames), high.reached(&some_lines));

@@ -7,7 +7,7 @@ use super::weight::Weight;
 use crate::copy::transpose;
 use crate::memory::{LINE, Lines, scratch};
 use crate::simd::{Kernel, Level, SIDE, Vector, dispatch, rows_of_quads};
-use crate::threads::{Shared, for_each, for_each_piece};
+use crate::threads::{Shared, for_each, for_each_piece, shared_out};
 
 /// Matrices of equal size, in panels of as many columns as two vectors have; a matrix's last one may be narrower.
 ///
@@ -74,13 +74,20 @@ impl Panels {
         let (_, lanes) = tile_size(level);
         let steps = rows.len().div_ceil(packing.rows());
         let mut panels = Self { lines: Lines::default(), level, lanes, packing, groups, steps, columns, cached: false };
-        let (group, len) = (panels.group(), groups * panels.group());
+        let (group, len, count) = (panels.group(), groups * panels.group(), panels.count());
         // A matrix unit reads whole registers: beyond the last row are zeros.
         let beyond = if packing.is_for_unit() { (SIDE - 1) * 2 * lanes } else { 0 };
         let mut lines = memory(len + beyond);
         let (packed, zeros) = lines.numbers_mut()[..len + beyond].split_at_mut(len);
         zeros.fill(0.0);
         for_each_piece(packed, group, 16 * len, |index, packed| {
+            if packing == Packing::Single && matrices.has_neighbours() {
+                let together = count.div_ceil(shared_out(count.div_ceil(TOGETHER)));
+                for_each_piece(packed, together * steps * 2 * lanes, 16 * group, |some, packed| {
+                    matrices.panels(index, some * together * 2 * lanes, packed, lanes);
+                });
+                return;
+            }
             for_each_piece(packed, steps * 2 * lanes, 16 * group, |panel, packed| {
                 let (first, width) = (panel * 2 * lanes, panels.width(panel));
                 let own = first..columns.min(first + width);
@@ -223,6 +230,43 @@ impl Panels {
 }
 
 impl Matrices<'_> {
+    /// Whether the columns are neighbours in memory.
+    fn has_neighbours(&self) -> bool {
+        self.step == 1 && matches!(self.weight, Weight::Numbers(_))
+    }
+
+    /// Writes panels of a matrix with [neighbours](Self::has_neighbours), from a column on, a few rows at a time: these are read from their start to
+    /// their end.
+    ///
+    /// # Panics
+    /// As [`panel`](Self::panel) does.
+    fn panels(&self, group: usize, column: usize, packed: &mut [f32], lanes: usize) {
+        /// As many rows as the processor reads ahead at a time.
+        const ROWS: usize = 8;
+        let (steps, whole) = (self.rows.len(), 2 * lanes);
+        self.with_columns(group, column..self.columns, |data| {
+            for first in (0..steps).step_by(ROWS) {
+                let rows = first..steps.min(first + ROWS);
+                for (index, packed) in packed.chunks_mut(steps * whole).enumerate() {
+                    let (start, width) = (index * whole, packed.len() / steps);
+                    let own = width.min(self.columns - column - start);
+                    let packed = packed[rows.start * width..rows.end * width].chunks_exact_mut(width);
+                    for (to, row) in packed.zip(&self.rows[rows.clone()]) {
+                        let from = &data[row + start..][..own];
+                        match (to.first_chunk_mut::<MANY>(), from.first_chunk::<MANY>()) {
+                            // Without a call.
+                            (Some(to), Some(from)) if own == MANY => *to = *from,
+                            _ => {
+                                to[..own].copy_from_slice(from);
+                                to[own..].fill(0.0);
+                            }
+                        }
+                    }
+                }
+            }
+        });
+    }
+
     /// Writes some columns of a matrix as rows of `width` numbers, filled up with zeros.
     ///
     /// # Panics
@@ -260,6 +304,10 @@ impl Matrices<'_> {
     }
 }
 
+/// The columns of the widest panel.
+const MANY: usize = 32;
+/// The panels that are written together, as many as a row of which is in few pages.
+const TOGETHER: usize = 64;
 /// As many rows of a panel as the first-level cache has room for.
 const BLOCK: usize = 64;
 

@@ -324,14 +324,11 @@ impl Pointwise {
         SmallVec::new()
     }
 
-    /// The row of one of the values that are joined, if it is one.
-    fn joined_row(&mut self, value: usize) -> Option<&mut (usize, bool)> {
-        let index = self.values().nth(value)?;
+    /// Where one of the values is among the sides, and among the rows that are joined there, if it is one of these.
+    fn joined_row(&self, value: usize) -> Option<(usize, usize)> {
+        let index = self.values().nth(value).filter(|index| matches!(self.sides[*index], Side::Joined(_)))?;
         let first = self.values().position(|other| other == index)?;
-        match &mut self.sides[index] {
-            Side::Joined(rows) => rows.get_mut(value - first),
-            _ => None,
-        }
+        Some((index, value - first))
     }
 
     /// Where each value is among the sides.
@@ -451,8 +448,11 @@ impl Kernel for Pointwise {
 
     fn takes(&self, operand: usize) -> Option<Rounded> {
         let is_written = Rounded::Pairs.is_written() && self.has_words(Rounded::Pairs);
-        let has_words = || self.clone().joined_row(operand).is_some_and(|(row, _)| row.is_multiple_of(2));
-        (is_written && (self.full(operand).is_some() || has_words())).then_some(Rounded::Pairs)
+        let can_be = match self.joined_row(operand).map(|(index, part)| (&self.sides[index], part)) {
+            Some((Side::Joined(rows), part)) => rows[part].0.is_multiple_of(Rounded::Pairs.numbers()),
+            _ => self.full(operand).is_some(),
+        };
+        (is_written && can_be).then_some(Rounded::Pairs)
     }
 
     fn is_half(&self, operands: &[bool]) -> bool {
@@ -461,9 +461,9 @@ impl Kernel for Pointwise {
 
     fn reading_words(&self, operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        match kernel.joined_row(operand) {
-            Some((_, pairs)) => *pairs = true,
-            None => kernel.sides[self.full(operand)?] = Side::Pairs,
+        match self.joined_row(operand).map(|(index, part)| (&mut kernel.sides[index], part)) {
+            Some((Side::Joined(rows), part)) => rows[part].1 = true,
+            _ => kernel.sides[self.full(operand)?] = Side::Pairs,
         }
         Some(Arc::new(kernel))
     }

@@ -7,7 +7,7 @@ use super::weight::Weight;
 use crate::copy::transpose;
 use crate::memory::{LINE, Lines, scratch};
 use crate::simd::{Kernel, Level, SIDE, Vector, dispatch, rows_of_quads};
-use crate::threads::{Shared, for_each, for_each_piece, shared_out};
+use crate::threads::{Shared, for_each, for_each_piece, num_threads};
 
 /// Matrices of equal size, in panels of as many columns as two vectors have; a matrix's last one may be narrower.
 ///
@@ -82,7 +82,7 @@ impl Panels {
         zeros.fill(0.0);
         for_each_piece(packed, group, 16 * len, |index, packed| {
             if packing == Packing::Single && matrices.has_neighbours() {
-                let together = count.div_ceil(shared_out(count.div_ceil(TOGETHER)));
+                let together = count.div_ceil(count.div_ceil(TOGETHER).max(num_threads()));
                 for_each_piece(packed, together * steps * 2 * lanes, 16 * group, |some, packed| {
                     matrices.panels(index, some * together * 2 * lanes, packed, lanes);
                 });
@@ -306,7 +306,7 @@ impl Matrices<'_> {
 
 /// The columns of the widest panel.
 const MANY: usize = 32;
-/// The panels that are written together, as many as a row of which is in few pages.
+/// The most panels that are written together.
 const TOGETHER: usize = 64;
 /// As many rows of a panel as the first-level cache has room for.
 const BLOCK: usize = 64;

@@ -167,8 +167,10 @@ impl Product<'_> {
             let is_added = self.written.added && rounded == Rounded::Pairs;
             assert!(is_added || !self.epilogue.accumulate, "numbers are not added to words");
         }
+        let is_whole = panels.packing().is_whole();
+        assert!(is_whole || !matches!(self.left, Left::Inside(_)), "windows inside are of whole numbers");
         let scales = self.written.whole.map_or(0, |quantized| quantized.scales.len());
-        assert!(!panels.packing().is_whole() || scales >= width, "{scales} scales for {width} columns");
+        assert!(!is_whole || scales >= width, "{scales} scales for {width} columns");
         let out = Shared(out.as_mut_ptr());
         let algorithm = algorithm.of_rows(self.rows, panels);
         match self.left {

@@ -42,7 +42,7 @@ pub(crate) struct Tile {
     /// one segment.
     pub(crate) taps: *const usize,
     /// Where the segments of a row begin, from its only pointer on, or null where it has one for each: in words, which are whole rows of
-    /// the panel.
+    /// the panel. For tiles of whole numbers.
     pub(crate) places: *const usize,
     /// How many segments the inner dimension has here.
     pub(crate) segments: usize,
@@ -456,16 +456,17 @@ unsafe fn tile<
         }
         let mut table = job.left;
         let mut aside = 0;
+        let has_places = S::WHOLE && !job.places.is_null();
         let mut rows = [null(); ROWS];
         for segment in 0..job.segments {
-            if segment == 0 || job.places.is_null() {
+            if !has_places || segment == 0 {
                 for i in 0..ROWS {
                     // SAFETY: the table has a pointer for each row of each segment.
                     rows[i] = unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT);
                 }
             }
             let mut k = 0;
-            if !job.places.is_null() {
+            if has_places {
                 // SAFETY: there is a place for each segment.
                 k = unsafe { *job.places.add(segment) } / S::LEFT.max(1);
             }

@@ -38,13 +38,19 @@ impl Inside<'_> {
 
     /// Writes where some rows begin.
     pub(super) fn fill(&self, rows: Range<usize>, table: &mut [*const f32]) {
-        let width = self.output[1];
-        let (mut place, mut left) = (self.start(rows.start), width - rows.start % width);
+        let ([height, width], [_, down, across]) = (self.output, self.steps);
+        let mut place = self.start(rows.start);
+        // What is left of the line, and the lines that are left of the frame: without a division for each.
+        let (mut left, mut lines) = (width - rows.start % width, height - rows.start / width % height);
         for (row, to) in rows.zip(table) {
             *to = self.data.as_ptr().wrapping_byte_add(place);
-            (place, left) = (place + self.steps[2], left - 1);
+            (place, left) = (place + across, left - 1);
             if left == 0 {
-                (place, left) = (self.start(row + 1), width);
+                (left, lines) = (width, lines - 1);
+                place = (place + down).wrapping_sub(width * across);
+                if lines == 0 {
+                    (place, lines) = (self.start(row + 1), height);
+                }
             }
         }
     }

@@ -222,14 +222,15 @@ impl Job {
     }
 }
 
-/// Copies rows of `len` elements that begin `stride` apart to where they lie one after the other.
+/// Copies so many rows of so many elements. Both begin at a place, and their rows are as far apart as is said.
 ///
 /// # Safety
-/// The rows must be readable, and all of them writable at `to`.
-pub(crate) unsafe fn join_rows(level: Level, to: *mut f32, from: *const f32, rows: usize, stride: usize, len: usize) {
-    let (rows, columns) = (Dim { size: rows, to: len, from: stride }, Dim { size: len, to: 1, from: 1 });
+/// The rows must be readable, and writable at `to`, where they do not overlap.
+pub(crate) unsafe fn copy_rows(level: Level, to: (*mut f32, usize), from: (*const f32, usize), size: [usize; 2]) {
+    let [rows, columns] = size;
+    let (rows, columns) = (Dim { size: rows, to: to.1, from: from.1 }, Dim { size: columns, to: 1, from: 1 });
     // SAFETY: the caller's promise.
-    unsafe { Piece { to, from, rows, columns }.copy(level) };
+    unsafe { Piece { to: to.0, from: from.0, rows, columns }.copy(level) };
 }
 
 /// Copies columns of `size[1]` elements, each of which are neighbours, that begin `step` apart, to rows that begin `width` apart.

@@ -50,7 +50,8 @@ pub(crate) struct Windows<'a> {
     pub(crate) frames: Axis,
 }
 
-/// What windows see along an axis: of the frames of a volume, each of which is an image that they see in the same way, or of the lines of one.
+/// What windows see along an axis: of the frames of a volume, each of which is an image that they see in the same way, or of the lines of one,
+/// which are its frames here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Axis {
     /// The frames of a volume.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::format::Packing;
+use super::tile::MOST_COLUMNS;
 use super::weight::Weight;
 use crate::copy::transpose;
 use crate::memory::{LINE, Lines, scratch};
@@ -249,19 +250,13 @@ impl Matrices<'_> {
                 let rows = first..steps.min(first + ROWS);
                 for (index, packed) in packed.chunks_mut(steps * whole).enumerate() {
                     let (start, width) = (index * whole, packed.len() / steps);
+                    let packed = &mut packed[rows.start * width..rows.end * width];
                     let own = width.min(self.columns - column - start);
-                    let packed = packed[rows.start * width..rows.end * width].chunks_exact_mut(width);
-                    for (to, row) in packed.zip(&self.rows[rows.clone()]) {
-                        let from = &data[row + start..][..own];
-                        match (to.first_chunk_mut::<MANY>(), from.first_chunk::<MANY>()) {
-                            // Without a call.
-                            (Some(to), Some(from)) if own == MANY => *to = *from,
-                            _ => {
-                                to[..own].copy_from_slice(from);
-                                to[own..].fill(0.0);
-                            }
-                        }
+                    if own < width {
+                        packed.fill(0.0);
                     }
+                    let source = Source { data: &data[start..], step: 1, place: 0..own };
+                    source.copy(&self.rows[rows.clone()], packed, width);
                 }
             }
         });
@@ -304,8 +299,6 @@ impl Matrices<'_> {
     }
 }
 
-/// The columns of the widest panel.
-const MANY: usize = 32;
 /// The most panels that are written together.
 const TOGETHER: usize = 64;
 /// As many rows of a panel as the first-level cache has room for.
@@ -323,7 +316,12 @@ impl Source<'_> {
     /// Where the columns are neighbours.
     fn copy(&self, rows: &[usize], panel: &mut [f32], width: usize) {
         for (packed, row) in panel.chunks_exact_mut(width).zip(rows) {
-            packed[self.place.clone()].copy_from_slice(&self.data[*row..row + self.place.len()]);
+            let (to, from) = (&mut packed[self.place.clone()], &self.data[*row..row + self.place.len()]);
+            match (to.as_mut_array::<MOST_COLUMNS>(), from.as_array()) {
+                // Without a call.
+                (Some(to), Some(from)) => *to = *from,
+                _ => to.copy_from_slice(from),
+            }
         }
     }
 

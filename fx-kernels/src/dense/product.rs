@@ -396,20 +396,20 @@ impl Product<'_> {
             1 if panels.are_cached() || panels.level() <= Level::Avx2 && foresees_rows() => (0, 0),
             _ => far((place.share, place.of), (steps.as_ptr(), steps.len()), place.next, panel.width),
         };
+        // Rows have a pointer for each run, or one from which runs or numbers are found.
+        let (pointers, taps, places) = match self.left {
+            Left::Inside(Inside { places, .. }) => (0, null(), places[runs.start..].as_ptr()),
+            Left::Taps(Inside { places, .. }) => (0, places[offset..].as_ptr(), null()),
+            Left::Rows { .. } | Left::Windows(_) => (runs.start, null(), null()),
+        };
         let tile = Tile {
             rows: rows.len(),
             tiles: count,
             stack: None,
-            left: table[runs.start.min(self.left.pointers() - 1) * MOST_ROWS..].as_ptr(),
+            left: table[pointers * MOST_ROWS..].as_ptr(),
             offset,
-            taps: match self.left {
-                Left::Taps(Inside { places, .. }) => places[offset..].as_ptr(),
-                _ => null(),
-            },
-            places: match self.left {
-                Left::Inside(Inside { places, .. }) => places[runs.start..].as_ptr(),
-                _ => null(),
-            },
+            taps,
+            places,
             segments: runs.len(),
             depth,
             panel: steps.as_ptr(),

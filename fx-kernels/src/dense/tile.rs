@@ -18,7 +18,7 @@ use crate::simd::{
 /// The most rows of a tile at any level.
 pub(crate) const MOST_ROWS: usize = 12;
 /// The most columns of a tile at any level.
-const MOST_COLUMNS: usize = 32;
+pub(crate) const MOST_COLUMNS: usize = 32;
 /// The most numbers of a tile at any level.
 const LARGEST: usize = MOST_ROWS * MOST_COLUMNS;
 

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use super::spread::Spread;
 use super::tile::{Area, Operands};
 use super::*;
-use crate::copy::join_rows;
+use crate::copy::copy_rows;
 use crate::memory::{LINE, Line};
 use crate::pairs::widen_pairs;
 use crate::rounded::Rounded;
@@ -479,7 +479,7 @@ impl Task<'_> {
                 let (rows, rest) = ((len - done) / row, (len - done) % row);
                 if rows > 0 {
                     // SAFETY: as above; whole rows that fit the tile.
-                    unsafe { join_rows(self.level, scratch.add(done), from(index, 0), rows, stride, row) };
+                    unsafe { copy_rows(self.level, (scratch.add(done), row), (from(index, 0), stride), [rows, row]) };
                 }
                 if rest > 0 {
                     let (from, done) = (from(index + rows, 0), len - rest);

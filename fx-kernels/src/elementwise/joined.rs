@@ -1,7 +1,8 @@
 //! Rows of several operands side by side.
 
+use crate::copy::copy_rows;
 use crate::pairs::widen_pairs;
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::Level;
 
 /// Rows that stand beside those of others, without gaps.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +27,13 @@ impl Part<'_> {
     /// # Safety
     /// They must be there, and the rows writable. Of pairs they are whole words.
     unsafe fn write(&self, level: Level, to: (*mut f32, usize), first: usize, [rows, len]: [usize; 2]) {
-        match self.pairs {
-            // SAFETY: the caller's promise.
-            true => unsafe { widen_pairs(level, to, (self.x[first / 2..].as_ptr(), self.row / 2), [rows, len]) },
-            false => dispatch(level, Rows { to, from: (self.x[first..].as_ptr(), self.row), rows, len }),
+        let Self { x, row, pairs } = *self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match pairs {
+                true => widen_pairs(level, to, (x[first / 2..].as_ptr(), row / 2), [rows, len]),
+                false => copy_rows(level, to, (x[first..].as_ptr(), row), [rows, len]),
+            }
         }
     }
 }
@@ -62,36 +66,5 @@ pub(super) unsafe fn join(level: Level, to: *mut f32, parts: &[Part<'_>], start:
             begin += part.row;
         }
         (index, first, done) = (index + rows, 0, done + (rows - 1) * all + written);
-    }
-}
-
-/// Copies rows of so many elements, which begin as far apart as is said.
-struct Rows {
-    to: (*mut f32, usize),
-    from: (*const f32, usize),
-    rows: usize,
-    len: usize,
-}
-
-impl Kernel for Rows {
-    type Elem = f32;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
-        let Self { to, from, rows, len } = self;
-        for row in 0..rows {
-            let (to, from) = (to.0.wrapping_add(row * to.1), from.0.wrapping_add(row * from.1));
-            let mut done = 0;
-            while done + V::LANES <= len {
-                // SAFETY: who makes one has so many elements, and room for them.
-                unsafe { V::load_at(from.add(done)).store_at(to.add(done)) };
-                done += V::LANES;
-            }
-            if done < len {
-                // SAFETY: as above.
-                unsafe { V::load_first(from.add(done), len - done).store_first(to.add(done), len - done) };
-            }
-        }
     }
 }

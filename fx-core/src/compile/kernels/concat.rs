@@ -66,19 +66,16 @@ pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
     if operands.is_empty() {
         return None;
     }
-    let mut concat = Concat { strides: output.strides.clone(), dim, parts, rows: None, words: None };
-    concat.rows = concat.rows(&output).filter(|rows| *rows > 0);
-    Some(Lowered::new(concat, operands, output))
+    let rows = rows(&parts, dim, &output);
+    Some(Lowered::new(Concat { strides: output.strides.clone(), dim, parts, rows, words: None }, operands, output))
 }
 
-impl Concat {
-    /// In how many rows the parts stand side by side in a result that lies so, if they do.
-    fn rows(&self, layout: &Layout) -> Option<usize> {
-        let order = layout.slowest_first();
-        let is_alike = |part: &Part| part.layout.is(&Layout::in_order(layout.dtype, &part.layout.shape, &order));
-        let before = order.iter().take_while(|dim| **dim != self.dim);
-        self.parts.iter().all(is_alike).then(|| before.map(|dim| layout.shape[*dim]).product())
-    }
+/// In how many rows parts along a dimension stand side by side in a result that lies so, if they do.
+fn rows(parts: &[Part], dim: usize, layout: &Layout) -> Option<usize> {
+    let order = layout.slowest_first();
+    let is_alike = |part: &Part| part.layout.is(&Layout::in_order(layout.dtype, &part.layout.shape, &order));
+    let before = order.iter().take_while(|other| **other != dim);
+    parts.iter().all(is_alike).then(|| before.map(|dim| layout.shape[*dim]).product()).filter(|rows| *rows > 0)
 }
 
 impl Kernel for Concat {
@@ -117,12 +114,9 @@ impl Kernel for Concat {
     }
 
     fn joined(&self) -> Option<SmallVec<[usize; 4]>> {
-        let row = |part: &Part| part.known.is_none().then_some(part.layout.numel() / self.rows?);
-        self.parts
-            .iter()
-            .map(|part| row(part).filter(|row| *row > 0))
-            .collect::<Option<_>>()
-            .filter(|_| self.words.is_none())
+        let rows = self.rows?;
+        let row = |part: &Part| Some(part.layout.numel() / rows).filter(|row| part.known.is_none() && *row > 0);
+        self.parts.iter().map(row).collect()
     }
 
     fn is_half(&self, operands: &[bool]) -> bool {

@@ -193,17 +193,18 @@ impl Pointwise {
         Self { chain, len, sides, written: None }.checked()
     }
 
-    /// Itself, if all operands can be met at once, and words are whole.
+    /// Itself, if all operands can be met at once, words are whole, and no more than one operand is joined.
     fn checked(self) -> Option<Self> {
         let (parts, len) = (self.parts(), self.len);
         let words = self.written.or_else(|| self.reads_pairs().then_some(Rounded::Pairs));
         if words.is_some_and(|rounded| !self.has_words(rounded)) {
             return None;
         }
+        let joined = self.sides.iter().filter(|side| matches!(side, Side::Joined(_))).count();
         let fits = |side: &Side| match side {
             Side::Number(_) | Side::Pairs => true,
             Side::Rows(rows) => (len / parts).is_multiple_of(rows.len),
-            Side::Joined(_) => parts == 1,
+            Side::Joined(_) => parts == 1 && joined == 1,
             Side::Value(spread) | Side::Known(_, spread) => spread.fits(parts, len),
         };
         (len.is_multiple_of(parts) && self.sides.iter().all(fits)).then_some(self)
@@ -311,7 +312,7 @@ impl Pointwise {
         (whole == self.len && (0..4).all(is_linear)).then_some((strides, period))
     }
 
-    /// The values that are joined.
+    /// The values that are joined: of one operand.
     fn parts_joined<'a>(&self, operands: &Operands<'a>) -> SmallVec<[Part<'a>; 4]> {
         let mut first = 0;
         for side in &self.sides {
@@ -426,11 +427,9 @@ impl Kernel for Pointwise {
     fn after(&self, before: &dyn Kernel, operand: usize) -> Option<Arc<dyn Kernel>> {
         let index = self.full(operand)?;
         if let Some(rows) = before.joined() {
-            // What is written in between is neither joined nor split.
-            let is_first = !self.sides.iter().any(|side| matches!(side, Side::Joined(_)));
             let mut sides = self.sides.clone();
             sides[index] = Side::Joined(rows.into_iter().map(|row| (row, false)).collect());
-            return Some(Arc::new(Self::new(self.chain.clone(), self.len, sides).filter(|_| is_first)?));
+            return Some(Arc::new(Self::new(self.chain.clone(), self.len, sides)?));
         }
         let Some(before) = before.pointwise() else {
             let mut steps = self.chain.steps().map(Step::op);

@@ -65,8 +65,8 @@ impl PaddedConv {
         epilogue: &Epilogue<'_>,
         written: Written<'_>,
     ) {
-        let VolumeShape { frame, depth, stride: step, dilation, .. } = self.shape;
-        let ConvShape { inputs, outputs, kernel, stride: steps, dilation: apart, groups, .. } = frame;
+        let VolumeShape { frame, stride: step, .. } = self.shape;
+        let ConvShape { outputs, kernel, stride: steps, dilation: apart, groups, .. } = frame;
         let [frames, height, width] = output;
         let numbers = self.packing.numbers();
         // Lines begin with a row of the panel.
@@ -81,26 +81,9 @@ impl PaddedConv {
         };
         let axes @ [deep, high] = [self.shape.frames(all.frames.len()), lines];
         let work = 2 * frames * height * width * panels.inner() * panels.columns() * groups;
-        let most = second_level() / (2 * size_of::<f32>());
         // Each thread reads what it has copied.
         let fewest = if work < WORTH_WHILE { 1 } else { num_threads() };
-        // How many of so many words each fit, in equal parts.
-        let fitting = |axis: &Axis, len: usize| {
-            let window = axis.reached(&(0..1)).len();
-            let many = (most / len).checked_sub(window).map_or(0, |more| more / axis.stride + 1);
-            let bands = shared_out(axis.output.div_ceil(many.max(1)).max(fewest)).min(axis.output);
-            (many, axis.output.div_ceil(bands))
-        };
-        let (many, together) = fitting(&deep, high.reached(&(0..height)).len() * pitch);
-        let are_frames = many > 0 && frames >= fewest;
-        let together = if are_frames { together } else { fitting(&high, deep.reached(&(0..1)).len() * pitch).1 };
-        let places = |plane: usize| -> SmallVec<[usize; 32]> {
-            let (taps, apart_in_line) =
-                if are_lines(&frame) { (1, 0) } else { (kernel[1], apart[1] * inputs / numbers) };
-            let lines =
-                (0..depth).flat_map(|i| (0..kernel[0]).map(move |j| i * dilation * plane + j * apart[0] * pitch));
-            lines.flat_map(|line| (0..taps).map(move |tap| line + tap * apart_in_line)).collect()
-        };
+        let (are_frames, together) = split(&axes, pitch, fewest);
         let row = Rounded::len(written.output, outputs);
         let band = |out: &mut [f32], [some_frames, some_lines]: [Range<usize>; 2]| {
             let first = (some_frames.start * height + some_lines.start) * width;
@@ -116,7 +99,7 @@ impl PaddedConv {
                     data: words,
                     output: [some_lines.len(), width],
                     steps: [step * plane * size, steps[0] * pitch * size, steps[1] * self.channels * size / numbers],
-                    places: &places(plane),
+                    places: &self.places(pitch, plane),
                     axes,
                     first: [some_frames.start, some_lines.start],
                 };
@@ -138,5 +121,34 @@ impl PaddedConv {
                 band(out, [frame..frame + 1, index * together..height.min((index + 1) * together)]);
             });
         }
+    }
+
+    /// Where the runs of a window are in a copy whose lines are `pitch` words apart and whose frames are `plane`.
+    fn places(&self, pitch: usize, plane: usize) -> SmallVec<[usize; 32]> {
+        let VolumeShape { frame, depth, dilation, .. } = self.shape;
+        let ConvShape { inputs, kernel, dilation: [down, across], .. } = frame;
+        let taps = if are_lines(&frame) { 1 } else { kernel[1] };
+        let tap = across * inputs / self.packing.numbers();
+        let lines = (0..depth).flat_map(|i| (0..kernel[0]).map(move |j| i * dilation * plane + j * down * pitch));
+        lines.flat_map(|line| (0..taps).map(move |index| line + index * tap)).collect()
+    }
+}
+
+/// Whether a band has whole frames of the output, and how many of these, or how many lines of one: those whose copy, with lines of so many words,
+/// the cache holds, in equal parts of which there are a few at least.
+fn split([deep, high]: &[Axis; 2], pitch: usize, fewest: usize) -> (bool, usize) {
+    let most = second_level() / (2 * size_of::<f32>());
+    let fitting = |axis: &Axis, len: usize| {
+        let window = axis.reached(&(0..1)).len();
+        (most / len.max(1)).checked_sub(window).map_or(0, |more| more / axis.stride + 1)
+    };
+    let equal = |axis: &Axis, many: usize| {
+        let bands = shared_out(axis.output.div_ceil(many.max(1)).max(fewest)).min(axis.output);
+        axis.output.div_ceil(bands)
+    };
+    let frames = fitting(deep, high.reached(&(0..high.output)).len() * pitch);
+    match frames > 0 && deep.output >= fewest {
+        true => (true, equal(deep, frames)),
+        false => (false, equal(high, fitting(high, deep.reached(&(0..1)).len() * pitch))),
     }
 }

@@ -11,7 +11,6 @@ use crate::memory::scratch;
 use crate::threads::for_each_piece;
 
 /// Lines of frames, and what is around them that windows see.
-#[derive(Clone)]
 pub(super) struct Part {
     pub(super) frames: Range<usize>,
     pub(super) lines: Range<usize>,

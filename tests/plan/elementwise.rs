@@ -172,6 +172,47 @@ fn reductions_of_neighbours() {
     only_kernels(&module, &[2, 16, 5, 4]);
 }
 
+/// Points and rows that are reduced as they are computed.
+#[traceable]
+struct Points {
+    conv: nn::Conv1d,
+    linear: nn::Linear,
+}
+
+#[traceable]
+impl Points {
+    fn forward(&self, x: &Tensor) -> (Tensor, Tensor) {
+        let points = self.conv.forward(x).relu().amax_with(AmaxOptions::new().dim([2]));
+        (points, self.linear.forward(x.transpose(1, 2)).amin_with(AminOptions::new().dim([1])))
+    }
+}
+
+/// In a plan that is compared with the interpreter: with several images, with what is no number, and not where there is one band.
+#[test]
+fn products_are_reduced_in_the_cache() {
+    let module = filled(Points { conv: nn::Conv1d::new(16, 200, 1), linear: nn::Linear::new(16, 200) });
+    let plan = |len: usize| module.plan(&floats("x", &[2, 16, len])).unwrap().to_string();
+    let kernels = ["conv 1x1 + relu, largest of 1400", "linear 16 to 200, smallest of 1400"];
+    for kernel in kernels {
+        assert!(plan(1400).contains(kernel) && !plan(140).contains(", largest"), "{kernel}: {}", plan(1400));
+    }
+    let mut numbers = floats("x", &[2, 16, 1400]).to_vec::<f32>();
+    for nan in [false, true] {
+        numbers[1399] = if nan { f32::NAN } else { 1.0 };
+        let x = [Arg::Value(Tensor::from_vec([2, 16, 1400], numbers.clone()))];
+        let expected = Interpreter::new(&module).run(x.to_vec()).unwrap();
+        let found = module.run(x.to_vec()).unwrap();
+        for (found, expected) in found.as_items().unwrap().iter().zip(expected.as_items().unwrap()) {
+            let [found, expected] = [found, expected].map(|arg| arg.as_value().unwrap().to_vec::<f32>());
+            for (found, expected) in found.iter().zip(&expected) {
+                let is_close = (found - expected).abs() <= 1e-5 * expected.abs().max(1.0);
+                assert!(is_close || found.is_nan() && expected.is_nan(), "{found} {expected}");
+            }
+            assert_eq!(found[0].is_nan(), nan);
+        }
+    }
+}
+
 /// Each reads what the one before gives, which nobody else does.
 #[test]
 fn ops_in_one_pass() {

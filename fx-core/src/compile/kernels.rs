@@ -19,6 +19,7 @@ mod rotary;
 mod volumes;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
@@ -71,6 +72,11 @@ pub(super) trait Kernel: Send + Sync {
 
     /// The convolutions that it is.
     fn convs(&self) -> Option<&Convs> {
+        None
+    }
+
+    /// The same, if it computes rows of its result one by one.
+    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
         None
     }
 
@@ -136,6 +142,15 @@ pub(super) trait Kernel: Send + Sync {
     fn overwrites(&self, _operand: usize) -> bool {
         false
     }
+}
+
+/// A product of rows, each of which is multiplied with the same matrix.
+pub(super) trait ByRows: Kernel {
+    /// The numbers in a row of the input, and of the result.
+    fn sizes(&self) -> [usize; 2];
+
+    /// Writes some rows of the result.
+    fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>);
 }
 
 /// A call, as far as it is known before a run.

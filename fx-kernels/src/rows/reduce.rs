@@ -1,5 +1,7 @@
 //! Sums, means and extremes of rows.
 
+use std::ops::Range;
+
 use super::{first, for_vectors, load, rows_of, store, tasks};
 use crate::math::Single;
 use crate::memory::scratch;
@@ -13,6 +15,9 @@ const COLUMNS: usize = 256;
 const WIDE: usize = 4096;
 /// The elements of a band of rows otherwise.
 const BAND: usize = 16 * 1024;
+/// The elements of a band that is computed, and the rows that it has at least.
+const COMPUTED: usize = 128 * 1024;
+const LEAST: usize = 48;
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,17 +115,72 @@ pub(super) fn reduce_at(level: Level, reduction: Reduction, out: &mut [f32], x: 
         return;
     }
     // A thread has the rows that it had when they were written, not all rows of some columns.
+    in_bands(level, reduction, &place, [outers, len, inner], each, 2 * x.len(), &|rows, reduce| {
+        reduce(&x[rows.start * inner..rows.end * inner]);
+    });
+}
+
+/// Whether it is faster to [compute and reduce](reduce_computed) a product of rows of so many numbers band by band than all of it before:
+/// what a band leaves in the cache is more than the matrix that it reads again, and images have several bands.
+pub fn reduces_in_cache(inputs: usize, len: usize, inner: usize) -> bool {
+    let each = computed_rows(inner);
+    inner > 1 && inputs <= 2 * each && len >= 2 * each
+}
+
+/// Reduces the middle of `[outer, len, inner]` as [`reduce`] does, with `flops` operations for what `compute` writes: some of the
+/// `outer * len` rows, a band at a time, which are read while they are in the cache. Where bands begin depends on the sizes only.
+///
+/// # Panics
+/// If `inner` does not divide the output.
+pub fn reduce_computed(
+    reduction: Reduction,
+    out: &mut [f32],
+    len: usize,
+    inner: usize,
+    flops: usize,
+    compute: &(dyn Fn(Range<usize>, &mut [f32]) + Sync),
+) {
+    if out.is_empty() {
+        return;
+    }
+    assert!(inner > 0 && out.len().is_multiple_of(inner), "{inner} columns do not divide {}", out.len());
+    if len == 0 {
+        return reduce(reduction, out, &[], len, inner);
+    }
+    let (outers, place) = (out.len() / inner, Shared(out.as_mut_ptr()));
+    in_bands(Level::detect(), reduction, &place, [outers, len, inner], computed_rows(inner), flops, &|rows, reduce| {
+        scratch(rows.len() * inner, |numbers| {
+            compute(rows, numbers);
+            reduce(numbers);
+        });
+    });
+}
+
+/// The rows of a band that is computed.
+fn computed_rows(inner: usize) -> usize {
+    rows_of(COMPUTED, inner).max(LEAST)
+}
+
+/// Reduces the rows of `[outer, len, inner]` in bands of so many: `band` is called with the rows of each, and reduces those.
+fn in_bands(
+    level: Level,
+    reduction: Reduction,
+    out: &Shared<f32>,
+    [outers, len, inner]: [usize; 3],
+    each: usize,
+    work: usize,
+    band: &(dyn Fn(Range<usize>, &dyn Fn(&[f32])) + Sync),
+) {
+    let bands = len.div_ceil(each);
     scratch(outers * bands * inner, |parts| {
         let part = Shared(parts.as_mut_ptr());
-        let columns = |reduction, of, out, x| Columns { reduction, of, out, x, inner, column: 0, count: inner };
-        for_each(outers * bands, 2 * x.len(), |task| {
-            let (first, band) = (task / bands * len, task % bands);
-            let rows = first + band * each..first + len.min((band + 1) * each);
-            let x = &x[rows.start * inner..rows.end * inner];
-            dispatch(level, columns(reduction.of_part(), len, part.at(task * inner), x));
+        for_each(outers * bands, work, |task| {
+            let (first, index) = (task / bands * len, task % bands);
+            let rows = first + index * each..first + len.min((index + 1) * each);
+            band(rows, &|x| dispatch(level, Columns::all(reduction.of_part(), len, part.at(task * inner), x, inner)));
         });
         for (outer, parts) in parts.chunks_exact(bands * inner).enumerate() {
-            dispatch(level, columns(reduction, len, place.at(outer * inner), parts));
+            dispatch(level, Columns::all(reduction, len, out.at(outer * inner), parts, inner));
         }
     });
 }
@@ -197,6 +257,12 @@ impl Kernel for Columns<'_> {
             self.strip::<V, 1>(at, V::LANES.min(self.count - at));
             at += V::LANES;
         }
+    }
+}
+
+impl<'a> Columns<'a> {
+    fn all(reduction: Reduction, of: usize, out: *mut f32, x: &'a [f32], inner: usize) -> Self {
+        Self { reduction, of, out, x, inner, column: 0, count: inner }
     }
 }
 

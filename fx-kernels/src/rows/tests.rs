@@ -1,10 +1,12 @@
 //! Every kernel of every level against its definition in f64.
 
+use std::ops::Range;
+
 use half::bf16;
 
 use super::group::{group_factors_at, group_norm_at};
 use super::norm::rows;
-use super::reduce::reduce_at;
+use super::reduce::{reduce_at, reduce_computed};
 use super::rotary::rotate_halves_at;
 use super::softmax::softmax_at;
 use super::*;
@@ -313,6 +315,24 @@ fn halves_are_rotated() {
             let mut got = vec![0.0; want.len()];
             rotate_halves_at(level, &mut got, &order, len, operands);
             assert_eq!(got, want, "{level:?} {len} {sizes:?}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_computed() {
+    for [outer, len, inner] in [[2, 1500, 300], [1, 90, 5000], [3, 1, 7], [2, 0, 3]] {
+        let x = numbers(outer * len * inner, 1);
+        for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min] {
+            let [mut want, mut out] = [vec![0.0; outer * inner], vec![1.0; outer * inner]];
+            reduce(reduction, &mut want, &x, len, inner);
+            let copy = |rows: Range<usize>, out: &mut [f32]| {
+                out.copy_from_slice(&x[rows.start * inner..rows.end * inner]);
+            };
+            reduce_computed(reduction, &mut out, len, inner, x.len(), &copy);
+            let is_same =
+                |(x, y): (&f32, &f32)| x == y || x.is_nan() && y.is_nan() || (x - y).abs() < 1e-4 * y.abs().max(1.0);
+            assert!(out.iter().zip(&want).all(is_same), "{reduction:?} {len} {inner}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Convolutions with known weights and what follows them; several of them, one after the other, where what lies between
 //! would leave the cache.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
@@ -9,7 +10,7 @@ use fx_kernels::elementwise::Unary;
 use smallvec::{SmallVec, smallvec};
 
 use super::product::{Follow, other};
-use super::{Kernel, Lowered, Operands, Site, Wanted, by, images_of_words, kept, read, saved, written};
+use super::{ByRows, Kernel, Lowered, Operands, Site, Wanted, by, images_of_words, kept, read, saved, written};
 use crate::compile::layout::Layout;
 use crate::ops::kind::{self, Padding};
 use crate::tensor::{DType, numel};
@@ -122,6 +123,11 @@ pub(super) fn windows(kernel: &[usize], stride: &[usize], groups: usize) -> Stri
     format!("conv {}{stride}{groups}", by(kernel))
 }
 
+/// Whether a convolution of images of some size multiplies each pixel with the same matrix.
+pub(super) fn is_of_pixels(shape: &ConvShape, size: [usize; 2]) -> bool {
+    shape.kernel == [1, 1] && shape.output(size) == size && shape.groups == 1
+}
+
 impl Conv {
     /// What it is, for so many pixels of the output, with operands that may be words.
     fn describe(&self, pixels: usize, words: Words) -> String {
@@ -197,6 +203,14 @@ impl Kernel for Convs {
         Some(self)
     }
 
+    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
+        let ([Conv { packed, residual: false, .. }], false) = (&self.convs[..], self.planes) else { return None };
+        let is_of_pixels = is_of_pixels(packed.shape(), self.input);
+        let is_direct = packed.algorithm(self.batch * numel(&self.input)) == Algorithm::Direct;
+        let rows = || Arc::new(Self { convs: self.convs.clone(), ..*self });
+        (is_of_pixels && is_direct && self.words.output.is_none()).then(|| rows() as Arc<dyn ByRows>)
+    }
+
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
         let mut convs = self.convs.clone();
         let last = convs.last_mut()?;
@@ -248,5 +262,21 @@ impl Kernel for Convs {
 
     fn overwrites(&self, operand: usize) -> bool {
         operand == 1 && self.words.output == self.words.added
+    }
+}
+
+/// Of single pixels.
+impl ByRows for Convs {
+    fn sizes(&self) -> [usize; 2] {
+        let shape = self.convs[0].packed.shape();
+        [shape.inputs, shape.outputs]
+    }
+
+    fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>) {
+        let ([inputs, outputs], Conv { packed, follow, .. }) = (self.sizes(), &self.convs[0]);
+        let inputs = self.words.input_len(inputs);
+        let data = &operands[0].unwrap_or(&[])[rows.start * inputs..rows.end * inputs];
+        let pixels = Images::pixels(data, 1, [1, rows.len()], inputs);
+        packed.run_words(out, outputs, &pixels, self.words, &follow.epilogue(None, 0));
     }
 }

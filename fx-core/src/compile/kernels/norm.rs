@@ -1,13 +1,14 @@
 //! Calls that work along rows: softmax, normalisations, means and other reductions.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
-use fx_kernels::rows::{self, Affine, Groups, Input, Reduction, Softmax};
+use fx_kernels::rows::{self, Affine, Groups, Input, Reduction, Softmax, reduces_in_cache};
 use smallvec::smallvec;
 
 use super::pointwise::scale_and_shift;
-use super::{Kernel, Lowered, Operands, Site, Wanted, read};
+use super::{ByRows, Kernel, Lowered, Operands, Site, Wanted, read};
 use crate::compile::layout::Layout;
 use crate::ops::{Function, functions as ops, kind};
 use crate::tensor::{DType, Dims, Tensor, numel};
@@ -246,6 +247,18 @@ fn neighbours(layout: &Layout, dims: &[usize]) -> Option<(usize, usize)> {
     (is_one && kept.is_sorted()).then(|| (size(&order[before..end]), size(&order[end..])))
 }
 
+impl Reduce {
+    fn describe(self) -> String {
+        let name = match self.reduction {
+            Reduction::Mean => "mean",
+            Reduction::Sum => "sum",
+            Reduction::Max => "largest",
+            Reduction::Min => "smallest",
+        };
+        format!("{name} of {}", self.len)
+    }
+}
+
 impl Kernel for Reduce {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let x = operands[0].unwrap_or(&[]);
@@ -256,13 +269,56 @@ impl Kernel for Reduce {
         self.keeps_batch.then(|| Arc::new(*self) as Arc<dyn Kernel>)
     }
 
+    fn after(&self, before: &dyn Kernel, _operand: usize) -> Option<Arc<dyn Kernel>> {
+        let before = before.by_rows()?;
+        let [inputs, outputs] = before.sizes();
+        let is_faster = outputs == self.inner && reduces_in_cache(inputs, self.len, self.inner);
+        is_faster.then(|| Arc::new(ReducedRows { reduce: *self, before }) as Arc<dyn Kernel>)
+    }
+
     fn describe(&self) -> String {
-        let name = match self.reduction {
-            Reduction::Mean => "mean",
-            Reduction::Sum => "sum",
-            Reduction::Max => "largest",
-            Reduction::Min => "smallest",
-        };
-        format!("{name} of {}", self.len)
+        (*self).describe()
+    }
+}
+
+/// A product whose rows are reduced while they are in the cache.
+struct ReducedRows {
+    reduce: Reduce,
+    before: Arc<dyn ByRows>,
+}
+
+impl Kernel for ReducedRows {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let Reduce { reduction, len, inner, .. } = self.reduce;
+        let flops = 2 * out.len() * len * self.before.sizes()[0];
+        let compute = |rows: Range<usize>, numbers: &mut [f32]| self.before.run_rows(rows, numbers, operands);
+        rows::reduce_computed(reduction, out, len, inner, flops, &compute);
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        self.reduce.part(count)?;
+        let before = self.before.part(count)?.by_rows()?;
+        Some(Arc::new(Self { before, ..*self }))
+    }
+
+    fn rounds(&self, operand: usize) -> Option<Rounded> {
+        self.before.rounds(operand)
+    }
+
+    fn reading_words(&self, operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        let before = self.before.reading_words(operand, rounded)?.by_rows()?;
+        Some(Arc::new(Self { before, ..*self }))
+    }
+
+    fn weights(&self) -> usize {
+        self.before.weights()
+    }
+
+    fn bytes_saved(&self) -> usize {
+        self.before.bytes_saved()
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, {}", self.before.describe(), self.reduce.describe())
     }
 }

@@ -1,13 +1,14 @@
 //! Products of matrices: linear layers, with known weights and what follows them, and products of two values.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use fx_kernels::dense::{CompactLinear, Epilogue, Format, PackedLinear, Residual, Words};
+use fx_kernels::dense::{Algorithm, CompactLinear, Epilogue, Format, PackedLinear, Residual, Words};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, Rounded, gemm};
 
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, by, kept, read, rows_of_words, saved, written};
+use super::{ByRows, Kernel, Known, Lowered, Operands, Site, Wanted, by, kept, read, rows_of_words, saved, written};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::ops::{Attr, functions as ops};
@@ -146,6 +147,12 @@ impl Kernel for Linear {
         }
     }
 
+    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
+        let Product::Rows(rows, packed) = &self.product else { return None };
+        let is_direct = packed.algorithm(*rows) == Algorithm::Direct && !self.residual && self.words.output.is_none();
+        is_direct.then(|| Arc::new(self.clone()) as Arc<dyn ByRows>)
+    }
+
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
         Some(Arc::new(Self { follow: self.follow.then(function)?, ..self.clone() }))
     }
@@ -192,6 +199,20 @@ impl Kernel for Linear {
                 (inputs * outputs * size_of::<f32>()).saturating_sub(packed.bytes())
             }
         }
+    }
+}
+
+impl ByRows for Linear {
+    fn sizes(&self) -> [usize; 2] {
+        self.product.sizes()
+    }
+
+    fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>) {
+        let Product::Rows(_, packed) = &self.product else { return };
+        let [inputs, outputs] = self.product.sizes();
+        let (read, epilogue) = (self.words.input_len(inputs), self.follow.epilogue(None, outputs));
+        let input = &operands[0].unwrap_or(&[])[rows.start * read..rows.end * read];
+        packed.run_words(out, outputs, input, read, rows.len(), self.words, &epilogue);
     }
 }
 

@@ -191,7 +191,7 @@ impl Points {
 #[test]
 fn products_are_reduced_in_the_cache() {
     let module = filled(Points { conv: nn::Conv1d::new(16, 200, 1), linear: nn::Linear::new(16, 200) });
-    let plan = |len: usize| module.plan(&floats("x", &[2, 16, len])).unwrap().to_string();
+    let plan = |len: usize| module.plan(floats("x", &[2, 16, len])).unwrap().to_string();
     let kernels = ["conv 1x1 + relu, largest of 1400", "linear 16 to 200, smallest of 1400"];
     for kernel in kernels {
         assert!(plan(1400).contains(kernel) && !plan(140).contains(", largest"), "{kernel}: {}", plan(1400));

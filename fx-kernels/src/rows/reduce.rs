@@ -161,6 +161,9 @@ fn computed_rows(inner: usize) -> usize {
     rows_of(COMPUTED, inner).max(LEAST)
 }
 
+/// What is done with the rows of a band: what it is given reduces their numbers.
+type Band<'a> = dyn Fn(Range<usize>, &dyn Fn(&[f32])) + Sync + 'a;
+
 /// Reduces the rows of `[outer, len, inner]` in bands of so many: `band` is called with the rows of each, and reduces those.
 fn in_bands(
     level: Level,
@@ -169,7 +172,7 @@ fn in_bands(
     [outers, len, inner]: [usize; 3],
     each: usize,
     work: usize,
-    band: &(dyn Fn(Range<usize>, &dyn Fn(&[f32])) + Sync),
+    band: &Band<'_>,
 ) {
     let bands = len.div_ceil(each);
     scratch(outers * bands * inner, |parts| {

@@ -175,38 +175,60 @@ fn reductions_of_neighbours() {
 /// Points and rows that are reduced as they are computed.
 #[traceable]
 struct Points {
-    conv: nn::Conv1d,
-    linear: nn::Linear,
+    convs: [nn::Conv2d; 2],
+    line: nn::Conv1d,
+    linears: [nn::Linear; 2],
 }
 
 #[traceable]
 impl Points {
-    fn forward(&self, x: &Tensor) -> (Tensor, Tensor) {
-        let points = self.conv.forward(x).relu().amax_with(AmaxOptions::new().dim([2]));
-        (points, self.linear.forward(x.transpose(1, 2)).amin_with(AminOptions::new().dim([1])))
+    fn forward(&self, x: &Tensor) -> (Tensor, Tensor, Tensor) {
+        let (image, rows) = (x.unsqueeze(-1), x.transpose(1, 2));
+        let points = self.convs[0].forward(&image);
+        let largest = (self.convs[1].forward(&image) + &points).relu().amax_with(AmaxOptions::new().dim([2, 3]));
+        let wide = self.linears[0].forward(&rows);
+        let smallest = (self.linears[1].forward(&rows) + &wide).amin_with(AminOptions::new().dim([1]));
+        (largest, smallest, self.line.forward(x).mean_dim([2]))
     }
 }
 
-/// In a plan that is compared with the interpreter: with several images, with what is no number, and not where there is one band.
+/// With several images, sums, half floats, what is no number, and any number of threads; but not where there is one band.
 #[test]
 fn products_are_reduced_in_the_cache() {
-    let module = filled(Points { conv: nn::Conv1d::new(16, 200, 1), linear: nn::Linear::new(16, 200) });
+    let mut module = filled(Points {
+        convs: std::array::from_fn(|_| nn::Conv2d::new(16, 200, 1)),
+        line: nn::Conv1d::new(16, 200, 1),
+        linears: std::array::from_fn(|_| nn::Linear::new(16, 200)),
+    });
     let plan = |len: usize| module.plan(floats("x", &[2, 16, len])).unwrap().to_string();
-    let kernels = ["conv 1x1 + relu, largest of 1400", "linear 16 to 200, smallest of 1400"];
-    for kernel in kernels {
-        assert!(plan(1400).contains(kernel) && !plan(140).contains(", largest"), "{kernel}: {}", plan(1400));
+    let kernels = [
+        "conv 1x1 + add + relu, largest of 1400",
+        "linear 16 to 200 + add, smallest of 1400",
+        "conv 1x1, mean of 1400",
+    ];
+    // A matrix unit splits numbers into pieces, and would do so again for each band.
+    let (many, few) = (plan(1400), plan(140));
+    for kernel in kernels.into_iter().filter(|_| !many.contains("by bf16x6")) {
+        assert!(many.contains(kernel) && !few.contains(", largest"), "{kernel}: {many}");
     }
     let mut numbers = floats("x", &[2, 16, 1400]).to_vec::<f32>();
-    for nan in [false, true] {
+    for (nan, precision, most) in [(false, DType::F32, 1e-5), (true, DType::F32, 1e-5), (false, DType::BF16, 3e-2)] {
+        module.set_inference_precision(precision).unwrap();
         numbers[1399] = if nan { f32::NAN } else { 1.0 };
         let x = [Arg::Value(Tensor::from_vec([2, 16, 1400], numbers.clone()))];
         let expected = Interpreter::new(&module).run(x.to_vec()).unwrap();
         let found = module.run(x.to_vec()).unwrap();
-        for (found, expected) in found.as_items().unwrap().iter().zip(expected.as_items().unwrap()) {
-            let [found, expected] = [found, expected].map(|arg| arg.as_value().unwrap().to_vec::<f32>());
-            for (found, expected) in found.iter().zip(&expected) {
-                let is_close = (found - expected).abs() <= 1e-5 * expected.abs().max(1.0);
-                assert!(is_close || found.is_nan() && expected.is_nan(), "{found} {expected}");
+        fx::set_num_threads(1);
+        let alone = module.run(x.to_vec()).unwrap();
+        fx::set_num_threads(0);
+        let numbers = |arg: &Arg<Tensor>| -> Vec<Vec<f32>> {
+            arg.as_items().unwrap().iter().map(|arg| arg.as_value().unwrap().to_vec()).collect()
+        };
+        for ((found, alone), expected) in numbers(&found).iter().zip(numbers(&alone)).zip(numbers(&expected)) {
+            let largest = expected.iter().filter(|x| !x.is_nan()).fold(1.0_f32, |most, x| most.max(x.abs()));
+            for ((found, alone), expected) in found.iter().zip(alone).zip(&expected) {
+                assert!((found - expected).abs() <= most * largest || found.is_nan() && expected.is_nan());
+                assert_eq!(found.to_bits(), alone.to_bits());
             }
             assert_eq!(found[0].is_nan(), nan);
         }

@@ -45,7 +45,7 @@ impl Epilogue<'_> {
     }
 
     /// For the rows from one on.
-    pub(crate) fn at_row(&self, row: usize) -> Self {
+    pub fn at_row(&self, row: usize) -> Self {
         let residual = self.residual.map(|Residual { data, stride }| {
             let data = &data[(row * stride).min(data.len())..];
             Residual { data, stride }

@@ -123,11 +123,6 @@ pub(super) fn windows(kernel: &[usize], stride: &[usize], groups: usize) -> Stri
     format!("conv {}{stride}{groups}", by(kernel))
 }
 
-/// Whether a convolution of images of some size multiplies each pixel with the same matrix.
-pub(super) fn is_of_pixels(shape: &ConvShape, size: [usize; 2]) -> bool {
-    shape.kernel == [1, 1] && shape.output(size) == size && shape.groups == 1
-}
-
 impl Conv {
     /// What it is, for so many pixels of the output, with operands that may be words.
     fn describe(&self, pixels: usize, words: Words) -> String {
@@ -204,8 +199,9 @@ impl Kernel for Convs {
     }
 
     fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
-        let ([Conv { packed, residual: false, .. }], false) = (&self.convs[..], self.planes) else { return None };
-        let is_of_pixels = is_of_pixels(packed.shape(), self.input);
+        let ([Conv { packed, .. }], false) = (&self.convs[..], self.planes) else { return None };
+        let shape = packed.shape();
+        let is_of_pixels = shape.kernel == [1, 1] && shape.output(self.input) == self.input && shape.groups == 1;
         let is_direct = packed.algorithm(self.batch * numel(&self.input)) == Algorithm::Direct;
         let rows = || Arc::new(Self { convs: self.convs.clone(), ..*self });
         (is_of_pixels && is_direct && self.words.output.is_none()).then(|| rows() as Arc<dyn ByRows>)
@@ -265,7 +261,7 @@ impl Kernel for Convs {
     }
 }
 
-/// Of single pixels.
+/// A convolution of single pixels, each of which is a row.
 impl ByRows for Convs {
     fn sizes(&self) -> [usize; 2] {
         let shape = self.convs[0].packed.shape();
@@ -274,9 +270,10 @@ impl ByRows for Convs {
 
     fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>) {
         let ([inputs, outputs], Conv { packed, follow, .. }) = (self.sizes(), &self.convs[0]);
-        let inputs = self.words.input_len(inputs);
+        let (inputs, added) = (self.words.input_len(inputs), self.words.added_len(outputs));
         let data = &operands[0].unwrap_or(&[])[rows.start * inputs..rows.end * inputs];
         let pixels = Images::pixels(data, 1, [1, rows.len()], inputs);
-        packed.run_words(out, outputs, &pixels, self.words, &follow.epilogue(None, 0));
+        let epilogue = follow.epilogue(operands.get(1).copied(), added).at_row(rows.start);
+        packed.run_words(out, outputs, &pixels, self.words, &epilogue);
     }
 }

@@ -247,18 +247,6 @@ fn neighbours(layout: &Layout, dims: &[usize]) -> Option<(usize, usize)> {
     (is_one && kept.is_sorted()).then(|| (size(&order[before..end]), size(&order[end..])))
 }
 
-impl Reduce {
-    fn describe(self) -> String {
-        let name = match self.reduction {
-            Reduction::Mean => "mean",
-            Reduction::Sum => "sum",
-            Reduction::Max => "largest",
-            Reduction::Min => "smallest",
-        };
-        format!("{name} of {}", self.len)
-    }
-}
-
 impl Kernel for Reduce {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let x = operands[0].unwrap_or(&[]);
@@ -277,7 +265,13 @@ impl Kernel for Reduce {
     }
 
     fn describe(&self) -> String {
-        (*self).describe()
+        let name = match self.reduction {
+            Reduction::Mean => "mean",
+            Reduction::Sum => "sum",
+            Reduction::Max => "largest",
+            Reduction::Min => "smallest",
+        };
+        format!("{name} of {}", self.len)
     }
 }
 

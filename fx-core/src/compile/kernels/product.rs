@@ -136,20 +136,16 @@ fn packed(
 
 impl Kernel for Linear {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let [inputs, outputs] = self.product.sizes();
-        let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
-        let input = operands[0].unwrap_or(&[]);
-        let words = self.words;
-        let (stride, read) = (words.output_len(outputs), words.input_len(inputs));
-        match &self.product {
-            Product::Rows(rows, packed) => packed.run_words(out, stride, input, read, *rows, words, &epilogue),
-            Product::Row(packed) => packed.run(out, input, &epilogue),
-        }
+        let rows = match &self.product {
+            Product::Rows(rows, _) => *rows,
+            Product::Row(_) => 1,
+        };
+        self.run_rows(0..rows, out, operands);
     }
 
     fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
         let Product::Rows(rows, packed) = &self.product else { return None };
-        let is_direct = packed.algorithm(*rows) == Algorithm::Direct && !self.residual && self.words.output.is_none();
+        let is_direct = packed.algorithm(*rows) == Algorithm::Direct && self.words.output.is_none();
         is_direct.then(|| Arc::new(self.clone()) as Arc<dyn ByRows>)
     }
 
@@ -208,11 +204,15 @@ impl ByRows for Linear {
     }
 
     fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>) {
-        let Product::Rows(_, packed) = &self.product else { return };
         let [inputs, outputs] = self.product.sizes();
-        let (read, epilogue) = (self.words.input_len(inputs), self.follow.epilogue(None, outputs));
-        let input = &operands[0].unwrap_or(&[])[rows.start * read..rows.end * read];
-        packed.run_words(out, outputs, input, read, rows.len(), self.words, &epilogue);
+        let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs).at_row(rows.start);
+        let words = self.words;
+        let (stride, read) = (words.output_len(outputs), words.input_len(inputs));
+        let input = &operands[0].unwrap_or(&[])[rows.start * read..];
+        match &self.product {
+            Product::Rows(_, packed) => packed.run_words(out, stride, input, read, rows.len(), words, &epilogue),
+            Product::Row(packed) => packed.run(out, input, &epilogue),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fx::graph::Node;
 use fx::graph_module::State;
 use fx::nn::models::{MobileNetV2, MobileNetV2Config, resnet18};
+use fx::ops::AmaxOptions;
 use fx::passes::quantize::{ActivationConfig, Observer, WeightConfig};
 use fx::passes::{QConfig, QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
@@ -251,6 +252,40 @@ fn values_between_layers_are_bytes() {
     let (_, _, quantized, shape) = quantized_models().swap_remove(0);
     let has_bytes = plan(&quantized, &input("x", &[&[2], &shape[..]].concat())).contains("in int8");
     assert_eq!(all > 0, has_bytes, "{all} values are bytes");
+}
+
+/// Points that are reduced as they are computed, of numbers and of bytes.
+#[traceable]
+struct Points {
+    conv: nn::Conv1d,
+    linears: [nn::Linear; 2],
+}
+
+#[traceable]
+impl Points {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let rows = self.linears[0].forward(x.transpose(1, 2)).relu();
+        let largest = self.linears[1].forward(rows).amax_with(AmaxOptions::new().dim([1]));
+        largest + self.conv.forward(x).relu().mean_dim([2])
+    }
+}
+
+/// A band at a time, where the range is known: that of a run is the range of all.
+#[test]
+fn products_of_integers_are_reduced_in_the_cache() {
+    let linears = [nn::Linear::new(16, 32), nn::Linear::new(32, 200)];
+    let module = filled(Points { conv: nn::Conv1d::new(16, 200, 1), linears });
+    let x = input("x", &[2, 16, 1400]);
+    for (observer, is_known) in [(Observer::MinMax, true), (Observer::Dynamic, false)] {
+        for range in &RANGES[..4] {
+            let quantized = converted(&module, config(observer, *range), &(&x * 1.3));
+            let text = plan(&quantized, &x);
+            assert_eq!(text.contains(" + relu, mean of 1400"), is_known, "{text}");
+            assert_eq!(text.contains(", largest of 1400"), is_known, "{text}");
+            let off = distance(&planned(&quantized, &x), &interpreted(&quantized, &x));
+            assert!(off < 1e-2, "{observer:?} {range:?}: off by {off}");
+        }
+    }
 }
 
 /// What is added to layers may repeat for their results, or they for it.

@@ -123,6 +123,11 @@ pub(super) fn windows(kernel: &[usize], stride: &[usize], groups: usize) -> Stri
     format!("conv {}{stride}{groups}", by(kernel))
 }
 
+/// Whether a convolution of images of some size multiplies each pixel with the same matrix.
+pub(super) fn is_of_pixels(shape: &ConvShape, size: [usize; 2]) -> bool {
+    shape.kernel == [1, 1] && shape.output(size) == size && shape.groups == 1
+}
+
 impl Conv {
     /// What it is, for so many pixels of the output, with operands that may be words.
     fn describe(&self, pixels: usize, words: Words) -> String {
@@ -200,11 +205,10 @@ impl Kernel for Convs {
 
     fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
         let ([Conv { packed, .. }], false) = (&self.convs[..], self.planes) else { return None };
-        let shape = packed.shape();
-        let is_of_pixels = shape.kernel == [1, 1] && shape.output(self.input) == self.input && shape.groups == 1;
         let is_direct = packed.algorithm(self.batch * numel(&self.input)) == Algorithm::Direct;
         let rows = || Arc::new(Self { convs: self.convs.clone(), ..*self });
-        (is_of_pixels && is_direct && self.words.output.is_none()).then(|| rows() as Arc<dyn ByRows>)
+        (is_of_pixels(packed.shape(), self.input) && is_direct && self.words.output.is_none())
+            .then(|| rows() as Arc<dyn ByRows>)
     }
 
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {

@@ -1,16 +1,19 @@
 //! Linear layers and convolutions of quantized values, with what follows them. A kernel rounds its input as it reads it, if that is not
 //! [bytes](super::super::words) already.
 
+use std::ops;
 use std::sync::Arc;
 
 use fx_kernels::dense::{Activations, Images, QuantizedConv, QuantizedLinear, QuantizedVolumeConv, Words};
 use fx_kernels::elementwise::Unary;
 use fx_kernels::{Quantization, Rounded};
 
-use super::conv::{reads, sizes, window_of};
+use super::conv::{is_of_pixels, reads, sizes, window_of};
 use super::product::{Follow, other};
 use super::volumes;
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, images_of_words, kept, read, rows_of_words, written};
+use super::{
+    ByRows, Kernel, Known, Lowered, Operands, Site, Wanted, images_of_words, kept, read, rows_of_words, written,
+};
 use crate::compile::layout::Layout;
 use crate::ops::{QPARAMS_EPS, chosen_qparams, kind};
 use crate::tensor::{DType, Dims, numel};
@@ -163,31 +166,41 @@ impl Pixels {
     }
 }
 
+impl Quantized {
+    /// An input as it is rounded, if all of it is this.
+    fn activations(&self, input: &[f32]) -> Activations {
+        Activations { input: self.range.of(input), words: self.words }
+    }
+}
+
 impl Kernel for Quantized {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let (input, residual) = (operands[0].unwrap_or(&[]), operands.get(1).copied());
-        let epilogue = |outputs: usize| self.follow.epilogue(residual, outputs);
-        let words = self.words;
-        let activations = |input: &[f32]| Activations { input: self.range.of(input), words };
+        let ([inputs, outputs], words) = (self.sizes(), self.words);
+        let (read, input) = (words.input_len(inputs), operands[0].unwrap_or(&[]));
+        let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
         match &self.product {
-            Product::Linear(packed, rows) => {
-                let (inputs, outputs) = (words.input_len(packed.inputs()), packed.outputs());
-                let activations = activations(&input[..rows * inputs]);
-                let stride = words.output_len(outputs);
-                packed.run(out, stride, input, inputs, *rows, activations, &epilogue(outputs));
-            }
+            Product::Linear(_, rows) => self.run_rows(0..*rows, out, operands),
             Product::Conv(packed, pixels) => {
-                let (inputs, outputs) = (words.input_len(packed.shape().inputs), packed.shape().outputs);
-                let input = &input[..pixels.len(inputs)];
-                let images = pixels.images(input, inputs);
-                packed.run(out, words.output_len(outputs), &images, activations(input), &epilogue(outputs));
+                let input = &input[..pixels.len(read)];
+                let images = pixels.images(input, read);
+                packed.run(out, words.output_len(outputs), &images, self.activations(input), &epilogue);
             }
             Product::Volumes(packed, batch, size) => {
-                let frame = packed.shape().frame;
-                let input = &input[..batch * numel(size) * words.input_len(frame.inputs)];
-                packed.run(out, input, *batch, *size, activations(input), &epilogue(frame.outputs));
+                let input = &input[..batch * numel(size) * read];
+                packed.run(out, input, *batch, *size, self.activations(input), &epilogue);
             }
         }
+    }
+
+    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
+        let is_of_rows = match &self.product {
+            Product::Linear(..) => true,
+            Product::Conv(packed, pixels) => !pixels.planes && is_of_pixels(packed.shape(), pixels.size),
+            Product::Volumes(..) => false,
+        };
+        // A range that is not known is that of all rows.
+        let is_known = self.range.is_known() && self.words.output.is_none();
+        (is_of_rows && is_known).then(|| Arc::new(self.clone()) as Arc<dyn ByRows>)
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {
@@ -250,6 +263,32 @@ impl Kernel for Quantized {
             Product::Linear(packed, _) => packed.bytes(),
             Product::Conv(packed, _) => packed.bytes(),
             Product::Volumes(packed, ..) => packed.bytes(),
+        }
+    }
+}
+
+/// Of rows of a matrix, or of single pixels.
+impl ByRows for Quantized {
+    fn sizes(&self) -> [usize; 2] {
+        match &self.product {
+            Product::Linear(packed, _) => [packed.inputs(), packed.outputs()],
+            Product::Conv(packed, _) => [packed.shape().inputs, packed.shape().outputs],
+            Product::Volumes(packed, ..) => [packed.shape().frame.inputs, packed.shape().frame.outputs],
+        }
+    }
+
+    fn run_rows(&self, rows: ops::Range<usize>, out: &mut [f32], operands: &Operands<'_>) {
+        let ([inputs, outputs], words) = (self.sizes(), self.words);
+        let (stride, read, len) = (words.output_len(outputs), words.input_len(inputs), rows.len());
+        let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs).at_row(rows.start);
+        let input = &operands[0].unwrap_or(&[])[rows.start * read..rows.end * read];
+        let activations = self.activations(input);
+        match &self.product {
+            Product::Linear(packed, _) => packed.run(out, stride, input, read, len, activations, &epilogue),
+            Product::Conv(packed, _) => {
+                packed.run(out, stride, &Images::pixels(input, 1, [1, len], read), activations, &epilogue);
+            }
+            Product::Volumes(packed, ..) => packed.run(out, input, 1, [1, 1, len], activations, &epilogue),
         }
     }
 }

@@ -45,6 +45,7 @@ impl Epilogue<'_> {
     }
 
     /// For the rows from one on.
+    #[inline]
     pub fn at_row(&self, row: usize) -> Self {
         let residual = self.residual.map(|Residual { data, stride }| {
             let data = &data[(row * stride).min(data.len())..];

@@ -47,11 +47,11 @@ macro_rules! ops {
             }
 
             /// The name, and the parameters.
-            fn parts(self) -> (&'static str, [Option<f32>; 2]) {
+            fn parts(self) -> (&'static str, [Option<f32>; 3]) {
                 match self { $(
                     $Ops::$Name $(($($p),+))? => ($text, {
                         let parameters: &[f32] = &[$($($p),+)?];
-                        [parameters.first().copied(), parameters.get(1).copied()]
+                        std::array::from_fn(|index| parameters.get(index).copied())
                     }),
                 )+ }
             }
@@ -82,11 +82,10 @@ macro_rules! ops {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let (name, parameters) = self.parts();
                 f.write_str(name)?;
-                match parameters {
-                    [Some(p), Some(q)] => write!(f, "[{p}, {q}]"),
-                    [Some(p), None] => write!(f, "[{p}]"),
-                    _ => Ok(()),
+                for (index, parameter) in parameters.iter().flatten().enumerate() {
+                    write!(f, "{}{parameter}", if index == 0 { "[" } else { ", " })?;
                 }
+                f.write_str(if parameters[0].is_some() { "]" } else { "" })
             }
         }
     };
@@ -161,12 +160,16 @@ ops! {
     Sigmoid "sigmoid" = |x| math::sigmoid(x), WAITS;
     /// The error function.
     Erf "erf" = |x| math::erf(x), WAITS;
+    /// 1 less the error function.
+    Erfc "erfc" = |x| math::erfc(x), WAITS;
     /// The largest integer that is not larger.
     Floor "floor" = |x| x.floor();
     /// The smallest integer that is not smaller.
     Ceil "ceil" = |x| -(-x).floor();
     /// The integer part, with the sign of the number.
     Trunc "trunc" = |x| V::select(x.lt(V::zero()), -(-x).floor(), x.floor());
+    /// What is behind the point, with the sign of the number.
+    Frac "frac" = |x| x - V::select(x.lt(V::zero()), -(-x).floor(), x.floor());
     /// The nearest integer, the even one of two.
     Round "round" = |x| x.round();
     /// `max(x, 0)`.
@@ -201,6 +204,8 @@ ops! {
     Hardsigmoid "hardsigmoid" = |x| math::hardsigmoid(x);
     /// The value, but at least the first parameter and at most the second.
     Clamp(low, high) "clamp" = |x| math::clamp(x, low, high);
+    /// The value, but the first parameter for NaN, the second for infinity, the third for minus infinity.
+    NanToNum(nan, above, below) "nan_to_num" = |x| math::nan_to_num(x, nan, above, below);
 }
 
 ops! {
@@ -226,6 +231,8 @@ ops! {
     Le "le" = |x, y| V::select(x.le(y), V::splat(1.0), V::zero());
     /// The angle of the point `(y, x)`.
     Atan2 "atan2" = |x, y| math::atan2(x, y);
+    /// `sqrt(x * x + y * y)`.
+    Hypot "hypot" = |x, y| math::hypot(x, y);
     /// `x` where it is larger than 0, else `x * y`.
     Prelu "prelu" = |x, y| V::select(V::zero().lt(x), x, x * y);
 }

@@ -103,7 +103,7 @@ fn waves() {
 }
 
 #[test]
-fn angles() {
+fn angles_and_lengths() {
     check(Unary::Atan, 2.6, f64::atan);
     // Points of all sizes in all directions, on the axes too.
     let some: Vec<f32> = numbers().into_iter().step_by(1009).chain(numbers().into_iter().rev().take(18)).collect();
@@ -111,6 +111,11 @@ fn angles() {
     let (y, x): (Vec<f32>, Vec<f32>) = points.unzip();
     for level in Level::available() {
         let mut out = vec![0.0; x.len()];
+        run_one(level, Op::Binary(Binary::Hypot), &mut out, &[Operand::Cycle(&y), Operand::Cycle(&x)]);
+        for ((y, x), got) in y.iter().zip(&x).zip(&out) {
+            let exact = f64::from(*y).hypot(f64::from(*x));
+            assert!(ulps(*got, exact) <= 1.6, "{level:?} ({x:e}, {y:e}): {got:e}, not {exact:e}");
+        }
         run_one(level, Op::Binary(Binary::Atan2), &mut out, &[Operand::Cycle(&y), Operand::Cycle(&x)]);
         for ((y, x), got) in y.iter().zip(&x).zip(out) {
             let exact = f64::from(*y).atan2(f64::from(*x));
@@ -127,6 +132,7 @@ fn sigmoids() {
     check(Unary::Tanh, 1.6, f64::tanh);
     check(Unary::Sigmoid, 2.2, |x| 1.0 / (1.0 + (-x).exp()));
     check(Unary::Erf, 1.6, libm::erf);
+    check(Unary::Erfc, 5.0, libm::erfc);
 }
 
 #[test]
@@ -136,6 +142,7 @@ fn roots_and_rounding_are_exact() {
     check(Unary::Floor, 0.0, f64::floor);
     check(Unary::Ceil, 0.0, f64::ceil);
     check(Unary::Trunc, 0.0, f64::trunc);
+    check(Unary::Frac, 0.0, f64::fract);
     check(Unary::Round, 0.0, f64::round_ties_even);
     check(Unary::Abs, 0.0, f64::abs);
     check(Unary::Relu, 0.0, |x| if x < 0.0 { 0.0 } else { x });

@@ -165,6 +165,7 @@ fn binary_of(function: Function) -> Option<Binary> {
         (ops::maximum, Binary::Maximum),
         (ops::minimum, Binary::Minimum),
         (ops::atan2, Binary::Atan2),
+        (ops::hypot, Binary::Hypot),
     ];
     rows.into_iter().find(|(known, _)| *known == function).map(|(_, op)| op)
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ops::kind::Number;
 use crate::ops::wide::in_floats;
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Dims, Scalar, Tensor, numel};
+use crate::tensor::{DType, Dims, Scalar, Tensor, dispatch_words, numel};
 use crate::value::Dim;
 
 pub(super) type Sizes = SmallVec<[i64; 6]>;
@@ -123,7 +123,9 @@ pub(super) fn logspace(start: f64, end: f64, steps: i64, base: f64, dtype: DType
 pub(super) fn eye(n: i64, m: Option<i64>, dtype: DType) -> Result<Tensor> {
     let (rows, columns) = (n as usize, m.unwrap_or(n) as usize);
     require_room(rows * columns, dtype)?;
-    let mut elements = vec![false; rows * columns];
-    elements.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|x| *x = true);
-    Ok(Tensor::from_vec([rows, columns], elements).to_dtype(dtype))
+    Ok(dispatch_words!(dtype, W => Tensor::written_words::<W>(&[rows, columns], dtype, |out| {
+        out.fill(Scalar::Int(0).word(dtype));
+        let one: W = Scalar::Int(1).word(dtype);
+        out.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|x| *x = one);
+    })))
 }

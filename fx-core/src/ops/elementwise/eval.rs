@@ -232,6 +232,9 @@ pub(super) fn hypot(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         let root = (wide * wide + tall * tall).sqrt() as f32;
         if x.is_infinite() || y.is_infinite() { f32::INFINITY } else { root }
     };
+    if let Some(y) = fast::binary(Binary::Hypot, a, b) {
+        return Ok(y);
+    }
     let (out, dtype) = of_floats(a, b, single, f64::hypot);
     Ok(out.to_dtype(dtype))
 }
@@ -368,7 +371,7 @@ reals! {
     atanh: |x| x.atanh();
     tanh by Tanh: |x| x.tanh();
     erf by Erf: |x| x.erf();
-    erfc: |x| x.erfc();
+    erfc by Erfc: |x| x.erfc();
     sigmoid by Sigmoid: |x| R::of(1.0) / (R::of(1.0) + (-x).exp());
 }
 
@@ -411,10 +414,18 @@ fn numeric(x: &Tensor, f32: impl Fn(f32) -> f32, f64: impl Fn(f64) -> f64, int: 
     .to_dtype(x.dtype())
 }
 
+struct Frac;
+
+impl Function for Frac {
+    const KERNEL: Option<Unary> = Some(Unary::Frac);
+
+    fn of<R: Real>(x: R) -> R {
+        x - x.trunc()
+    }
+}
+
 pub(super) fn frac(x: &Tensor) -> Result<Tensor> {
-    let dtype = float_of(x.dtype());
-    let x = x.to_dtype(wide(dtype));
-    Ok(difference(&x, &trunc(&x)?).to_dtype(dtype))
+    Ok(real::<Frac>(x))
 }
 
 pub(super) fn abs(x: &Tensor) -> Result<Tensor> {
@@ -537,6 +548,10 @@ pub(super) fn nan_to_num(x: &Tensor, nan: Option<f64>, posinf: Option<f64>, negi
         if x.partial_cmp(&x).is_some() { y } else { R::of(nan) }
     }
     let by = [nan.unwrap_or(0.0), posinf.unwrap_or(highest), neginf.unwrap_or(lowest)];
+    let [nan, above, below] = by.map(|x| x as f32);
+    if let Some(y) = fast::unary(Unary::NanToNum(nan, above, below), x) {
+        return Ok(y);
+    }
     Ok(numeric(x, move |x| replace(x, by), move |x| replace(x, by), |x| x))
 }
 

@@ -42,6 +42,9 @@ impl Attr {
             f if f == ops::softplus => Unary::Softplus(number("beta", 1.0)?, number("threshold", 20.0)?),
             f if f == ops::hardtanh => Unary::Clamp(number("min_val", -1.0)?, number("max_val", 1.0)?),
             f if f == ops::clamp => Unary::Clamp(number("min", f32::NEG_INFINITY)?, number("max", f32::INFINITY)?),
+            f if f == ops::nan_to_num => {
+                Unary::NanToNum(number("nan", 0.0)?, number("posinf", f32::MAX)?, number("neginf", f32::MIN)?)
+            }
             _ => return None,
         }))
     }
@@ -60,6 +63,9 @@ impl Attr {
             Unary::LeakyRelu(slope) => (ops::leaky_relu, given(&[("negative_slope", slope)])),
             Unary::Softplus(beta, threshold) => (ops::softplus, given(&[("beta", beta), ("threshold", threshold)])),
             Unary::Clamp(min, max) => (ops::clamp, given(&[("min", min), ("max", max)])),
+            Unary::NanToNum(nan, posinf, neginf) => {
+                (ops::nan_to_num, given(&[("nan", nan), ("posinf", posinf), ("neginf", neginf)]))
+            }
             // Every other function of the kernels is in the list.
             _ => (plain.unwrap_or(ops::clone_), Kwargs::new()),
         }
@@ -87,9 +93,11 @@ static PLAIN: &[(Function, Unary)] = &[
     (ops::tanh, Unary::Tanh),
     (ops::sigmoid, Unary::Sigmoid),
     (ops::erf, Unary::Erf),
+    (ops::erfc, Unary::Erfc),
     (ops::floor, Unary::Floor),
     (ops::ceil, Unary::Ceil),
     (ops::trunc, Unary::Trunc),
+    (ops::frac, Unary::Frac),
     (ops::round, Unary::Round),
     (ops::relu, Unary::Relu),
     (ops::relu6, Unary::Relu6),
@@ -131,7 +139,17 @@ mod tests {
 
     #[test]
     fn a_function_and_its_call_are_inverse() {
-        let texts = ["relu", "clamp[0, 6]", "gelu", "gelu_tanh", "elu[0.5]", "softplus[2, 10]", "hardswish", "selu"];
+        let texts = [
+            "relu",
+            "clamp[0, 6]",
+            "gelu",
+            "gelu_tanh",
+            "elu[0.5]",
+            "softplus[2, 10]",
+            "nan_to_num[0, 1, -1]",
+            "hardswish",
+            "selu",
+        ];
         for text in texts {
             let attr: Attr = text.parse().unwrap();
             let (function, kwargs) = attr.call::<Meta>();

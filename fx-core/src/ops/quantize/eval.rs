@@ -1,12 +1,13 @@
-//! Quantized values on tensors: loops over f32, in parallel; other types are converted before and after.
+//! Quantized values on tensors: loops over f32, in parallel; other types are converted before.
 
+use fx_kernels::conversion::{Steps, Whole, quantize};
 use fx_kernels::rows::{Reduction, reduce};
 use fx_kernels::threads::for_each_piece;
 
 use crate::error::{Error, Result};
 use crate::ops::kind::Num;
 use crate::ops::shape;
-use crate::tensor::{DType, Scalar, Tensor, numel};
+use crate::tensor::{DType, Element, Scalar, Tensor, numel};
 
 type Number<'a> = Num<'a, Tensor>;
 
@@ -59,23 +60,19 @@ impl Affine {
         scales.into_iter().zip(zero_points).map(|(scale, zero_point)| Self::new(scale, zero_point)).collect()
     }
 
+    fn steps(self, Range { min, max }: Range) -> Steps {
+        Steps { inverse: self.inverse, zero_point: self.zero_point, min, max }
+    }
+
+    /// NaN stays.
     fn quantize(self, row: &mut [f32], range: Range) {
-        // NaN stays, and becomes 0 with the element type.
-        row.iter_mut().for_each(|x| *x = (nearest(*x * self.inverse) + self.zero_point).clamp(range.min, range.max));
+        let steps = self.steps(range);
+        row.iter_mut().for_each(|x| *x = steps.whole(*x));
     }
 
     fn dequantize(self, row: &mut [f32]) {
         row.iter_mut().for_each(|q| *q = (*q - self.zero_point) * self.scale);
     }
-}
-
-/// The nearest whole number, the even one of two: without a call, which a function of the standard library is where the compiler may not take
-/// all instructions of a processor.
-fn nearest(x: f32) -> f32 {
-    /// From here on all numbers are whole, and a sum with it has none of what is behind the point.
-    const WHOLE: f32 = (1_u32 << 23) as f32;
-    let far = WHOLE.copysign(x);
-    if x.abs() < WHOLE { x + far - far } else { x }
 }
 
 /// A number, or the element of a tensor that has one.
@@ -95,11 +92,27 @@ fn rows(x: &Tensor, len: usize, f: impl Fn(usize, &mut [f32]) + Sync) -> Tensor 
     })
 }
 
-/// As [`rows`], for the rows that have one index of a dimension each.
-fn channels(x: &Tensor, axis: i64, affine: &[Affine], f: impl Fn(Affine, &mut [f32]) + Sync) -> Result<Tensor> {
+/// The elements as whole numbers of a type, with steps for each row of so many.
+fn integers(x: &Tensor, len: usize, dtype: DType, steps: impl Fn(usize) -> Steps + Sync) -> Tensor {
+    fn of<T: Element + Whole>(x: &Tensor, len: usize, steps: impl Fn(usize) -> Steps + Sync) -> Tensor {
+        let x = x.to_dtype(DType::F32).contiguous();
+        let numbers = x.as_slice::<f32>().unwrap_or_default();
+        Tensor::written::<T>(x.shape(), |out| {
+            for_each_piece(out, len, 4 * numbers.len(), |row, out| quantize(out, &numbers[row * len..], steps(row)));
+        })
+    }
+    match dtype {
+        DType::I8 => of::<i8>(x, len, steps),
+        DType::U8 => of::<u8>(x, len, steps),
+        DType::I32 => of::<i32>(x, len, steps),
+        _ => rows(x, len, |row, x| x.iter_mut().for_each(|x| *x = steps(row).whole(*x))).to_dtype(dtype),
+    }
+}
+
+/// The length of the rows that have one index of a dimension each.
+fn row_of(x: &Tensor, axis: i64) -> Result<usize> {
     let axis = shape::dim(axis, x.ndim())?;
-    let len = numel(&x.shape()[axis + 1..]);
-    Ok(rows(x, len, |row, x| f(affine[row % affine.len()], x)))
+    Ok(numel(&x.shape()[axis + 1..]))
 }
 
 pub(super) fn quantize_per_tensor(
@@ -111,7 +124,7 @@ pub(super) fn quantize_per_tensor(
     dtype: DType,
 ) -> Result<Tensor> {
     let (affine, range) = (Affine::of(&scale, &zero_point)?, Range::new(min, max));
-    Ok(rows(x, PIECE, |_, row| affine.quantize(row, range)).to_dtype(dtype))
+    Ok(integers(x, PIECE, dtype, |_| affine.steps(range)))
 }
 
 pub(super) fn dequantize_per_tensor(x: &Tensor, scale: Number<'_>, zero_point: Number<'_>) -> Result<Tensor> {
@@ -130,7 +143,7 @@ pub(super) fn quantize_per_channel(
 ) -> Result<Tensor> {
     let range = Range::new(min, max);
     let affine = Affine::channels(scales, zero_points);
-    Ok(channels(x, axis, &affine, |affine, row| affine.quantize(row, range))?.to_dtype(dtype))
+    Ok(integers(x, row_of(x, axis)?, dtype, |row| affine[row % affine.len()].steps(range)))
 }
 
 pub(super) fn dequantize_per_channel(
@@ -139,7 +152,8 @@ pub(super) fn dequantize_per_channel(
     zero_points: Option<&Tensor>,
     axis: i64,
 ) -> Result<Tensor> {
-    channels(x, axis, &Affine::channels(scales, zero_points), Affine::dequantize)
+    let affine = Affine::channels(scales, zero_points);
+    Ok(rows(x, row_of(x, axis)?, |row, x| affine[row % affine.len()].dequantize(x)))
 }
 
 pub(super) fn fake_quantize(

@@ -1,11 +1,11 @@
 //! Functions of f32 on vectors: the exponential and its kin, and the activations built on them.
 //!
 //! Over the whole range, on every level, [`log`] is within 1 unit in the last place of the exact value, [`exp`], [`exp_below_one`] and
-//! [`exp2_below_one`] within 1.2, [`expm1`], [`log1p`], [`tanh`], [`erf`] and [`hypot`] within 1.6, [`sin`], [`cos`] and [`sigmoid`]
-//! within 2.2, [`log2`] and [`log10`] within 2.8, [`tan`] within 4, [`erfc`] within 5; the tests try it. NaN gives NaN, infinities give the limits.
-//! Denormal operands and results are computed with, as long as the processor's mode is the usual one, but for the powers of a
-//! softmax ([`exp_below_one`], [`exp2_below_one`]), which are 0 in their place. Most activations
-//! are PyTorch's formulas on top of these; all have PyTorch's results for NaN and infinities.
+//! [`exp2_below_one`] within 1.2, [`expm1`], [`log1p`], [`tanh`], [`erf`] and [`hypot`] within 1.6, [`sin`] and [`cos`]
+//! within 2, [`sigmoid`] within 2.2, [`log2`] and [`log10`] within 2.8, [`tan`] within 4, [`erfc`] within 5; the tests try it. NaN
+//! gives NaN, infinities give the limits. Denormal operands and results are computed with, as long as the processor's mode is the
+//! usual one, but for the powers of a softmax ([`exp_below_one`], [`exp2_below_one`]), which are 0 in their place. Most activations are
+//! PyTorch's formulas on top of these; all have PyTorch's results for NaN and infinities.
 //!
 //! The coefficients of `erf` and `log` are N. Juffa's, those of `expm1` and `tanh` are from Cephes. [`exp`] has a polynomial of
 //! its own with errors below 3.1e-9 of the result, [`erfc`] one below 1.4e-8, [`gelu`] a quotient with errors below 2e-7 of its operand.
@@ -203,13 +203,12 @@ pub(crate) fn sigmoid<V: Floats>(x: V) -> V {
     V::select(x.lt(V::zero()), power, one) / (power + one)
 }
 
-/// The sine and the cosine of what an operand is within an eighth of a turn of a multiple of a quarter turn, and how many of
-/// these it is away. None where it is too large for that.
+/// What a number is beyond so many quarter turns. None where it is too large for that.
 #[inline(always)]
-fn turned<V: Floats>(x: V) -> Option<[V; 3]> {
-    /// A quarter turn in three parts; products with `n` are exact where they are not rounded before they are added.
+fn beyond<V: Floats>(x: V, quarters: V) -> Option<V> {
+    /// A quarter turn in three parts; products with the quarters are exact where they are not rounded before they are added.
     const QUARTER: [f32; 3] = [1.570_796_4, -4.371_139e-8, -1.715_124_5e-15];
-    /// As far as these parts reach, and as far as none is needed.
+    /// As far as these parts reach, and as far as no more than one quarter is taken off.
     const LIMITS: [f32; 2] = [100_000.0, std::f32::consts::FRAC_PI_4];
     const FINE: f32 = 1.0 + 1.0 / 4096.0;
     // Whether sums of products are rounded once: the square's last bit is left then.
@@ -218,51 +217,53 @@ fn turned<V: Floats>(x: V) -> Option<[V; 3]> {
     if V::any(limit.lt(x.abs())) {
         return None;
     }
-    let n = (x * V::splat(std::f32::consts::FRAC_2_PI)).round();
-    let mut r = x;
-    for part in QUARTER {
-        r = n.mul_add(V::splat(-part), r);
-    }
-    let z = r * r;
-    let sine = (polynomial(z, [2.718_311e-6, -1.983_934_1e-4, 8.333_329e-3, -1.666_666_6e-1]) * z).mul_add(r, r);
-    let tail = polynomial(z, [2.443_315_7e-5, -1.388_731_6e-3, 4.166_664_6e-2]) * z;
-    let cosine = tail.mul_add(z, z.mul_add(V::splat(-0.5), V::splat(1.0)));
-    Some([sine, cosine, n])
+    Some(QUARTER.into_iter().fold(x, |rest, part| quarters.mul_add(V::splat(-part), rest)))
 }
 
-/// The sine, so many quarters of a turn ahead.
+/// Whether whole numbers are odd.
 #[inline(always)]
-fn wave<V: Floats>(x: V, ahead: f32, slow: fn(f32) -> f32) -> V {
-    let Some([sine, cosine, n]) = turned(x) else { return x.each(slow) };
-    // Which quarter of the turn it is, from 0 to 3.
-    let quarter = n + V::splat(ahead);
-    let quarter = (quarter * V::splat(0.25)).floor().mul_add(V::splat(-4.0), quarter);
-    let half = (quarter * V::splat(0.5)).floor();
-    let odd = half.mul_add(V::splat(-2.0), quarter);
-    let y = V::select(odd.eq(V::zero()), sine, cosine);
-    V::select(half.eq(V::zero()), y, -y)
+fn odd<V: Floats>(n: V) -> V::Mask {
+    let half = n * V::splat(0.5);
+    half.floor().lt(half)
+}
+
+/// The sine of a number that is within a quarter turn of 0.
+#[inline(always)]
+fn sine<V: Floats>(r: V) -> V {
+    let z = r * r;
+    (polynomial(z, [2.605_630_2e-6, -1.980_953_8e-4, 8.333_066e-3, -1.666_666e-1]) * z).mul_add(r, r)
 }
 
 /// The sine.
 #[inline(always)]
 pub(crate) fn sin<V: Floats>(x: V) -> V {
+    // A half turn changes the sign.
+    let halves = (x * V::splat(std::f32::consts::FRAC_1_PI)).round();
+    let Some(r) = beyond(x, halves + halves) else { return x.each(f32::sin) };
     // With the sign of 0.
-    V::select(x.eq(V::zero()), x, wave(x, 0.0, f32::sin))
+    V::select(x.eq(V::zero()), x, sine(V::select(odd(halves), -r, r)))
 }
 
 /// The cosine.
 #[inline(always)]
 pub(crate) fn cos<V: Floats>(x: V) -> V {
-    wave(x, 1.0, f32::cos)
+    // It is 0 a quarter turn after each half.
+    let halves = (x * V::splat(std::f32::consts::FRAC_1_PI)).floor();
+    let Some(r) = beyond(x, halves + halves + V::splat(1.0)) else { return x.each(f32::cos) };
+    sine(V::select(odd(halves), r, -r))
 }
 
 /// The tangent.
 #[inline(always)]
 pub(crate) fn tan<V: Floats>(x: V) -> V {
-    let Some([sine, cosine, n]) = turned(x) else { return x.each(f32::tan) };
-    let odd = (n * V::splat(0.5)).floor().mul_add(V::splat(-2.0), n);
-    let even = odd.eq(V::zero());
-    let y = V::select(even, sine, -cosine) / V::select(even, cosine, sine);
+    let n = (x * V::splat(std::f32::consts::FRAC_2_PI)).round();
+    let Some(r) = beyond(x, n) else { return x.each(f32::tan) };
+    let z = r * r;
+    let opposite = (polynomial(z, [2.718_311e-6, -1.983_934_1e-4, 8.333_329e-3, -1.666_666_6e-1]) * z).mul_add(r, r);
+    let tail = polynomial(z, [2.443_315_7e-5, -1.388_731_6e-3, 4.166_664_6e-2]) * z;
+    let adjacent = tail.mul_add(z, z.mul_add(V::splat(-0.5), V::splat(1.0)));
+    let odd = odd(n);
+    let y = V::select(odd, -adjacent, opposite) / V::select(odd, opposite, adjacent);
     // With the sign of 0.
     V::select(x.eq(V::zero()), x, y)
 }

@@ -97,8 +97,8 @@ fn logarithms() {
 
 #[test]
 fn waves() {
-    check(Unary::Sin, 2.2, f64::sin);
-    check(Unary::Cos, 2.2, f64::cos);
+    check(Unary::Sin, 2.0, f64::sin);
+    check(Unary::Cos, 2.0, f64::cos);
     check(Unary::Tan, 4.0, f64::tan);
 }
 

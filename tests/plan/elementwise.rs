@@ -243,6 +243,10 @@ fn ops_in_one_pass() {
     assert!(text.contains("sigmoid + mul + sub + tanh + div"), "{text}");
     let both = fx::trace_fn!(|x| x.exp() * x.sin()).unwrap();
     assert!(only_kernels(&both, &[5, 700]).contains("exp + sin + mul"), "{}", both.graph());
+    // The logarithm of half of the numbers is NaN.
+    let rare = fx::trace_fn!(|x| (x.erfc() + x.frac()).hypot(x.log().nan_to_num())).unwrap();
+    assert!(only_kernels(&rare, &[5, 700]).contains("nan_to_num[0, "), "{}", rare.graph());
+    check(&rare, &Tensor::randn([5, 700]));
     // A value that is read twice is computed once.
     let twice = fx::trace_fn!(|x| {
         let y = x.exp();

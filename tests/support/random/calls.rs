@@ -18,6 +18,8 @@ pub(super) fn unary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
         ops::sin,
         ops::cos,
         ops::erf,
+        ops::erfc,
+        ops::nan_to_num,
         ops::hardswish,
         ops::hardsigmoid,
         ops::relu6,
@@ -62,7 +64,7 @@ pub(super) fn binary(b: &mut Builder, c: &mut Choices<'_>) -> Option<Operand> {
     match c.below(10) {
         0 | 1 => b.plain(ops::mul, args),
         2 => b.plain(ops::sub, args),
-        3 => b.plain(c.of(&[ops::maximum, ops::minimum]), args),
+        3 => b.plain(c.of(&[ops::maximum, ops::minimum, ops::hypot]), args),
         4 => {
             let y = b.positive(&y)?;
             b.plain(ops::div, vec![value(&x), value(&y)])

@@ -46,7 +46,7 @@ pub(super) fn pointwise(site: &Site<'_>) -> Option<Lowered> {
         None if site.function == ops::pow => (Step::unary(power(site.arg(1).as_float()?)?, x), 2, 1),
         None if site.function == ops::masked_fill => (Step::ternary(Ternary::Where, y, z, x), 3, 3),
         None if site.function == ops::where_ => (Step::ternary(Ternary::Where, x, y, z), 3, 3),
-        None => (Step::unary(Attr::of(site.function, site.kwargs)?.0, x), 1, 1),
+        None => (Step::unary(Attr::of_single(site.function, site.kwargs)?.0, x), 1, 1),
     };
     if site.args.len() != args || args > 1 && !site.kwargs.is_empty() {
         return None;

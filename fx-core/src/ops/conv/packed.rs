@@ -1,4 +1,5 @@
-//! Convolutions of images and volumes in f32 by the kernels that plans use, and transposed ones: weights are packed, and channels lie last inside.
+//! Convolutions of images and volumes in f32 by the kernels that plans use, and transposed ones: weights are packed, and channels lie last inside. Large
+//! planes of single pixels are multiplied as they lie.
 
 use std::sync::Arc;
 

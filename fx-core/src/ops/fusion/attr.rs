@@ -23,8 +23,18 @@ use crate::ops::kind::scalar_of;
 pub struct Attr(pub(crate) Unary);
 
 impl Attr {
-    /// The function that a call computes on f32, if it is one of these.
+    /// The function that a call computes, if it is one of these on tensors of any type of floats.
     pub fn of<V>(function: Function, kwargs: &Kwargs<V>) -> Option<Self> {
+        Self::with(function, kwargs, f32::NAN)
+    }
+
+    /// The function that a call computes on f32, if it is one of these.
+    pub(crate) fn of_single<V>(function: Function, kwargs: &Kwargs<V>) -> Option<Self> {
+        Self::with(function, kwargs, f32::MAX)
+    }
+
+    /// The function that a call computes where this is the largest number, or NaN if that is not known.
+    fn with<V>(function: Function, kwargs: &Kwargs<V>, largest: f32) -> Option<Self> {
         let number = |name: &str, default: f32| match kwargs.get(name) {
             Some(Arg::None) | None => Some(default),
             Some(arg) => scalar_of(arg).map(|x| x.to_f64() as f32),
@@ -43,7 +53,8 @@ impl Attr {
             f if f == ops::hardtanh => Unary::Clamp(number("min_val", -1.0)?, number("max_val", 1.0)?),
             f if f == ops::clamp => Unary::Clamp(number("min", f32::NEG_INFINITY)?, number("max", f32::INFINITY)?),
             f if f == ops::nan_to_num => {
-                Unary::NanToNum(number("nan", 0.0)?, number("posinf", f32::MAX)?, number("neginf", f32::MIN)?)
+                let limit = |name: &str, default: f32| number(name, default).filter(|x| !x.is_nan());
+                Unary::NanToNum(number("nan", 0.0)?, limit("posinf", largest)?, limit("neginf", -largest)?)
             }
             _ => return None,
         }))
@@ -156,6 +167,11 @@ mod tests {
             assert_eq!(Attr::of(function, &kwargs), Some(attr), "{text}");
             assert_eq!(attr.to_string(), text);
         }
+        // What stands for an infinity depends on the type, if nothing is said.
+        let none = Kwargs::<Meta>::new();
+        assert_eq!(Attr::of(ops::nan_to_num, &none), None);
+        let single = Attr(Unary::NanToNum(0.0, f32::MAX, f32::MIN));
+        assert_eq!(Attr::of_single(ops::nan_to_num, &none), Some(single));
         assert!("relu[1]".parse::<Attr>().is_err() && "clamp[0]".parse::<Attr>().is_err());
         for (function, unary) in PLAIN {
             assert_eq!(Attr(*unary).call::<Meta>().0, *function);

@@ -83,13 +83,19 @@ macro_rules! ops {
                 let (name, parameters) = self.parts();
                 f.write_str(name)?;
                 for (index, parameter) in parameters.iter().flatten().enumerate() {
-                    write!(f, "{}{parameter}", if index == 0 { "[" } else { ", " })?;
+                    f.write_str(if index == 0 { "[" } else { ", " })?;
+                    // The digits of numbers that are so large are of no meaning.
+                    let is_large = parameter.abs() >= LARGE && parameter.is_finite();
+                    if is_large { write!(f, "{parameter:e}")? } else { write!(f, "{parameter}")? }
                 }
                 f.write_str(if parameters[0].is_some() { "]" } else { "" })
             }
         }
     };
 }
+
+/// From here on numbers are printed with an exponent.
+const LARGE: f32 = 1e9;
 
 /// A text that is no op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -172,6 +172,8 @@ mod tests {
         assert_eq!(Attr::of(ops::nan_to_num, &none), None);
         let single = Attr(Unary::NanToNum(0.0, f32::MAX, f32::MIN));
         assert_eq!(Attr::of_single(ops::nan_to_num, &none), Some(single));
+        assert_eq!(single.to_string(), "nan_to_num[0, 3.4028235e38, -3.4028235e38]");
+        assert_eq!(single.to_string().parse::<Attr>().unwrap(), single);
         assert!("relu[1]".parse::<Attr>().is_err() && "clamp[0]".parse::<Attr>().is_err());
         for (function, unary) in PLAIN {
             assert_eq!(Attr(*unary).call::<Meta>().0, *function);

@@ -238,15 +238,18 @@ pub(crate) fn step(work: &Work, token: &Tensor) -> Result<Forward> {
     let model = Step { lm: Llama::new().lm };
     model.load_safetensors(work.weights())?;
     model.eval();
+    // Eager code copies what it writes to, which others concatenate: it has room for the tokens that there are. A plan writes in place.
+    let eager = is_eager(work)?;
     let room = |past: &Input| {
         let past = tensor(past);
-        let empty = Tensor::zeros([1, KV_HEADS, ROOM - past.shape()[2], HEAD_DIM]);
+        let more = if eager { 1 } else { ROOM - past.shape()[2] };
+        let empty = Tensor::zeros([1, KV_HEADS, more, HEAD_DIM]);
         Tensor::cat_with([&past, &empty], CatOptions::new().dim(2))
     };
     let past: Past<Tensor> = work.more.chunks(2).map(|pair| (room(&pair[0]), room(&pair[1]))).collect();
     let position = Tensor::from([work.more[0].shape[2] as i64]);
     let kept = RefCell::new(past.clone());
-    if is_eager(work)? {
+    if eager {
         return Ok(Box::new(move |token| {
             let (logits, past) = model.forward(token, &position, kept.take());
             kept.replace(past);

@@ -90,83 +90,9 @@ pub fn truncate(out: &mut [i32], x: &[f32]) {
     convert(Level::detect(), out, x, truncated);
 }
 
-/// How numbers become whole ones: `round(x * inverse) + zero_point`, from `min` to `max`, both of which are whole.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Steps {
-    /// What numbers are multiplied with before they are rounded.
-    pub inverse: f32,
-    /// What stands for 0.
-    pub zero_point: f32,
-    /// The least.
-    pub min: f32,
-    /// The largest.
-    pub max: f32,
-}
-
-impl Steps {
-    /// The whole number for a number; NaN for NaN.
-    ///
-    /// ```
-    /// use fx_kernels::conversion::Steps;
-    ///
-    /// let steps = Steps { inverse: 2.0, zero_point: 3.0, min: -128.0, max: 127.0 };
-    /// assert_eq!([0.75, -0.3, 1e9].map(|x| steps.whole(x)), [5.0, 2.0, 127.0]);
-    /// ```
-    #[inline]
-    pub fn whole(self, x: f32) -> f32 {
-        let y = nearest(x * self.inverse) + self.zero_point;
-        let y = if y < self.min { self.min } else { y };
-        if y > self.max { self.max } else { y }
-    }
-}
-
-/// The nearest whole number, the even one of two: without a call, which a function of the standard library is where the compiler may not take
-/// all instructions of a processor.
-#[inline(always)]
-fn nearest(x: f32) -> f32 {
-    /// From here on all numbers are whole, and a sum with it has none of what is behind the point.
-    const WHOLE: f32 = (1_u32 << 23) as f32;
-    let far = WHOLE.copysign(x);
-    if x.abs() < WHOLE { x + far - far } else { x }
-}
-
-/// A type of whole numbers that have steps.
-pub trait Whole: Copy + Send {
-    /// The number, which is one of the type's.
-    fn of(x: i32) -> Self;
-}
-
-macro_rules! whole {
-    ($($T:ty)+) => { $(
-        impl Whole for $T {
-            #[inline(always)]
-            fn of(x: i32) -> Self {
-                x as $T
-            }
-        }
-    )+ };
-}
-whole!(i8 u8 i32);
-
-/// Writes numbers as whole ones; 0 for NaN.
-///
-/// ```
-/// use fx_kernels::conversion::{Steps, quantize};
-///
-/// let mut out = [7_i8; 4];
-/// quantize(&mut out, &[0.75, -0.3, 1e9, f32::NAN], Steps { inverse: 2.0, zero_point: 3.0, min: -128.0, max: 127.0 });
-/// assert_eq!(out, [5, 2, 127, 0]);
-/// ```
-///
-/// # Panics
-/// If there are fewer numbers.
-pub fn quantize<T: Whole>(out: &mut [T], x: &[f32], steps: Steps) {
-    convert(Level::detect(), out, x, move |x| T::of(truncated(steps.whole(x))));
-}
-
 /// As the conversion of the language, which compilers do number by number.
 #[inline(always)]
-fn truncated(x: f32) -> i32 {
+pub(crate) fn truncated(x: f32) -> i32 {
     /// The least number that is too large, and the one before it.
     const BEYOND: f32 = 2_147_483_648.0;
     const LARGEST: f32 = 2_147_483_520.0;
@@ -224,7 +150,7 @@ fn widened_from_bf16(x: bf16) -> f32 {
 }
 
 /// Writes what a function makes of each element, in loops over words that become those of a level's vectors.
-fn convert<T: Copy + Sync, U: Send>(level: Level, out: &mut [U], x: &[T], f: impl Fn(T) -> U + Copy + Sync) {
+pub(crate) fn convert<T: Copy + Sync, U: Send>(level: Level, out: &mut [U], x: &[T], f: impl Fn(T) -> U + Copy + Sync) {
     let work = out.len();
     for_each_piece(out, TASK, work, |task, out| {
         dispatch(level, Each { x: &x[task * TASK..][..out.len()], out, f });
@@ -258,19 +184,6 @@ mod tests {
         for level in Level::available() {
             let mut got = vec![7; numbers.len()];
             convert(level, &mut got, &numbers, truncated);
-            assert_eq!(got, want, "{level:?}");
-        }
-    }
-
-    #[test]
-    fn all_levels_quantize_alike() {
-        let numbers: Vec<f32> = (0..=u32::from(u16::MAX)).map(|bits| f32::from_bits(bits << 16 | 0x1234)).collect();
-        let steps = Steps { inverse: 1.7, zero_point: -3.0, min: -100.0, max: 120.0 };
-        let whole = |x: f32| ((x * 1.7).round_ties_even() - 3.0).clamp(-100.0, 120.0) as i8;
-        let want: Vec<i8> = numbers.iter().map(|x| whole(*x)).collect();
-        for level in Level::available() {
-            let mut got = vec![7; numbers.len()];
-            convert(level, &mut got, &numbers, |x| i8::of(truncated(steps.whole(x))));
             assert_eq!(got, want, "{level:?}");
         }
     }

@@ -27,6 +27,6 @@ mod tiles;
 
 pub use gemm::{Matrix, gemm};
 pub use peak::{peak_bandwidth, peak_flops};
-pub use quantization::Quantization;
+pub use quantization::{Quantization, Steps, quantize};
 pub use rounded::Rounded;
 pub use simd::Level;

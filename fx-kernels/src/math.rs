@@ -370,14 +370,19 @@ pub(crate) fn erfc<V: Floats>(x: V) -> V {
 /// The length of a right-angled triangle's longest side.
 #[inline(always)]
 pub(crate) fn hypot<V: Floats>(x: V, y: V) -> V {
-    let (along, up) = (x.abs(), y.abs());
-    let (most, infinite) = (along.max(up), V::splat(f32::INFINITY));
+    let (x, y, infinite) = (x.abs(), y.abs(), V::splat(f32::INFINITY));
     // So that squares neither overflow nor vanish.
-    let exponent = V::splat(f32::MIN_POSITIVE).max(V::splat(f32::MAX).min(most)).exponent();
-    let [along, up] = [x, y].map(|side| side.scale(-exponent));
+    let exponent = V::splat(f32::MIN_POSITIVE).max(V::splat(f32::MAX).min(x.max(y))).exponent();
+    let (along, up) = (x.scale(-exponent), y.scale(-exponent));
     let length = along.mul_add(along, up * up).sqrt().scale(exponent);
-    let length = V::select(x.abs().eq(infinite), infinite, length);
-    V::select(y.abs().eq(infinite), infinite, length)
+    // Also if the other side is NaN.
+    V::select(x.eq(infinite), x, V::select(y.eq(infinite), y, length))
+}
+
+/// The integer part, with the sign of the number.
+#[inline(always)]
+pub(crate) fn trunc<V: Floats>(x: V) -> V {
+    V::select(x.lt(V::zero()), -(-x).floor(), x.floor())
 }
 
 /// The number, or what stands for NaN and for infinities.

@@ -1,5 +1,6 @@
 //! Numbers as whole ones of a range, and rows of them as words of several each.
 
+use crate::conversion::{convert, truncated};
 use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, Level, Vector, dispatch, dispatch_bytes};
 
 /// How numbers are written as whole ones: `round(x / scale) + zero_point`, from `min` to `max`.
@@ -192,6 +193,86 @@ impl Kernel for Widen<'_> {
         let (zero, scale) = (self.quantization.zero(), self.quantization.scale);
         for (to, byte) in self.numbers.iter_mut().zip(self.bytes) {
             *to = (i32::from(*byte) - zero) as f32 * scale;
+        }
+    }
+}
+
+/// How numbers become whole ones of any range: `round(x * inverse) + zero_point`, from `min` to `max`, both of which are whole. PyTorch's ops
+/// multiply by the inverse of a scale in f64, which is not always that of a [`Quantization`]'s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Steps {
+    /// What numbers are multiplied with before they are rounded.
+    pub inverse: f32,
+    /// What stands for 0.
+    pub zero_point: f32,
+    /// The least.
+    pub min: f32,
+    /// The largest.
+    pub max: f32,
+}
+
+impl Steps {
+    /// The whole number for a number; NaN for NaN.
+    ///
+    /// ```
+    /// use fx_kernels::Steps;
+    ///
+    /// let steps = Steps { inverse: 2.0, zero_point: 3.0, min: -128.0, max: 127.0 };
+    /// assert_eq!([0.75, -0.3, 1e9].map(|x| steps.whole(x)), [5.0, 2.0, 127.0]);
+    /// ```
+    #[inline]
+    pub fn whole(self, x: f32) -> f32 {
+        let y = nearest(x * self.inverse) + self.zero_point;
+        let y = if y < self.min { self.min } else { y };
+        if y > self.max { self.max } else { y }
+    }
+}
+
+/// The nearest whole number, the even one of two: without a call, which a function of the standard library is where the compiler may not take
+/// all instructions of a processor.
+#[inline(always)]
+fn nearest(x: f32) -> f32 {
+    /// From here on all numbers are whole, and a sum with it has none of what is behind the point.
+    const WHOLE: f32 = (1_u32 << 23) as f32;
+    let far = WHOLE.copysign(x);
+    if x.abs() < WHOLE { x + far - far } else { x }
+}
+
+/// Writes numbers as whole ones, in the type that `of` makes of them; 0 for NaN.
+///
+/// ```
+/// use fx_kernels::{Steps, quantize};
+///
+/// let steps = Steps { inverse: 2.0, zero_point: 3.0, min: -128.0, max: 127.0 };
+/// let mut out = [7; 4];
+/// quantize(&mut out, &[0.75, -0.3, 1e9, f32::NAN], steps, |x| x as i8);
+/// assert_eq!(out, [5, 2, 127, 0]);
+/// ```
+///
+/// # Panics
+/// If there are fewer numbers.
+pub fn quantize<T: Send>(out: &mut [T], x: &[f32], steps: Steps, of: impl Fn(i32) -> T + Copy + Sync) {
+    quantize_at(Level::detect(), out, x, steps, of);
+}
+
+fn quantize_at<T: Send>(level: Level, out: &mut [T], x: &[f32], steps: Steps, of: impl Fn(i32) -> T + Copy + Sync) {
+    convert(level, out, x, move |x| of(truncated(steps.whole(x))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_levels_quantize_alike() {
+        let numbers: Vec<f32> = (0..=u32::from(u16::MAX)).map(|bits| f32::from_bits(bits << 16 | 0x1234)).collect();
+        let steps = Steps { inverse: 1.7, zero_point: -3.0, min: -100.0, max: 120.0 };
+        let whole = |x: f32| ((x * 1.7).round_ties_even() - 3.0).clamp(-100.0, 120.0) as i8;
+        let want: Vec<i8> = numbers.iter().map(|x| whole(*x)).collect();
+        for level in Level::available() {
+            let mut got = vec![7; numbers.len()];
+            quantize_at(level, &mut got, &numbers, steps, |x| x as i8);
+            assert_eq!(got, want, "{level:?}");
         }
     }
 }

@@ -173,9 +173,9 @@ ops! {
     /// The smallest integer that is not smaller.
     Ceil "ceil" = |x| -(-x).floor();
     /// The integer part, with the sign of the number.
-    Trunc "trunc" = |x| V::select(x.lt(V::zero()), -(-x).floor(), x.floor());
+    Trunc "trunc" = |x| math::trunc(x);
     /// What is behind the point, with the sign of the number.
-    Frac "frac" = |x| x - V::select(x.lt(V::zero()), -(-x).floor(), x.floor());
+    Frac "frac" = |x| x - math::trunc(x);
     /// The nearest integer, the even one of two.
     Round "round" = |x| x.round();
     /// `max(x, 0)`.

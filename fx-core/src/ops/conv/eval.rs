@@ -1,4 +1,5 @@
-//! Convolutions as matrix products: the weight times the matrix of the image's columns. In f32 they are [`packed`].
+//! Convolutions as matrix products: the weight times the matrix of the image's columns. In f32 they are [`packed`], but for those of many single
+//! pixels, whose planes are that matrix.
 //!
 //! A group with one input channel has nothing to multiply out and is computed as sums of shifted rows.
 
@@ -12,6 +13,10 @@ use crate::error::Result;
 use crate::ops::kind::Padding;
 use crate::ops::wide::{Number, in_floats, wide};
 use crate::tensor::{DType, Tensor, view};
+
+/// The pixels of a result from which on planes are multiplied as they lie. Measured, with ResNet's and MobileNet's channels: 0.5 to 0.95 of
+/// the time, to 1.05 with AVX2; with a quarter as many as long, with fewer longer.
+const LARGE: usize = 512;
 
 pub(crate) fn conv<const N: usize>(
     x: &Tensor,
@@ -45,7 +50,8 @@ pub(crate) fn conv<const N: usize>(
     let outputs = weight.shape()[0];
     let shape = result_shape(x.shape()[0], outputs, &output, unbatched);
     let empty = x.numel() == 0 || weight.numel() == 0 || shape.contains(&0);
-    if dtype != DType::F64 && !empty {
+    let as_they_lie = plane.is_pointwise() && groups == 1 && plane.outputs() >= LARGE && x.is_contiguous();
+    if dtype != DType::F64 && !empty && !as_they_lie {
         let flat = |[_, height, width]: [usize; 3]| [height, width];
         let after: [usize; 3] = lift(around.map(|amount| amount - amount / 2), 0);
         let frame = ConvShape {
@@ -77,7 +83,7 @@ pub(crate) fn conv<const N: usize>(
         let slice = |x: &Tensor| x.to_vec::<T>();
         let bias = bias.as_ref().map(slice);
         let (x, weight) = (x.as_slice::<T>().unwrap_or(&[]), weight.as_slice::<T>().unwrap_or(&[]));
-        Tensor::from_vec(shape, layer.run::<T>(x, weight, bias.as_deref()))
+        Tensor::written::<T>(&shape, |out| layer.run::<T>(out, x, weight, bias.as_deref()))
     })
     .to_dtype(dtype))
 }
@@ -91,34 +97,33 @@ struct Layer {
 }
 
 impl Layer {
-    fn run<T: Number>(&self, x: &[T], weight: &[T], bias: Option<&[T]>) -> Vec<T> {
-        let image = self.inputs * self.plane.inputs();
-        let batch = x.len().checked_div(image).unwrap_or(0);
-        let area = self.plane.outputs();
-        let mut out = vec![T::default(); batch * self.outputs * area];
-        if area == 0 {
-            return out;
+    fn run<T: Number>(&self, out: &mut [T], x: &[T], weight: &[T], bias: Option<&[T]>) {
+        let (area, per_group) = (self.plane.outputs(), self.inputs / self.groups);
+        if out.is_empty() {
+            return;
         }
-        if let Some(bias) = bias {
-            for (plane, &bias) in out.chunks_exact_mut(area).zip(bias.iter().cycle()) {
-                plane.fill(bias);
+        let batch = out.len() / (self.outputs * area);
+        match bias {
+            Some(bias) => {
+                for (plane, &bias) in out.chunks_exact_mut(area).zip(bias.iter().cycle()) {
+                    plane.fill(bias);
+                }
             }
+            None if per_group == 1 => out.fill(T::default()),
+            None => {}
         }
-        let per_group = self.inputs / self.groups;
         let work = 2 * out.len() * per_group * self.plane.taps();
         if per_group == 1 {
-            for_each_piece(&mut out, area, work, |index, out| self.depthwise(x, weight, index, out));
-            return out;
+            return for_each_piece(out, area, work, |index, out| self.depthwise(x, weight, index, out));
         }
         // Several images or groups are shared out among the threads; of a single one, its product is.
         let piece = self.outputs / self.groups * area;
         let group = |index: usize, out: &mut [T]| self.group(x, weight, index, bias.is_some(), out);
         if batch * self.groups >= 2 * num_threads() {
-            for_each_piece(&mut out, piece, work, group);
+            for_each_piece(out, piece, work, group);
         } else {
             out.chunks_exact_mut(piece).enumerate().for_each(|(index, out)| group(index, out));
         }
-        out
     }
 
     /// One group of one image.
@@ -239,6 +244,25 @@ mod tests {
             let (x, weight) = (view::narrow(&x, 1, 2 * group, 2), view::narrow(&weight, 0, 3 * group, 3));
             let one = conv(&x, &weight, None, [1; 2], Padding::Same, [1; 2], 1).unwrap();
             assert!(one.all_close(&view::narrow(&both, 1, 3 * group, 3), 1e-12, 1e-12));
+        }
+    }
+
+    /// Images whose planes are multiplied as they lie give what they give with their channels last, however many outputs there are.
+    #[test]
+    fn pixels_of_planes_are_those_with_channels_last() {
+        for (inputs, outputs, size) in [(24, 40, [30, 33]), (7, 2, [1, 600]), (800, 5, [23, 23])] {
+            let numbers = |len: usize| (0..len).map(|i| (i * 7919 % 1000) as f32 / 500.0 - 1.0).collect::<Vec<_>>();
+            let area = size[0] * size[1];
+            assert!(area >= LARGE);
+            let x = Tensor::from_vec([2, inputs, size[0], size[1]], numbers(2 * inputs * area));
+            let weight = Tensor::from_vec([outputs, inputs, 1, 1], numbers(outputs * inputs));
+            let bias = Tensor::from_vec([outputs], numbers(outputs));
+            let channels_last = view::permute(&view::permute(&x, &[0, 2, 3, 1]).contiguous(), &[0, 3, 1, 2]);
+            for bias in [None, Some(&bias)] {
+                let pixels = |x| conv(x, &weight, bias, [1; 2], Padding::Valid, [1; 2], 1).unwrap();
+                let [got, want] = [&x, &channels_last].map(pixels);
+                assert!(got.all_close(&want, 1e-5, 1e-4), "{inputs} to {outputs}, with a bias: {}", bias.is_some());
+            }
         }
     }
 }

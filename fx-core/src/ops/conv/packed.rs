@@ -1,5 +1,4 @@
-//! Convolutions of images and volumes in f32 by the kernels that plans use, and transposed ones: weights are packed, and channels lie last inside. Large
-//! planes of single pixels are multiplied as they lie.
+//! Convolutions of images and volumes in f32 by the kernels that plans use, and transposed ones: weights are packed, and channels lie last inside.
 
 use std::sync::Arc;
 
@@ -9,13 +8,9 @@ use fx_kernels::dense::{
     VolumeShape, Weight,
 };
 use fx_kernels::memory::scratch;
-use fx_kernels::{Matrix, gemm};
 
 use crate::tensor::{DType, Dims, Tensor, numel};
 
-/// The pixels of images from which on those with the channels first are multiplied as they are. Measured, with ResNet's and MobileNet's
-/// channels: 0.5 to 0.95 of the time, to 1.05 with AVX2; with a quarter as many as long, with fewer longer.
-const LARGE: usize = 512;
 /// The numbers of images that are worked on at a time.
 const AT_A_TIME: usize = 512 * 1024;
 
@@ -46,10 +41,6 @@ fn packed<P: Send + Sync + 'static>(
 pub(super) fn conv(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: ConvShape) -> Tensor {
     let (x, weight) = (single(x), single(weight));
     let output = shape.output([x.shape()[2], x.shape()[3]]);
-    let is_pointwise = shape == ConvShape::pointwise(shape.inputs, shape.outputs);
-    if is_pointwise && numel(&output) >= LARGE && x.is_contiguous() {
-        return planes(&x, &weight, bias);
-    }
     let algorithm = shape.algorithm(x.shape()[0], output, Format::F32);
     let known = packed(
         &weight,
@@ -58,22 +49,6 @@ pub(super) fn conv(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: Co
     );
     images(&x, bias, (shape.inputs, shape.outputs), output, |out, images, epilogue| {
         known.packed.0.run(out, shape.outputs, images, epilogue);
-    })
-}
-
-/// The convolution of single pixels, of images `[N, C, H, W]`: for each image the weight times the matrix of its planes.
-fn planes(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
-    let (weight, bias) = (weight.contiguous(), bias.map(|bias| single(bias).contiguous()));
-    let (batch, inputs, size) = (x.shape()[0], x.shape()[1], [x.shape()[2], x.shape()[3]]);
-    let (outputs, area) = (weight.shape()[0], numel(&size));
-    let left = Matrix::new(elements(&weight), outputs, inputs, inputs, 1);
-    Tensor::written(&[batch, outputs, size[0], size[1]], |result| {
-        for (result, image) in result.chunks_exact_mut(outputs * area).zip(elements(x).chunks_exact(inputs * area)) {
-            if let Some(bias) = &bias {
-                result.chunks_exact_mut(area).zip(elements(bias)).for_each(|(plane, bias)| plane.fill(*bias));
-            }
-            gemm(result, area, bias.is_some(), left, Matrix::new(image, inputs, area, area, 1));
-        }
     })
 }
 
@@ -188,25 +163,6 @@ mod tests {
                     let alone: Tensor = conv2d(view::narrow(&x, 0, image, 1), &weight, &bias);
                     assert_eq!(view::narrow(&all, 0, image, 1), alone, "image {image} of {channels} channels");
                 }
-            }
-        }
-    }
-
-    /// Images whose planes are multiplied as they lie give what they give with their channels last, however many outputs there are.
-    #[test]
-    fn pixels_of_planes_are_those_with_channels_last() {
-        for (inputs, outputs, size) in [(24, 40, [30, 33]), (7, 2, [1, 600]), (800, 5, [23, 23])] {
-            let numbers = |len: usize| (0..len).map(|i| (i * 7919 % 1000) as f32 / 500.0 - 1.0).collect::<Vec<_>>();
-            let area = size[0] * size[1];
-            assert!(area >= LARGE);
-            let x = Tensor::from_vec([2, inputs, size[0], size[1]], numbers(2 * inputs * area));
-            let weight = Tensor::from_vec([outputs, inputs, 1, 1], numbers(outputs * inputs));
-            let bias = Tensor::from_vec([outputs], numbers(outputs));
-            let channels_last = view::permute(&view::permute(&x, &[0, 2, 3, 1]).contiguous(), &[0, 3, 1, 2]);
-            for bias in [None, Some(&bias)] {
-                let shape = ConvShape::pointwise(inputs, outputs);
-                let [got, want] = [&x, &channels_last].map(|x| conv(x, &weight, bias, shape));
-                assert!(got.all_close(&want, 1e-5, 1e-4), "{inputs} to {outputs}, with a bias: {}", bias.is_some());
             }
         }
     }

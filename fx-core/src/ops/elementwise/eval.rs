@@ -372,6 +372,7 @@ reals! {
     tanh by Tanh: |x| x.tanh();
     erf by Erf: |x| x.erf();
     erfc by Erfc: |x| x.erfc();
+    frac by Frac: |x| x - x.trunc();
     sigmoid by Sigmoid: |x| R::of(1.0) / (R::of(1.0) + (-x).exp());
 }
 
@@ -412,20 +413,6 @@ fn numeric(x: &Tensor, f32: impl Fn(f32) -> f32, f64: impl Fn(f64) -> f64, int: 
         _ => iter::map_owned(wide, int),
     }
     .to_dtype(x.dtype())
-}
-
-struct Frac;
-
-impl Function for Frac {
-    const KERNEL: Option<Unary> = Some(Unary::Frac);
-
-    fn of<R: Real>(x: R) -> R {
-        x - x.trunc()
-    }
-}
-
-pub(super) fn frac(x: &Tensor) -> Result<Tensor> {
-    Ok(real::<Frac>(x))
 }
 
 pub(super) fn abs(x: &Tensor) -> Result<Tensor> {
@@ -541,18 +528,17 @@ pub(super) fn nan_to_num(x: &Tensor, nan: Option<f64>, posinf: Option<f64>, negi
         DType::F32 => (f64::from(f32::MIN), f64::from(f32::MAX)),
         _ => (f64::MIN, f64::MAX),
     };
-    // One choice after the other, which are instructions without branches.
-    fn replace<R: Real>(x: R, [nan, highest, lowest]: [f64; 3]) -> R {
-        let y = if x == R::of(f64::INFINITY) { R::of(highest) } else { x };
-        let y = if x == R::of(f64::NEG_INFINITY) { R::of(lowest) } else { y };
-        if x.partial_cmp(&x).is_some() { y } else { R::of(nan) }
-    }
-    let by = [nan.unwrap_or(0.0), posinf.unwrap_or(highest), neginf.unwrap_or(lowest)];
-    let [nan, above, below] = by.map(|x| x as f32);
-    if let Some(y) = fast::unary(Unary::NanToNum(nan, above, below), x) {
+    let [nan, above, below] = [nan.unwrap_or(0.0), posinf.unwrap_or(highest), neginf.unwrap_or(lowest)];
+    if let Some(y) = fast::unary(Unary::NanToNum(nan as f32, above as f32, below as f32), x) {
         return Ok(y);
     }
-    Ok(numeric(x, move |x| replace(x, by), move |x| replace(x, by), |x| x))
+    let replaced = |x: f64| match x {
+        f64::INFINITY => above,
+        f64::NEG_INFINITY => below,
+        x if x.is_nan() => nan,
+        x => x,
+    };
+    Ok(if x.dtype() == DType::F64 { iter::map::<f64, f64>(x, replaced) } else { x.clone() })
 }
 
 pub(super) fn to(x: &Tensor, dtype: DType) -> Result<Tensor> {

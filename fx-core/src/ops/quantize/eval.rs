@@ -1,8 +1,8 @@
 //! Quantized values on tensors: loops over f32, in parallel; other types are converted before.
 
-use fx_kernels::conversion::{Steps, Whole, quantize};
 use fx_kernels::rows::{Reduction, reduce};
 use fx_kernels::threads::for_each_piece;
+use fx_kernels::{Steps, quantize};
 
 use crate::error::{Error, Result};
 use crate::ops::kind::Num;
@@ -64,12 +64,6 @@ impl Affine {
         Steps { inverse: self.inverse, zero_point: self.zero_point, min, max }
     }
 
-    /// NaN stays.
-    fn quantize(self, row: &mut [f32], range: Range) {
-        let steps = self.steps(range);
-        row.iter_mut().for_each(|x| *x = steps.whole(*x));
-    }
-
     fn dequantize(self, row: &mut [f32]) {
         row.iter_mut().for_each(|q| *q = (*q - self.zero_point) * self.scale);
     }
@@ -92,21 +86,33 @@ fn rows(x: &Tensor, len: usize, f: impl Fn(usize, &mut [f32]) + Sync) -> Tensor 
     })
 }
 
+/// Makes numbers whole; NaN stays.
+fn round(row: &mut [f32], steps: Steps) {
+    row.iter_mut().for_each(|x| *x = steps.whole(*x));
+}
+
 /// The elements as whole numbers of a type, with steps for each row of so many.
 fn integers(x: &Tensor, len: usize, dtype: DType, steps: impl Fn(usize) -> Steps + Sync) -> Tensor {
-    fn of<T: Element + Whole>(x: &Tensor, len: usize, steps: impl Fn(usize) -> Steps + Sync) -> Tensor {
-        let x = x.to_dtype(DType::F32).contiguous();
-        let numbers = x.as_slice::<f32>().unwrap_or_default();
-        Tensor::written::<T>(x.shape(), |out| {
-            for_each_piece(out, len, 4 * numbers.len(), |row, out| quantize(out, &numbers[row * len..], steps(row)));
-        })
-    }
     match dtype {
-        DType::I8 => of::<i8>(x, len, steps),
-        DType::U8 => of::<u8>(x, len, steps),
-        DType::I32 => of::<i32>(x, len, steps),
-        _ => rows(x, len, |row, x| x.iter_mut().for_each(|x| *x = steps(row).whole(*x))).to_dtype(dtype),
+        DType::I8 => integers_of(x, len, steps, |x| x as i8),
+        DType::U8 => integers_of(x, len, steps, |x| x as u8),
+        DType::I32 => integers_of(x, len, steps, |x| x),
+        _ => rows(x, len, |row, x| round(x, steps(row))).to_dtype(dtype),
     }
+}
+
+/// As [`integers`], of the type that a function makes of them.
+fn integers_of<T: Element>(
+    x: &Tensor,
+    len: usize,
+    steps: impl Fn(usize) -> Steps + Sync,
+    of: impl Fn(i32) -> T + Copy + Sync,
+) -> Tensor {
+    let x = x.to_dtype(DType::F32).contiguous();
+    let numbers = x.as_slice::<f32>().unwrap_or_default();
+    Tensor::written::<T>(x.shape(), |out| {
+        for_each_piece(out, len, 4 * numbers.len(), |row, out| quantize(out, &numbers[row * len..], steps(row), of));
+    })
 }
 
 /// The length of the rows that have one index of a dimension each.
@@ -169,7 +175,7 @@ pub(super) fn fake_quantize(
     Ok(rows(x, PIECE, |_, row| {
         // NaN is no integer: the smallest one stands for it, as in PyTorch.
         row.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = f32::NEG_INFINITY);
-        affine.quantize(row, range);
+        round(row, affine.steps(range));
         affine.dequantize(row);
     }))
 }
@@ -204,7 +210,7 @@ pub(crate) fn operands(
     };
     let (affine, range) = (Affine::new(scale, zero_point as f64), Range::new(min, max));
     let x = rows(x, PIECE, |_, row| {
-        affine.quantize(row, range);
+        round(row, affine.steps(range));
         // As it is when it becomes an integer.
         row.iter_mut().filter(|q| q.is_nan()).for_each(|q| *q = 0.0_f32.clamp(range.min, range.max));
         affine.dequantize(row);

@@ -53,17 +53,54 @@ impl Quantization {
         V::splat((whole - self.zero_point) as f32)
     }
 
-    /// Quotients of numbers by the scale, as far as they are from what stands for 0 and up to the largest: not rounded yet. What is
-    /// less than the least stays so, or is no number.
+    /// Quotients of numbers by the scale, as far as they are from what stands for 0: not rounded yet, and without limits.
+    #[inline(always)]
+    pub(crate) fn quotients<V: Vector<Elem = f32>>(&self, x: V) -> V {
+        x * V::splat(1.0 / self.scale)
+    }
+
+    /// Quotients that become 0 where they are no number. That is the least in the end, which is 0 of bytes without a sign; of others it
+    /// is not.
+    #[inline(always)]
+    pub(crate) fn known<V: Vector<Elem = f32>>(&self, quotients: V) -> V {
+        match self.min {
+            0 => quotients,
+            _ => V::select(quotients.eq(quotients), quotients, self.bound(0)),
+        }
+    }
+
+    /// The same up to the largest. What is less than the least stays so, or is no number.
     #[inline(always)]
     pub(crate) fn scaled<V: Vector<Elem = f32>>(&self, x: V) -> V {
-        let scaled = x * V::splat(1.0 / self.scale);
-        // No number is the least in the end, which is 0 of bytes without a sign; of others it is not.
-        let scaled = match self.min {
-            0 => scaled,
-            _ => V::select(scaled.eq(scaled), scaled, self.bound(0)),
+        self.bound::<V>(self.max).min(self.known(self.quotients(x)))
+    }
+
+    /// The least and the largest quotient of numbers between two: the former only if it is more than the least number is.
+    #[inline(always)]
+    pub(crate) fn limits(&self, (low, high): (f32, f32)) -> (Option<f32>, f32) {
+        let [least, most] = [self.min, self.max].map(|whole| (whole - self.zero_point) as f32);
+        let [low, high] = [low, high].map(|bound| bound * (1.0 / self.scale));
+        ((low > least).then_some(low), high.min(most))
+    }
+
+    /// What the first bytes stand for, one vector at most; after them any.
+    ///
+    /// # Safety
+    /// They must be there.
+    #[inline(always)]
+    pub(crate) unsafe fn load<V: Vector<Elem = f32>>(&self, from: *const u8, count: usize) -> V {
+        let mut part = [0; 16];
+        // SAFETY: the caller's promise, and that a part is as long as any vector.
+        let numbers = unsafe {
+            match count == V::LANES {
+                true => V::load_u8(from),
+                false => {
+                    std::ptr::copy_nonoverlapping(from, part.as_mut_ptr(), count);
+                    V::load_u8(part.as_ptr())
+                }
+            }
         };
-        self.bound::<V>(self.max).min(scaled)
+        (numbers - V::splat(self.zero() as f32)) * V::splat(self.scale)
     }
 }
 
@@ -190,9 +227,9 @@ impl Kernel for Widen<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let (zero, scale) = (self.quantization.zero(), self.quantization.scale);
-        for (to, byte) in self.numbers.iter_mut().zip(self.bytes) {
-            *to = (i32::from(*byte) - zero) as f32 * scale;
+        for (to, bytes) in self.numbers.chunks_mut(V::LANES).zip(self.bytes.chunks(V::LANES)) {
+            // SAFETY: there are so many.
+            unsafe { self.quantization.load::<V>(bytes.as_ptr(), bytes.len()) }.store_part(to);
         }
     }
 }

@@ -160,6 +160,12 @@ pub(crate) trait Vector: Lanes {
     /// As there.
     unsafe fn load_f16(from: *const u16) -> Self;
 
+    /// Reads `LANES` whole numbers of eight bits, without a sign.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn load_u8(from: *const u8) -> Self;
+
     /// The bits that are set in both.
     fn and(self, other: Self) -> Self;
     /// The bits that are set in either.
@@ -466,6 +472,11 @@ macro_rules! vector {
             unsafe fn load_f16(from: *const u16) -> Self {
                 // SAFETY: the caller's promise.
                 Self(unsafe { load_f16(from) })
+            }
+            #[inline(always)]
+            unsafe fn load_u8(from: *const u8) -> Self {
+                // SAFETY: the caller's promise.
+                Self(unsafe { load_u8(from) })
             }
             #[inline(always)]
             fn and(self, other: Self) -> Self {

@@ -156,6 +156,7 @@ fn share_pieces<T: Send>(data: &mut [T], piece: usize, work: usize, f: &(dyn Fn(
 }
 
 /// A pointer that several threads may write through, each at places of its own.
+#[derive(Clone, Copy)]
 pub(crate) struct Shared<T>(pub(crate) *mut T);
 
 impl<T> Shared<T> {

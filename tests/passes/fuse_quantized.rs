@@ -119,6 +119,75 @@ fn what_follows_a_layer_is_in_its_call() {
     assert_eq!(optimize(&mut module).unwrap(), 0);
 }
 
+/// What is added is quantized in the call too, if it was; the value before may have other readers.
+#[test]
+fn what_is_added_is_quantized_in_the_call() {
+    let y = "    %y : [num_users=1] = placeholder[target=y]
+";
+    let of_y = "    %qy : [num_users=1] = call_function[target=quantize_per_tensor](args = (%y, 0.02, -5), kwargs = {quant_min: -128, quant_max: 127, dtype: torch.int8})
+    %dy : [num_users=1] = call_function[target=dequantize_per_tensor](args = (%qy, 0.02, -5), kwargs = {})
+";
+    let changes = [(y, &*format!("{y}{of_y}")), ("(%layer, %y)", "(%layer, %dy)")];
+    let mut module = with(STATIC, &changes);
+    let before = module.clone();
+    optimize(&mut module).unwrap();
+    check(
+        module.graph(),
+        "graph():
+            %x : [num_users=1] = placeholder[target=x]
+            %y : [num_users=1] = placeholder[target=y]
+            %b : [num_users=1] = get_attr[target=b]
+            %w : [num_users=1] = get_attr[target=w]
+            %s : [num_users=1] = get_attr[target=s]
+            %qlinear_pointwise_1 : [num_users=1] = call_function[target=qlinear_pointwise](args = (%x, %w, %s, %b, %y), kwargs = {scale: 0.015, zero_point: 120, quant_min: 0, quant_max: 255, other_scale: 0.02, other_zero_point: -5, other_quant_min: -128, other_quant_max: 127, attr: gelu})
+            return qlinear_pointwise_1",
+    );
+    check_close(&before, &module, &rows(), 1e-5, 1e-6);
+    assert_eq!(optimize(&mut module).unwrap(), 0);
+    // Other ways to round stay calls of their own.
+    for (from, to) in [
+        ("-128, quant_max: 127, dtype: torch.int8", "-500, quant_max: 500, dtype: torch.int32"),
+        ("(%qy, 0.02", "(%qy, 0.03"),
+    ] {
+        let other = of_y.replace(from, to);
+        assert_ne!(other, of_y);
+        let mut module = with(STATIC, &[(y, &format!("{y}{other}")), ("(%layer, %y)", "(%layer, %dy)")]);
+        let before = module.clone();
+        optimize(&mut module).unwrap();
+        assert_eq!(module.graph().find_calls(ops::dequantize_per_tensor).len(), 1, "{}", module.graph());
+        check_close(&before, &module, &rows(), 1e-5, 1e-6);
+    }
+}
+
+/// Attributes by which what is added cannot be quantized are an error.
+#[test]
+fn what_is_added_needs_a_range() {
+    let call = |scale: f64, zero_point: i64, range: &str| {
+        let attributes = format!("other_scale: {scale:?}, other_zero_point: {zero_point}, {range}");
+        let text = format!(
+            "graph():
+                %x : [num_users=1] = placeholder[target=x]
+                %y : [num_users=1] = placeholder[target=y]
+                %w : [num_users=1] = get_attr[target=w]
+                %s : [num_users=1] = get_attr[target=s]
+                %layer : [num_users=1] = call_function[target=qlinear_pointwise](args = (%x, %w, %s, None, %y), kwargs = {{scale: 0.015, zero_point: 120, quant_min: 0, quant_max: 255, {attributes}}})
+                return layer"
+        );
+        let [x, y] = rows();
+        module(&text, state()).run(vec![x.into(), y.into()]).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let whole = "other_quant_min: 0, other_quant_max: 255";
+    assert_eq!(call(0.1, 255, whole), Ok(()));
+    for (found, message) in [
+        (call(0.0, 0, whole), "`other_scale` must be more than 0 and `other_zero_point` from 0 to 255, found 0 and 0"),
+        (call(0.1, 256, whole), "`other_zero_point` from 0 to 255, found 0.1 and 256"),
+        (call(0.1, 0, "other_quant_min: 0, other_quant_max: 300"), "0 to 300 are not integers of 8 bits"),
+    ] {
+        let error = found.unwrap_err();
+        assert!(error.contains(message), "{error}");
+    }
+}
+
 #[test]
 fn a_range_that_is_found_in_each_run_is_no_attribute() {
     let mut module = with(DYNAMIC, &[]);

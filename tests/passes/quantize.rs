@@ -291,6 +291,63 @@ fn what_is_chosen_from_a_value_shares_its_observer() {
     assert!(found[1].0 < 0.9 * found[2].0, "{found:?}");
 }
 
+/// A value that a layer reads, and that is added to what this gives.
+#[traceable]
+struct Residual {
+    first: nn::Conv2d,
+    second: nn::Conv2d,
+    last: nn::Conv2d,
+}
+
+#[traceable]
+impl Residual {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.first.forward(x).relu();
+        let x = (self.second.forward(&x) + &x).relu();
+        self.last.forward(x)
+    }
+}
+
+/// PyTorch's layer with a sum in it reads the same dequantized value twice, and its product is not rounded in between.
+#[test]
+fn sums_after_layers_add_what_these_read() {
+    let model = Residual {
+        first: nn::Conv2d::new(3, 4, 3).padding(1),
+        second: nn::Conv2d::new(4, 4, 3).padding(1),
+        last: nn::Conv2d::new(4, 5, 1),
+    };
+    fill(&model);
+    model.eval();
+    let (traced, data) = (fx::trace(&model).unwrap(), sample().1);
+    let golden = &golden()["residual"];
+    let mapping = QConfigMapping::new().set_global(static_config(Observer::MinMax));
+    let module = quantized(&traced, &mapping, &data);
+    for (found, layer) in qparams(&module).iter().zip(["first", "second", "last"]) {
+        let wanted = numbers(&golden["inputs"][layer]);
+        assert!((found.0 / wanted[0] - 1.0).abs() < 1e-6 && found.1 as f64 == wanted[1], "{found:?}, {wanted:?}");
+    }
+    let adds = |module: &GraphModule| {
+        let graph = module.graph();
+        let sum = &graph[graph.find_calls(ops::add)[0]];
+        let layer = &graph[*sum.args()[0].as_value().unwrap()];
+        sum.args()[1] == layer.args()[0]
+    };
+    assert_eq!(Some(adds(&module)), golden["adds"].as_bool());
+    let wanted = Tensor::from_vec([2, 5, 8, 8], numbers(&golden["output"])).to_dtype(DType::F32);
+    for output in [run(&module, &data[..1]), run_plan(&module, &data[..1])] {
+        // A number near a tie may become the integer beside.
+        let off = output[0].max_abs_diff(&wanted);
+        assert!(off < 2e-2 && (&output[0] - &wanted).abs().mean().item().to_f64() < 1e-4, "off by {off}");
+    }
+    // As in PyTorch, a mapping may leave sums alone, and ranges of each run are for layers.
+    let alone = mapping.clone().set_object_type(ops::add, None);
+    let other = mapping.set_object_type(ops::add, static_config(Observer::Histogram(2048)));
+    let dynamic = QConfigMapping::new().set_global(QConfig::dynamic());
+    for mapping in [alone, other, dynamic] {
+        assert!(!adds(&quantized(&traced, &mapping, &data)), "{mapping:?}");
+    }
+}
+
 #[test]
 fn the_more_specific_configuration_wins() {
     let (traced, data) = sample();

@@ -254,6 +254,47 @@ fn values_between_layers_are_bytes() {
     assert_eq!(all > 0, has_bytes, "{all} values are bytes");
 }
 
+/// What a residual block adds is bytes, in place of which the sum is written, and a norm writes what layers round.
+#[test]
+fn what_is_added_is_bytes() {
+    let wanted = [
+        ("residual", "conv 3x3 of 2 groups in int8 of bytes + add of bytes + relu", "f32[2, 32, 12, 10]"),
+        ("normed", "linear 64 to 48 in int8 of bytes + add of bytes to bytes", "in place"),
+        ("normed", "layer_norm of 48 to bytes", "u8[2, 7, 48]"),
+    ];
+    let normed =
+        Normed { first: nn::Linear::new(48, 64), second: nn::Linear::new(64, 48), norm: nn::LayerNorm::new([48]) };
+    let mut all = models();
+    all.push(("normed", filled(normed), vec![7, 48]));
+    for (name, module, shape) in all {
+        let x = input("x", &[&[2], &shape[..]].concat());
+        let quantized = converted(&module, config(Observer::MinMax, RANGES[0]), &(&x * 1.3));
+        let text = plan(&quantized, &x);
+        for (_, step, how) in wanted.iter().filter(|(of, ..)| *of == name && text.contains("in int8")) {
+            assert!(text.lines().any(|line| line.contains(step) && line.contains(how)), "{name}, {step}: {text}");
+        }
+        let off = distance(&planned(&quantized, &x), &interpreted(&quantized, &x));
+        assert!(off < 2e-2, "{name}: off by {off}");
+    }
+}
+
+/// A norm before layers, one of which adds what another reads.
+#[traceable]
+struct Normed {
+    first: nn::Linear,
+    second: nn::Linear,
+    norm: nn::LayerNorm,
+}
+
+#[traceable]
+impl Normed {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.norm.forward(x);
+        let x = self.second.forward(self.first.forward(&x).relu()) + x;
+        self.first.forward(x)
+    }
+}
+
 /// Points that are reduced as they are computed, of numbers and of bytes.
 #[traceable]
 struct Points {

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.ao.quantization import QConfig, QConfigMapping, get_default_qconfig
+from torch.ao.quantization.backend_config import get_onednn_backend_config
 from torch.ao.quantization.observer import (
     HistogramObserver, MinMaxObserver, MovingAverageMinMaxObserver, PerChannelMinMaxObserver,
     default_per_channel_weight_observer,
@@ -64,6 +65,27 @@ def observers():
     return cases
 
 
+def fake(x, qparams):
+    """Quantized and dequantized."""
+    scale, zero_point = qparams
+    q = Q.quantize_per_tensor(x, scale, zero_point, 0, 255, torch.uint8)
+    return Q.dequantize_per_tensor(q, scale, zero_point, 0, 255, torch.uint8)
+
+
+def scales_of(layer):
+    observer = PerChannelMinMaxObserver(dtype=torch.qint8, qscheme=torch.per_channel_symmetric)
+    observer(layer.weight.detach())
+    return observer.calculate_qparams()[0]
+
+
+def weight(layer):
+    """A layer's weight, quantized and dequantized."""
+    scales = scales_of(layer).float()
+    zeros = torch.zeros(scales.shape, dtype=torch.int64)
+    q = Q.quantize_per_channel(layer.weight.detach(), scales, zeros, 0, -128, 127, torch.int8)
+    return Q.dequantize_per_channel(q, scales, None, 0, -128, 127, torch.int8)
+
+
 def model():
     layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)).eval()
     fill(layers)
@@ -75,26 +97,10 @@ def model():
     converted = _convert_to_reference_decomposed_fx(prepared)
     inputs = [node.args[0].args for node in converted.graph.nodes if node.op == "call_module" and node.target in ("0", "3")]
     inputs = [[scale, zero_point] for _, scale, zero_point, *_ in inputs]
-    weights = []
-    for layer in (layers[0], layers[3]):
-        observer = PerChannelMinMaxObserver(dtype=torch.qint8, qscheme=torch.per_channel_symmetric)
-        observer(layer.weight.detach())
-        weights.append(observer.calculate_qparams()[0])
-
-    def fake(x, place):
-        scale, zero_point = inputs[place]
-        q = Q.quantize_per_tensor(x, scale, zero_point, 0, 255, torch.uint8)
-        return Q.dequantize_per_tensor(q, scale, zero_point, 0, 255, torch.uint8)
-
-    def weight(layer, place):
-        scales = weights[place].float()
-        zeros = torch.zeros(scales.shape, dtype=torch.int64)
-        q = Q.quantize_per_channel(layer.weight.detach(), scales, zeros, 0, -128, 127, torch.int8)
-        return Q.dequantize_per_channel(q, scales, None, 0, -128, 127, torch.int8)
-
-    x = fake(data[0], 0)
-    x = F.relu(F.conv2d(x, weight(layers[0], 0), layers[0].bias)).flatten(1)
-    output = F.linear(fake(x, 1), weight(layers[3], 1), layers[3].bias)
+    weights = [scales_of(layer) for layer in (layers[0], layers[3])]
+    x = fake(data[0], inputs[0])
+    x = F.relu(F.conv2d(x, weight(layers[0]), layers[0].bias)).flatten(1)
+    output = F.linear(fake(x, inputs[1]), weight(layers[3]), layers[3].bias)
     return {
         "inputs": inputs,
         "weights": [scales.tolist() for scales in weights],
@@ -131,11 +137,49 @@ def branches():
     return {node.target: list(node.args[0].args[1:3]) for node in layers}
 
 
+class Residual(nn.Module):
+    """A value that a layer reads, and that is added to what this gives."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3, padding=1)
+        self.second = nn.Conv2d(4, 4, 3, padding=1)
+        self.last = nn.Conv2d(4, 5, 1)
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        x = self.relu(self.first(x))
+        x = self.relu(self.second(x) + x)
+        return self.last(x)
+
+
+def residual():
+    layers = Residual().eval()
+    fill(layers)
+    data = [floats(f"x{i}", [2, 3, 8, 8]) * (1 + i) for i in range(3)]
+    activation = MinMaxObserver.with_args(dtype=torch.quint8)
+    mapping = QConfigMapping().set_global(QConfig(activation, default_per_channel_weight_observer))
+    backend = get_onednn_backend_config()
+    prepared = prepare_fx(layers, mapping, (data[0],), backend_config=backend)
+    for x in data:
+        prepared(x)
+    converted = _convert_to_reference_decomposed_fx(prepared, backend_config=backend)
+    calls = {node.target: node for node in converted.graph.nodes if node.op == "call_module"}
+    inputs = {name: list(node.args[0].args[1:3]) for name, node in calls.items()}
+    # The layer with the sum in it reads the same value twice.
+    adds = calls["second"].args[0] is calls["second"].args[1]
+    x = F.relu(F.conv2d(fake(data[0], inputs["first"]), weight(layers.first), layers.first.bias, padding=1))
+    x = fake(x, inputs["second"])
+    x = F.relu(F.conv2d(x, weight(layers.second), layers.second.bias, padding=1) + x)
+    output = F.conv2d(fake(x, inputs["last"]), weight(layers.last), layers.last.bias)
+    return {"inputs": inputs, "adds": adds, "output": output.flatten().tolist()}
+
+
 def main():
     warnings.simplefilter("ignore")
     head = {"generator": "tools/torch_ref/quantize.py", "torch": torch.__version__.split("+")[0]}
     lines = ",\n".join("  " + json.dumps(case) for case in observers())
-    text = json.dumps(head)[:-1] + ', "observers": [\n' + lines + '\n], "model":\n' + json.dumps(model()) + ',\n"branches": ' + json.dumps(branches()) + "}\n"
+    text = json.dumps(head)[:-1] + ', "observers": [\n' + lines + '\n], "model":\n' + json.dumps(model()) + ',\n"branches": ' + json.dumps(branches()) + ',\n"residual": ' + json.dumps(residual()) + "}\n"
     TARGET.write_text(text)
 
 

@@ -48,24 +48,28 @@ ops! {
         (input: one, weight: one, bias: opt, other: opt;; attr: string = "none".into()) -> one
         = eval::linear, infer::linear, cost::matmul, tolerance Tolerance::SUMMATION;
     /// `conv2d_pointwise` of quantized values: the input is quantized per tensor and dequantized, the weight are integers in i8,
-    /// each output's with a scale. Without `scale` both it and the zero point are those that `choose_qparams` gives.
+    /// each output's with a scale. Without `scale` both it and the zero point are those that `choose_qparams` gives. With
+    /// `other_scale` what is added is quantized and dequantized too.
     method qconv2d_pointwise [qconv2d_pointwise_with: Qconv2dPointwiseOptions]
         (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;
-        scale: opt_float = None, zero_point: int = 0, stride: pair = [1; 2],
+        scale: opt_float = None, zero_point: int = 0, other_scale: opt_float = None,
+        other_zero_point: int = 0, other_quant_min: int = 0, other_quant_max: int = 255, stride: pair = [1; 2],
         padding: margin2 = Padding::Explicit([0; 2]), dilation: pair = [1; 2], groups: int = 1,
         attr: string = "none".into()) -> one
         = eval::qconv, infer::qconv, cost::conv, tolerance Tolerance::SUMMATION;
     /// `conv1d` of quantized values, with what follows it; see `qconv2d_pointwise`.
     method qconv1d_pointwise [qconv1d_pointwise_with: Qconv1dPointwiseOptions]
         (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;
-        scale: opt_float = None, zero_point: int = 0, stride: single = [1],
+        scale: opt_float = None, zero_point: int = 0, other_scale: opt_float = None,
+        other_zero_point: int = 0, other_quant_min: int = 0, other_quant_max: int = 255, stride: single = [1],
         padding: margin1 = Padding::Explicit([0]), dilation: single = [1], groups: int = 1,
         attr: string = "none".into()) -> one
         = eval::qconv, infer::qconv, cost::conv, tolerance Tolerance::SUMMATION;
     /// `conv3d` of quantized values, with what follows it; see `qconv2d_pointwise`.
     method qconv3d_pointwise [qconv3d_pointwise_with: Qconv3dPointwiseOptions]
         (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;
-        scale: opt_float = None, zero_point: int = 0, stride: triple = [1; 3],
+        scale: opt_float = None, zero_point: int = 0, other_scale: opt_float = None,
+        other_zero_point: int = 0, other_quant_min: int = 0, other_quant_max: int = 255, stride: triple = [1; 3],
         padding: margin3 = Padding::Explicit([0; 3]), dilation: triple = [1; 3], groups: int = 1,
         attr: string = "none".into()) -> one
         = eval::qconv, infer::qconv, cost::conv, tolerance Tolerance::SUMMATION;
@@ -85,6 +89,7 @@ ops! {
     /// `linear_pointwise` of quantized values; see `qconv2d_pointwise`.
     method qlinear_pointwise [qlinear_pointwise_with: QlinearPointwiseOptions]
         (input: one, weight: one, weight_scale: one, bias: opt, other: opt; quant_min: int, quant_max: int;
-        scale: opt_float = None, zero_point: int = 0, attr: string = "none".into()) -> one
+        scale: opt_float = None, zero_point: int = 0, other_scale: opt_float = None,
+        other_zero_point: int = 0, other_quant_min: int = 0, other_quant_max: int = 255, attr: string = "none".into()) -> one
         = eval::qlinear, infer::qlinear, cost::matmul, tolerance Tolerance::SUMMATION;
 }

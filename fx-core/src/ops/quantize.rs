@@ -13,10 +13,10 @@ use super::kind::{self, Encode};
 use super::table::{ops, out};
 use crate::value::Call;
 
-pub(super) use eval::operands;
 pub(crate) use eval::{EPS, chosen};
-pub(super) use infer::require_operands;
+pub(super) use eval::{operands, rounded};
 pub(crate) use infer::{is_bytes, is_scale};
+pub(super) use infer::{require_operands, require_rounded};
 
 ops! {
     /// Integers for floats, by a scale and a zero point.

@@ -1,8 +1,9 @@
 //! A convolution or linear layer, the sum with another value after it, and the activation after that, become one call.
 //!
 //! `relu(conv2d(x, weight, bias) + y)` becomes `conv2d_pointwise(x, weight, bias, y, attr="relu")`, whose kernel does
-//! the rest while a result is in registers.
+//! the rest while a result is in registers. What is added to a product of quantized values may be quantized too.
 
+use super::fuse_quantized::{Rounded, rounded};
 use super::fusion::{only_user, replace_chain, sum_after};
 use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
@@ -75,10 +76,25 @@ fn replace(graph: &mut Graph, (fused, other): (Function, usize), chain: Chain) -
     let product = chain.nodes[0];
     let mut args = graph[product].args().to_vec();
     args.resize(other, Arg::None);
-    args.extend(chain.other);
     let mut kwargs: Kwargs<NodeId> = graph[product].kwargs().clone();
+    let added = chain.other.as_ref().filter(|_| QUANTIZED.contains(&fused)).and_then(|other| rounded(graph, other));
+    let mut unused = None;
+    match added {
+        Some(Rounded { input, qparams: Some([scale, zero_point]), range: [min, max], calls }) => {
+            args.push(input);
+            let names = ["other_scale", "other_zero_point", "other_quant_min", "other_quant_max"];
+            let values = [scale, zero_point, Arg::Int(min), Arg::Int(max)];
+            names.into_iter().zip(values).for_each(|(name, value)| {
+                kwargs.insert(name, value);
+            });
+            unused = Some(calls);
+        }
+        _ => args.extend(chain.other),
+    }
     if let Some(attr) = chain.attr {
         kwargs.insert("attr", Arg::Str(attr.to_string().into()));
     }
-    replace_chain(graph, &chain.nodes, |graph| graph.call(Opcode::CallFunction, fused, args, kwargs))
+    replace_chain(graph, &chain.nodes, |graph| graph.call(Opcode::CallFunction, fused, args, kwargs))?;
+    graph.erase_unused(unused.into_iter().flatten());
+    Ok(())
 }

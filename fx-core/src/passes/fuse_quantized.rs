@@ -53,36 +53,59 @@ fn operands(graph: &Graph, state: &State, id: NodeId, axis: i64) -> Option<(Vec<
     let weight = called(graph, weight, ops::dequantize_per_channel)?;
     let [numbers, scales] = weight.args() else { return None };
     state.dtype_of(graph, numbers).filter(|dtype| *dtype == DType::I8)?;
-    let dequantize = called(graph, input, ops::dequantize_per_tensor)?;
-    let [rounded, scale, zero_point] = dequantize.args() else { return None };
-    let quantize = called(graph, rounded, ops::quantize_per_tensor)?;
-    let [input, rest @ ..] = quantize.args() else { return None };
-    if rest != [scale.clone(), zero_point.clone()] || weight.kwargs().get("axis") != Some(&Arg::Int(axis)) {
+    let Rounded { input, qparams, range, .. } = rounded(graph, input)?;
+    if weight.kwargs().get("axis") != Some(&Arg::Int(axis)) {
         return None;
     }
     let mut kwargs: Kwargs<NodeId> = graph[id].kwargs().clone();
-    let bound = |name: &str| match quantize.kwargs().get(name) {
-        Some(Arg::Int(bound)) => Some(*bound),
-        _ => None,
-    };
+    if let Some([scale, zero_point]) = qparams {
+        kwargs.insert("scale", scale);
+        kwargs.insert("zero_point", zero_point);
+    }
+    let [min, max] = range;
+    kwargs.insert("quant_min", Arg::Int(min));
+    kwargs.insert("quant_max", Arg::Int(max));
+    let mut args = vec![input, numbers.clone(), scales.clone()];
+    args.extend(bias.iter().cloned());
+    Some((args, kwargs))
+}
+
+/// A value that is quantized to integers of 8 bits and dequantized.
+pub(super) struct Rounded {
+    /// The value before.
+    pub(super) input: NodeArg,
+    /// The scale and the zero point; None if they are those that `choose_qparams` gives.
+    pub(super) qparams: Option<[NodeArg; 2]>,
+    /// The smallest integer and the largest one.
+    pub(super) range: [i64; 2],
+    /// The calls that quantize and dequantize it.
+    pub(super) calls: [NodeId; 2],
+}
+
+/// What an argument is, if it is a value that is rounded in a way that kernels have.
+pub(super) fn rounded(graph: &Graph, arg: &NodeArg) -> Option<Rounded> {
+    let dequantize = called(graph, arg, ops::dequantize_per_tensor)?;
+    let [rounded, scale, zero_point] = dequantize.args() else { return None };
+    let quantize = called(graph, rounded, ops::quantize_per_tensor)?;
+    let [input, rest @ ..] = quantize.args() else { return None };
+    if rest != [scale.clone(), zero_point.clone()] {
+        return None;
+    }
+    let bound = |name: &str| quantize.kwargs().get(name).and_then(Arg::as_int);
     let range = bound("quant_min")?..=bound("quant_max")?;
     // NaN becomes 0, whatever the range.
     if !is_bytes(*range.start(), *range.end()) || !range.contains(&0) {
         return None;
     }
-    match (scale, zero_point) {
+    let qparams = match (scale, zero_point) {
         (Arg::Float(step), Arg::Int(zero)) if is_scale(*step) && range.contains(zero) => {
-            kwargs.insert("scale", scale.clone());
-            kwargs.insert("zero_point", zero_point.clone());
+            Some([scale.clone(), zero_point.clone()])
         }
-        (Arg::Value(_), Arg::Value(_)) if are_chosen(graph, quantize) => {}
+        (Arg::Value(_), Arg::Value(_)) if are_chosen(graph, quantize) => None,
         _ => return None,
-    }
-    kwargs.insert("quant_min", Arg::Int(*range.start()));
-    kwargs.insert("quant_max", Arg::Int(*range.end()));
-    let mut args = vec![input.clone(), numbers.clone(), scales.clone()];
-    args.extend(bias.iter().cloned());
-    Some((args, kwargs))
+    };
+    let calls = [*rounded.as_value()?, *arg.as_value()?];
+    Some(Rounded { input: input.clone(), qparams, range: range.into_inner().into(), calls })
 }
 
 /// The node that an argument is, if it calls a function.

@@ -13,7 +13,10 @@ mod places;
 
 pub use config::{ActivationConfig, Observer, QConfig, QConfigMapping, WeightConfig};
 
+use rustc_hash::FxHashMap;
+
 use self::places::Places;
+use super::fusion::sum_after;
 use super::{
     as_one, decompose_modules, eliminate_common_subexpressions, fuse_conv_bn, fuse_linear_bn, matmul_to_linear,
     remove_identities,
@@ -40,6 +43,9 @@ pub(super) fn output_axis(layer: Function) -> i64 {
 /// layer that `mapping` names gets an observer for its input. Layers are `linear`, `conv1d`, `conv2d`, `conv3d` and transposed
 /// convolutions of one and two dimensions with a weight in f32 that is state of the model. Layers that read the same value in the same way share
 /// an observer, also where one reads it through max pooling or beside others in a concatenation: then it is written as integers once.
+///
+/// A sum after a layer adds the integers too where its other operand is what layers read, as a residual block has it: PyTorch's
+/// layers with sums in them, such as `conv2d_add_relu`, do. A mapping that has nothing for [`ops::add`] leaves it in f32.
 ///
 /// ```
 /// use fx_core::passes::{QConfigMapping, prepare_fx};
@@ -70,16 +76,21 @@ pub fn prepare_fx(module: &GraphModule, mapping: &QConfigMapping) -> Result<Prep
         ];
         passes.iter().try_fold(0, |count, pass| Ok(count + pass(module)?))
     })?;
-    let (mut layers, mut places) = (Vec::new(), Places::default());
+    let (mut readers, mut places) = (FxHashMap::default(), Places::default());
     let graph = module.graph();
-    for (id, node) in module.graph().nodes() {
+    for (id, node) in graph.nodes() {
         let Some((weight, config)) = wanted(&module, node, mapping) else { continue };
         let Some(&input) = node.args()[0].as_value() else { continue };
-        config.activation.check().map_err(|error| error.at_node(|| module.graph().format_node(id)))?;
+        config.activation.check().map_err(|error| error.at_node(|| graph.format_node(id)))?;
         let place = places.of(graph, input, config.activation);
-        layers.push(Layer { node: id, weight, config: config.weight, place });
+        readers.insert(id, Reader { node: id, operand: 0, place, weight: Some((weight, config.weight)) });
     }
-    Ok(Prepared { module, layers, places })
+    let layers: Vec<NodeId> = readers.keys().copied().collect();
+    for sum in layers.into_iter().filter_map(|layer| added(graph, layer, mapping, &places)) {
+        readers.insert(sum.node, sum);
+    }
+    let readers = graph.node_ids().into_iter().filter_map(|id| readers.remove(&id)).collect();
+    Ok(Prepared { module, readers, places })
 }
 
 /// Quantizes all layers, with ranges of inputs that are found in each run: PyTorch's `quantize_dynamic`, of convolutions too.
@@ -89,27 +100,29 @@ pub fn prepare_fx(module: &GraphModule, mapping: &QConfigMapping) -> Result<Prep
 /// As [`prepare_fx`] and [`Prepared::convert_fx`].
 pub fn quantize_dynamic(module: &mut GraphModule) -> Result<usize> {
     let prepared = prepare_fx(module, &QConfigMapping::new().set_global(QConfig::dynamic()))?;
-    if !prepared.layers.is_empty() {
+    let count = prepared.layer_count();
+    if count > 0 {
         *module = prepared.convert_fx()?;
     }
-    Ok(prepared.layers.len())
+    Ok(count)
 }
 
 /// A model that is ready to be quantized, with what was seen of the values that its layers read.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     module: GraphModule,
-    layers: Vec<Layer>,
+    /// In the graph's order.
+    readers: Vec<Reader>,
     places: Places,
 }
 
-/// A layer to be quantized.
+/// What reads a value that is quantized: a layer, which has a weight that will be quantized, or the sum after one.
 #[derive(Clone, Debug)]
-struct Layer {
+struct Reader {
     node: NodeId,
-    weight: Weight,
-    config: WeightConfig,
+    operand: usize,
     place: usize,
+    weight: Option<(Weight, WeightConfig)>,
 }
 
 /// The weight of a layer: state, or a view of it, as a part of several layers' weights is.
@@ -128,7 +141,7 @@ impl Prepared {
 
     /// How many layers [`Prepared::convert_fx`] will quantize.
     pub fn layer_count(&self) -> usize {
-        self.layers.len()
+        self.readers.iter().filter(|reader| reader.weight.is_some()).count()
     }
 
     /// Runs the model in f32, and looks at the inputs of its layers: calibration.
@@ -148,8 +161,8 @@ impl Prepared {
         Interpreter::with_hooks(&self.module, Observe(&mut self.places)).run(args)
     }
 
-    /// The quantized model. Before each layer stand `quantize_per_tensor` and `dequantize_per_tensor` of its input, and the
-    /// weight is read as `dequantize_per_channel` of the buffers `conv.weight_int8` and `conv.weight_scale`, for a
+    /// The quantized model. Before each layer stand `quantize_per_tensor` and `dequantize_per_tensor` of its input, which sums after
+    /// layers read too, and the weight is read as `dequantize_per_channel` of the buffers `conv.weight_int8` and `conv.weight_scale`, for a
     /// parameter `conv.weight`. A parameter that nothing reads any more goes. Other data may be observed afterwards.
     ///
     /// # Errors
@@ -187,14 +200,27 @@ fn require_evaluation(module: &GraphModule) -> Result<()> {
     Ok(())
 }
 
+/// The sum that alone uses what a layer gives, if its other operand is a value that layers read as it would be quantized for a sum.
+fn added(graph: &Graph, layer: NodeId, mapping: &QConfigMapping, places: &Places) -> Option<Reader> {
+    let (sum, other) = sum_after(graph, layer)?;
+    let config = mapping.of(ops::add, frame(&graph[sum]))?;
+    let place = places.find(*other.as_value()?, config.activation)?;
+    let operand = graph[sum].args().iter().position(|arg| *arg == other)?;
+    (config.activation.observer != Observer::Dynamic).then_some(Reader { node: sum, operand, place, weight: None })
+}
+
+/// The module that made a call; nothing without one.
+fn frame(node: &Node) -> &str {
+    node.meta().module_stack().last().map_or("", |frame| frame.path.as_str())
+}
+
 /// The weight and the configuration of a call, if it is a layer that is to be quantized.
 fn wanted(module: &GraphModule, node: &Node, mapping: &QConfigMapping) -> Option<(Weight, QConfig)> {
     let function = node.function().filter(|function| LAYERS.contains(function))?;
     let weight = Weight::of(module.graph(), module.state(), node.args().get(1)?)?;
     // The module that made the call; without one, the module that has the weight.
-    let frame = node.meta().module_stack().last().map_or("", |frame| frame.path.as_str());
     let owner = weight.path.rsplit_once('.').map_or("", |(owner, _)| owner);
-    let config = mapping.of(function, if frame.is_empty() { owner } else { frame })?;
+    let config = mapping.of(function, Some(frame(node)).filter(|frame| !frame.is_empty()).unwrap_or(owner))?;
     Some((weight, config))
 }
 

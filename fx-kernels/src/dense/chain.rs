@@ -81,7 +81,11 @@ pub(crate) fn run_within(links: &[Link<'_>], out: &mut [f32], images: &Images<'_
     let (Some(first), Some(last)) = (links.first(), links.last()) else {
         panic!("a chain has at least one convolution")
     };
-    words.check(first.conv.reads_words(), last.conv.adds_words(), |rounded| last.conv.writes_words(rounded));
+    words.check(
+        first.conv.reads_words(),
+        |added| last.conv.adds_words() && added == Rounded::Pairs,
+        |rounded| last.conv.writes_words(rounded),
+    );
     let mut sizes: Few<_> = smallvec![images.size];
     for (link, next) in links.iter().zip(links.iter().skip(1).map(Some).chain([None])) {
         let [height, width] = link.conv.shape().output(sizes[sizes.len() - 1]);

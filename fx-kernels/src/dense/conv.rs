@@ -204,7 +204,11 @@ impl PackedConv {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(self.reads_words(), self.adds_words(), |rounded| self.writes_words(rounded));
+        words.check(
+            self.reads_words(),
+            |added| self.adds_words() && added == Rounded::Pairs,
+            |rounded| self.writes_words(rounded),
+        );
         self.compute(out, stride, images, epilogue, words.written(None));
     }
 

@@ -236,7 +236,7 @@ impl PackedLinear {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
+        words.check(self.reads_words(), |_| false, |rounded| self.writes_words(rounded));
         self.compute(out, stride, (input, input_stride), rows, epilogue, words.written(None));
     }
 

@@ -97,10 +97,6 @@ impl PaddedConv {
         shape.frame.has_short_pixels() || bands::are_lines(&shape.frame) && are_in_bands(shape, packing)
     }
 
-    pub(super) fn shape(&self) -> &VolumeShape {
-        &self.shape
-    }
-
     /// Whether the images may be words, with the channels last.
     pub(super) fn reads_words(&self) -> bool {
         let is_whole = self.shape.frame.inputs.is_multiple_of(self.packing.numbers());

@@ -106,7 +106,7 @@ impl Pool {
     /// # Panics
     /// As there, or if the processor does not have the level.
     pub(super) fn run_at(&self, level: Level, out: &mut [f32], stride: usize, images: &Images<'_>, words: Words) {
-        words.check(words.input == words.output, false, |rounded| self.takes_words_at(level, rounded));
+        words.check(words.input == words.output, |_| false, |rounded| self.takes_words_at(level, rounded));
         let Some(rounded) = words.input else {
             let scale = |row: usize| self.shape.scale(row, images.size, self.divisor);
             let reduction = if self.divisor.is_some() { Reduction::Scaled(&scale) } else { Reduction::Largest };

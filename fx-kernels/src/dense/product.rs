@@ -8,10 +8,12 @@
 mod near;
 mod one_tile;
 mod rounded;
+mod written;
 
 use std::ops::Range;
 use std::ptr::null;
 
+pub(crate) use self::written::{Quantized, Written};
 use super::Epilogue;
 use super::algorithm::Algorithm;
 use super::block::{Block, Rounding};
@@ -20,11 +22,10 @@ use super::left::{Inside, Left};
 use super::matrix_unit::OnUnit;
 use super::panels::{Panel, Panels};
 use super::strassen::Strassen;
-use super::tile::{Aside, MOST_ROWS, Tile, UNROLL};
+use super::tile::{Aside, MOST_ROWS, OfBytes, Tile, UNROLL};
 use crate::elementwise::run_rows;
 use crate::gemm::Matrix;
 use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, second_level, ways};
-use crate::quantization::Quantization;
 use crate::rounded::Rounded;
 use crate::simd::Level;
 use crate::threads::{Shared, for_each, num_threads, shared_out};
@@ -67,29 +68,8 @@ pub(crate) struct Product<'a> {
     pub(crate) written: Written<'a>,
     /// Whether panels are multiplied from the last one to the first.
     pub(crate) backwards: bool,
-}
-
-/// How the operands of a product are written.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Written<'a> {
-    /// As whole numbers, if they are.
-    pub(crate) whole: Option<Quantized<'a>>,
-    /// Whether the left one is words already, as the matrix's packing has them.
-    pub(crate) left: bool,
-    /// Whether what is added is pairs: the residual, or the result's place, whose distances are in words then.
-    pub(crate) added: bool,
-    /// What the result is rounded to, if it is to be words.
-    pub(crate) output: Option<Rounded>,
-}
-
-/// How the operands of a product are written as whole numbers.
-#[derive(Clone, Copy)]
-pub(crate) struct Quantized<'a> {
-    /// The numbers of the left one.
-    pub(crate) left: Quantization,
-    /// What the products of whole numbers are multiplied by, for each column. Not used where weights are kept as the numbers
-    /// that they stand for.
-    pub(crate) scales: &'a [f32],
+    /// What is read and written as bytes by tiles.
+    pub(crate) bytes: OfBytes,
 }
 
 /// How a product is split.
@@ -129,7 +109,16 @@ struct Steps {
 impl<'a> Product<'a> {
     /// A product of numbers.
     pub(crate) fn new(left: Left<'a>, rows: usize, panels: &'a Panels, epilogue: &'a Epilogue<'a>) -> Self {
-        Self { left, rows, panels, unpacked: None, epilogue, written: Written::default(), backwards: false }
+        Self {
+            left,
+            rows,
+            panels,
+            unpacked: None,
+            epilogue,
+            written: Written::default(),
+            backwards: false,
+            bytes: OfBytes::default(),
+        }
     }
 }
 
@@ -157,14 +146,13 @@ impl Product<'_> {
         assert!(self.left.covers(self.rows, self.width(run)), "the left operand is too short");
         let row = Rounded::len(self.written.output, width);
         assert!(stride >= row && (self.rows - 1) * stride + row <= out.len(), "the result does not fit");
-        self.epilogue.check(self.rows, if self.written.added { width / 2 } else { width });
+        self.epilogue.check(self.rows, Rounded::len(self.written.added, width));
+        for rounded in [self.written.added, self.written.output].into_iter().flatten() {
+            let columns = panels.columns();
+            assert!(columns.is_multiple_of(rounded.numbers()), "{columns} columns are no whole words");
+        }
         if let Some(rounded) = self.written.output {
-            assert!(
-                panels.columns().is_multiple_of(rounded.numbers()),
-                "{} columns are no whole words",
-                panels.columns()
-            );
-            let is_added = self.written.added && rounded == Rounded::Pairs;
+            let is_added = self.written.added.is_some_and(|added| added.numbers() == rounded.numbers());
             assert!(is_added || !self.epilogue.accumulate, "numbers are not added to words");
         }
         let is_whole = panels.packing().is_whole();
@@ -187,7 +175,9 @@ impl Product<'_> {
                 // SAFETY: the operands hold all rows and columns (just seen).
                 Some(product) => unsafe { product.run(&out, stride) },
                 // SAFETY: as above.
-                None if self.written.added && self.written.output.is_none() => unsafe { self.add(&out, stride) },
+                None if self.written.added == Some(Rounded::Pairs) && self.written.output.is_none() => unsafe {
+                    self.add(&out, stride)
+                },
                 // SAFETY: as above.
                 None => unsafe { self.compute(0..panels.count(), &out, stride) },
             },
@@ -203,13 +193,15 @@ impl Product<'_> {
         let columns = range.len() * 2 * panels.lanes();
         let split = self.split(range);
         let work = 2 * self.rows * panels.groups() * columns.min(panels.columns()) * panels.inner();
-        for_each(panels.groups() * split.blocks * split.sets, work, |task| {
-            let (group, task) = (task / (split.blocks * split.sets), task % (split.blocks * split.sets));
-            let (block, set) = (task / split.sets, task % split.sets);
-            match self.written.output {
-                None => self.task(&split, group, block, split.set(set), out, stride),
-                Some(rounded) => self.rounded_task(&split, group, block, set, out, stride, rounded),
-            }
+        self.in_bytes(out, stride, |product| {
+            for_each(panels.groups() * split.blocks * split.sets, work, |task| {
+                let (group, task) = (task / (split.blocks * split.sets), task % (split.blocks * split.sets));
+                let (block, set) = (task / split.sets, task % split.sets);
+                match self.written.output {
+                    None => product.task(&split, group, block, split.set(set), out, stride),
+                    Some(rounded) => product.rounded_task(&split, group, block, set, out, stride, rounded),
+                }
+            });
         });
     }
 
@@ -429,6 +421,8 @@ impl Product<'_> {
             bounds: self.epilogue.bounds().filter(|_| last),
             out: to,
             stride,
+            bytes: if last { &raw const self.bytes } else { null() },
+            place: [rows.start, column],
             aside: Aside::NONE,
         };
         // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue
@@ -444,25 +438,6 @@ impl Product<'_> {
                 run_rows(panels.level(), function, to, count * rows.len(), stride, columns);
             }
         }
-    }
-}
-
-impl Written<'_> {
-    /// What numbers of a left operand are rounded to that is multiplied with such words.
-    pub(super) fn rounding(&self, level: Level, packing: Packing) -> Rounding {
-        match self.whole {
-            _ if self.left => Rounding::None,
-            _ if packing == Packing::Pairs => Rounding::Pairs,
-            Some(quantized) if packing.is_whole() => Rounding::Words(level, packing.numbers(), quantized.left),
-            Some(quantized) => Rounding::Whole(quantized.left),
-            None => Rounding::None,
-        }
-    }
-
-    /// What stands for 0 in such words.
-    pub(super) fn padding(&self, packing: Packing) -> f32 {
-        let whole = self.whole.filter(|_| packing.is_whole());
-        whole.map_or(0.0, |quantized| quantized.left.zeros(packing.numbers()))
     }
 }
 

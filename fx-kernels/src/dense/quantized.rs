@@ -4,6 +4,7 @@
 //! ready for the tiles. Where the processor has no fast products of bytes, channels do not come in fours, or are on their own, weights
 //! are kept as the numbers that they stand for, and the input is rounded to such: the sums are the same, but for their roundings.
 
+mod activations;
 mod volumes;
 
 use std::ops::Range;
@@ -19,13 +20,15 @@ use super::product::{Quantized, Written};
 use super::shape::ConvShape;
 use super::volumes::VolumeShape;
 use super::weight::Weight;
-use super::words::Words;
 use crate::memory::scratch;
-use crate::quantization::{Quantization, widen_words};
+use crate::quantization::widen_words;
 use crate::rounded::Rounded;
 use crate::simd::Level;
 use crate::threads::{for_each_piece, shared_out};
 
+use activations::rounded;
+
+pub use activations::Activations;
 pub use volumes::QuantizedVolumeConv;
 
 /// Weights of whole numbers, in PyTorch's layout: a row for each output.
@@ -37,22 +40,6 @@ pub struct Bytes<'a> {
     pub scales: &'a [f32],
     /// The bits of the numbers that they will be multiplied with, eight at most: there are processors on which seven are faster.
     pub bits: u32,
-}
-
-/// What the input of a layer of whole numbers is rounded to, and which operands are words already.
-#[derive(Clone, Copy, Debug)]
-pub struct Activations {
-    /// What the input is rounded to.
-    pub input: Quantization,
-    /// Which operands are words.
-    pub words: Words,
-}
-
-impl From<Quantization> for Activations {
-    /// No operand is words.
-    fn from(input: Quantization) -> Self {
-        Self { input, words: Words::default() }
-    }
 }
 
 /// A linear layer of whole numbers: `y = x W^T`, where `x` is rounded.
@@ -125,11 +112,16 @@ impl QuantizedLinear {
         self.packed.writes_words(rounded)
     }
 
+    /// Whether what is added may be words of what is rounded so: of bytes.
+    pub fn adds_words(&self, rounded: Rounded) -> bool {
+        matches!(rounded, Rounded::Bytes(_)) && self.writes_words(rounded)
+    }
+
     /// As [`PackedLinear::run`], of an input that is rounded so; strides are in words where operands are.
     ///
     /// # Panics
     /// If an operand is too short, the range has more bits than the weights are packed for, or an operand
-    /// [cannot be](Self::reads_words) [words](Self::writes_words).
+    /// [cannot](Self::reads_words) [be](Self::adds_words) [words](Self::writes_words).
     #[allow(clippy::too_many_arguments, reason = "as many say what is computed")]
     pub fn run(
         &self,
@@ -142,9 +134,15 @@ impl QuantizedLinear {
         epilogue: &Epilogue<'_>,
     ) {
         let activations = activations.into();
-        activations.words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
-        self.columns.with(activations, epilogue, |written, epilogue| {
-            self.packed.compute(out, stride, (input, input_stride), rows, epilogue, written);
+        activations.words.check(
+            self.reads_words(),
+            |added| self.adds_words(added),
+            |rounded| self.writes_words(rounded),
+        );
+        activations.with_added(out, [rows, self.outputs(), stride], epilogue, |out, epilogue| {
+            self.columns.with(activations, epilogue, |written, epilogue| {
+                self.packed.compute(out, stride, (input, input_stride), rows, epilogue, written);
+            });
         });
     }
 }
@@ -250,6 +248,11 @@ impl QuantizedConv {
         }
     }
 
+    /// Whether what is added may be words of what is rounded so: of bytes.
+    pub fn adds_words(&self, rounded: Rounded) -> bool {
+        matches!(rounded, Rounded::Bytes(_)) && self.writes_lines_of_words(rounded)
+    }
+
     /// The same of [some lines](Self::run_lines).
     pub(crate) fn writes_lines_of_words(&self, rounded: Rounded) -> bool {
         !matches!(self.weights, Weights::Rounded(_)) && self.writes_words(rounded)
@@ -259,7 +262,7 @@ impl QuantizedConv {
     ///
     /// # Panics
     /// If an operand is too short, the range has more bits than the weights are packed for, or an operand
-    /// [cannot be](Self::reads_words) [words](Self::writes_words).
+    /// [cannot](Self::reads_words) [be](Self::adds_words) [words](Self::writes_words).
     pub fn run(
         &self,
         out: &mut [f32],
@@ -269,19 +272,26 @@ impl QuantizedConv {
         epilogue: &Epilogue<'_>,
     ) {
         let activations = activations.into();
-        activations.words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
-        self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
-            Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, written),
-            Weights::Padded(padded) => {
-                let height = images.size[0];
-                let (held, lines) = (Held { first: 0, height }, 0..padded.shape().frame.output(images.size)[0]);
-                padded.run_lines(out, stride, images, (held, lines), epilogue, written);
-            }
-            Weights::Rounded(packed) => run_rounded(packed, out, stride, images, activations, epilogue),
+        activations.words.check(
+            self.reads_words(),
+            |added| self.adds_words(added),
+            |rounded| self.writes_words(rounded),
+        );
+        let [height, width] = self.shape.output(images.size);
+        let size = [images.batch * height * width, self.shape.outputs, stride];
+        activations.with_added(out, size, epilogue, |out, epilogue| {
+            self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
+                Weights::Windows(packed) => packed.compute(out, stride, images, epilogue, written),
+                Weights::Padded(padded) => {
+                    let held = Held { first: 0, height: images.size[0] };
+                    padded.run_lines(out, stride, images, (held, 0..height), epilogue, written);
+                }
+                Weights::Rounded(packed) => run_rounded(packed, out, stride, images, activations, epilogue),
+            });
         });
     }
 
-    /// Computes some lines of the output from some lines of the images; all of both if there are several images.
+    /// Computes some lines of the output from some lines of the images; all of both if there are several images. Nothing is added.
     ///
     /// # Panics
     /// As [`run`](Self::run), or if a line is missing or [cannot be](Self::writes_lines_of_words) words.
@@ -294,7 +304,8 @@ impl QuantizedConv {
         activations: Activations,
         epilogue: &Epilogue<'_>,
     ) {
-        activations.words.check(self.reads_words(), false, |rounded| self.writes_lines_of_words(rounded));
+        activations.words.check(self.reads_words(), |_| false, |rounded| self.writes_lines_of_words(rounded));
+        assert!(!epilogue.adds(), "nothing is added to some lines");
         self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, written),
             Weights::Padded(padded) => padded.run_lines(out, stride, images, (held, lines), epilogue, written),
@@ -396,7 +407,7 @@ impl Columns {
     /// Calls a function with how the operands of a product are written, and what follows it: what stands for 0 is taken off
     /// with the bias.
     fn with(&self, activations: Activations, epilogue: &Epilogue<'_>, f: impl FnOnce(Written<'_>, &Epilogue<'_>)) {
-        let Activations { input, words } = activations;
+        let Activations { input, words, .. } = activations;
         assert!(input.bits() <= self.bits, "{} to {} are more than {} bits", input.min, input.max, self.bits);
         if self.scales.is_empty() {
             return f(words.written(Some(Quantized { left: input, scales: &[] })), epilogue);
@@ -483,18 +494,5 @@ fn rounded_lines(
             widen_words(packed.level(), activations.input, widened, data);
             run(&Images { data: widened, layout: Layout::Pixels { distance: words.numbers() * distance }, ..*images });
         });
-    });
-}
-
-/// Calls a function with numbers rounded to what whole ones stand for.
-fn rounded(x: &[f32], quantization: Quantization, f: impl FnOnce(&[f32])) {
-    /// How many numbers a thread takes at a time.
-    const PIECE: usize = 1 << 14;
-    scratch(x.len(), |numbers| {
-        for_each_piece(numbers, PIECE, x.len(), |piece, numbers| {
-            numbers.copy_from_slice(&x[piece * PIECE..][..numbers.len()]);
-            quantization.apply(numbers);
-        });
-        f(numbers);
     });
 }

@@ -14,6 +14,7 @@ use crate::memory::{FEW_ROWS, LINE, prefetch, prefetch_far};
 use crate::simd::{
     ByteKernel, Bytes, Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_bytes, dispatch_pairs,
 };
+use crate::threads::Shared;
 
 /// The most rows of a tile at any level.
 pub(crate) const MOST_ROWS: usize = 12;
@@ -84,6 +85,10 @@ pub(crate) struct Tile {
     pub(crate) out: *mut f32,
     /// The distance of its rows.
     pub(crate) stride: usize,
+    /// What is added to a tile of whole numbers besides and where it is written instead, if these are bytes; else null.
+    pub(crate) bytes: *const OfBytes,
+    /// The tile's first row and column there.
+    pub(crate) place: [usize; 2],
     /// What is done beside the products, which leave time for it.
     pub(crate) aside: Aside,
 }
@@ -156,6 +161,8 @@ impl Tile {
         bounds: None,
         out: null_mut(),
         stride: 0,
+        bytes: null(),
+        place: [0; 2],
         aside: Aside::NONE,
     };
 
@@ -171,7 +178,7 @@ impl Tile {
             Packing::Bf16 => dispatch(level, Run::<Widened<false>>(self, PhantomData)),
             Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
             Packing::Pairs => dispatch_pairs(Run::<Dots>(self, PhantomData)),
-            Packing::Quads | Packing::Bytes => dispatch_bytes(level, self.packing == Packing::Bytes, OfBytes(self)),
+            Packing::Quads | Packing::Bytes => dispatch_bytes(level, self.packing == Packing::Bytes, WithBytes(self)),
         }
     }
 
@@ -186,6 +193,7 @@ impl Tile {
         if !self.residual.is_null() {
             self.residual = self.residual.wrapping_add(self.rows * self.residual_stride);
         }
+        self.place[0] += self.rows;
     }
 
     /// Computes each tile in memory of its own, and copies its first `columns` of `width` to their place; nothing is read
@@ -208,6 +216,7 @@ impl Tile {
         // Zeros only where something is read that nobody writes.
         let [mut out, mut residual] = [[MaybeUninit::<f32>::uninit(); LARGEST]; 2];
         let [mut bias, mut scales] = [[0.0; MOST_COLUMNS]; 2];
+        let [mut added, mut written] = [[0_u8; LARGEST]; 2];
         // SAFETY: the caller's promise, for the first `columns`; the places of our own are large enough.
         unsafe {
             if self.accumulate {
@@ -227,10 +236,24 @@ impl Tile {
                 copy(self.scales, 0, scales.as_mut_ptr(), 0, 1, columns);
                 self.scales = scales.as_ptr();
             }
-            let (to, stride) = (self.out, self.stride);
-            (self.out, self.stride) = (out.as_mut_ptr().cast(), width);
+            let (to, stride, bytes, [row, column]) = (self.out, self.stride, self.of_bytes(), self.place);
+            let own =
+                |memory: &mut [u8; LARGEST], of| ByteMatrix { first: Shared(memory.as_mut_ptr()), stride: width, of };
+            if let Some(matrix) = &bytes.added {
+                copy(matrix.at(row, column), matrix.stride, added.as_mut_ptr(), width, self.rows, columns);
+            }
+            let own = OfBytes {
+                added: bytes.added.map(|matrix| own(&mut added, matrix.of)),
+                written: bytes.written.map(|matrix| own(&mut written, matrix.of)),
+            };
+            (self.out, self.stride, self.bytes, self.place) = (out.as_mut_ptr().cast(), width, &raw const own, [0; 2]);
             self.run(level);
-            copy(out.as_ptr().cast(), width, to, stride, self.rows, columns);
+            match &bytes.written {
+                Some(matrix) => {
+                    copy(written.as_ptr(), width, matrix.at(row, column), matrix.stride, self.rows, columns)
+                }
+                None => copy(out.as_ptr().cast(), width, to, stride, self.rows, columns),
+            }
         }
     }
 }
@@ -239,7 +262,7 @@ impl Tile {
 ///
 /// # Safety
 /// Both must be valid for so many rows and columns, and must not overlap.
-unsafe fn copy(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize, rows: usize, columns: usize) {
+unsafe fn copy<T>(from: *const T, from_stride: usize, to: *mut T, to_stride: usize, rows: usize, columns: usize) {
     for i in 0..rows {
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy_nonoverlapping(from.add(i * from_stride), to.add(i * to_stride), columns) };
@@ -315,9 +338,9 @@ impl PairKernel for Run<'_, Dots> {
 }
 
 /// The computation of a tile of whole numbers.
-struct OfBytes<'a>(&'a Tile);
+struct WithBytes<'a>(&'a Tile);
 
-impl ByteKernel for OfBytes<'_> {
+impl ByteKernel for WithBytes<'_> {
     #[inline(always)]
     fn run<B: Bytes>(self) {
         with_rows!(self.0, B::Vector, |ROWS| match self.0.narrow {
@@ -343,6 +366,9 @@ impl Kernel for WithAside<'_> {
 // After the macro that it uses.
 mod stack;
 pub(crate) use self::stack::Stack;
+mod finish;
+use self::finish::finish;
+pub(crate) use self::finish::{ByteMatrix, OfBytes};
 mod step;
 use self::step::{Dots, Singles, Step, Taps, Whole, Widened};
 
@@ -521,52 +547,7 @@ unsafe fn tile<
                 sums[0][v] = (sums[0][v] + b) + (c + d);
             }
         }
-        if S::WHOLE {
-            for v in 0..VECTORS {
-                // SAFETY: there is a number for each column.
-                let scale = unsafe { V::load_at(job.scales.add(column + v * V::LANES)) };
-                let bias = match job.bias.is_null() {
-                    true => V::zero(),
-                    // SAFETY: as above.
-                    false => unsafe { V::load_at(job.bias.add(column + v * V::LANES)) },
-                };
-                for i in 0..ROWS {
-                    sums[i][v] = sums[i][v].mul_add(scale, bias);
-                }
-            }
-        }
-        // Added last, so that the sums of the next steps are no part of the same long chain.
-        if job.accumulate {
-            for i in 0..ROWS {
-                for v in 0..VECTORS {
-                    // SAFETY: there is a row of the result for each row of the tile.
-                    let before = unsafe { V::load_at(job.out.add(i * job.stride + column + v * V::LANES)) };
-                    sums[i][v] = sums[i][v] + before;
-                }
-            }
-        }
-        if !job.residual.is_null() {
-            for i in 0..ROWS {
-                for v in 0..VECTORS {
-                    // SAFETY: as for the start.
-                    let residual =
-                        unsafe { V::load_at(job.residual.add(i * job.residual_stride + column + v * V::LANES)) };
-                    sums[i][v] = sums[i][v] + residual;
-                }
-            }
-        }
-        if let Some((low, high)) = job.bounds {
-            for i in 0..ROWS {
-                for v in 0..VECTORS {
-                    sums[i][v] = V::splat(high).min(V::splat(low).max(sums[i][v]));
-                }
-            }
-        }
-        for i in 0..ROWS {
-            for v in 0..VECTORS {
-                // SAFETY: the place is the caller's to write.
-                unsafe { sums[i][v].store_at(job.out.add(i * job.stride + column + v * V::LANES)) };
-            }
-        }
+        // SAFETY: the caller's promise.
+        unsafe { finish::<V, S, ROWS, VECTORS>(job, column, sums) };
     }
 }

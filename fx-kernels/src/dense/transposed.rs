@@ -302,7 +302,7 @@ impl TransposedConv {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
+        words.check(self.reads_words(), |_| false, |rounded| self.writes_words(rounded));
         let TransposedShape { inputs, outputs, stride, .. } = self.shape;
         let (output, pixel) = (self.shape.output(images.size), words.output_len(outputs));
         let len = images.batch * output[0] * output[1] * pixel;
@@ -428,7 +428,7 @@ impl Run<'_> {
                     conv.run_lines(to, step, &images, (held, lines.clone()), &self.epilogue, written);
                 }
                 (Packed::Rounded(conv), Some(input)) => {
-                    let activations = Activations { input, words: self.words };
+                    let activations = Activations { words: self.words, ..input.into() };
                     conv.run_lines(to, step, &images, (held, lines.clone()), activations, &self.epilogue);
                 }
                 _ => panic!("whole numbers are multiplied with whole numbers"),

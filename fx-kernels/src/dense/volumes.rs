@@ -264,7 +264,11 @@ impl VolumeConv {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(self.reads_words(), self.adds_words(), |rounded| self.writes_words(rounded));
+        words.check(
+            self.reads_words(),
+            |added| self.adds_words() && added == Rounded::Pairs,
+            |rounded| self.writes_words(rounded),
+        );
         match &self.weights {
             Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, words.written(None)),
             Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, words.written(None)),

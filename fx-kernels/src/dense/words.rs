@@ -8,7 +8,7 @@ use crate::rounded::Rounded;
 pub struct Words {
     /// What the input is rounded to, if it is words: what the layer rounds it to otherwise.
     pub input: Option<Rounded>,
-    /// What is added to the sums, if it is words: of pairs. It is the residual, or what is at the result's place, in words too.
+    /// What is added to the sums, if it is words. It is the residual, or what is at the result's place, in words too.
     pub added: Option<Rounded>,
     /// What the result is rounded to, if it is to be words.
     pub output: Option<Rounded>,
@@ -52,14 +52,14 @@ impl Words {
     ///
     /// # Panics
     /// If it does not.
-    pub(super) fn check(&self, reads: bool, adds: bool, writes: impl FnOnce(Rounded) -> bool) {
+    pub(super) fn check(&self, reads: bool, adds: impl FnOnce(Rounded) -> bool, writes: impl FnOnce(Rounded) -> bool) {
         assert!(reads || self.input.is_none(), "the layer does not read words");
-        assert!(self.added.is_none_or(|added| adds && added == Rounded::Pairs), "the layer does not add such words");
+        assert!(self.added.is_none_or(adds), "the layer does not add such words");
         assert!(self.output.is_none_or(writes), "the layer does not write such words");
     }
 
     /// How the operands of a product are written, which may be whole numbers.
     pub(super) fn written<'a>(&self, whole: Option<Quantized<'a>>) -> Written<'a> {
-        Written { whole, left: self.input.is_some(), added: self.added.is_some(), output: self.output }
+        Written { whole, left: self.input.is_some(), added: self.added, output: self.output }
     }
 }

@@ -17,6 +17,12 @@ pub(crate) trait Bytes {
     /// The numbers of the first vectors, as many as a word has numbers, rounded and added to a whole one, in order; what is less than
     /// 0, or no number, as 0.
     fn words(numbers: [Self::Vector; 4], added: i32) -> Self::Vector;
+    /// Writes the numbers of one vector or two, rounded and added to a whole one, as a byte each; what is less than 0, or no number, as
+    /// 0.
+    ///
+    /// # Safety
+    /// There must be room for a byte for each lane.
+    unsafe fn put<const VECTORS: usize>(numbers: [Self::Vector; VECTORS], added: i32, to: *mut u8);
     /// Reads a part of the right operand.
     ///
     /// # Safety

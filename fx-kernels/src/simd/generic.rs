@@ -103,7 +103,7 @@ macro_rules! arrays {
                 min |x, y| if x < y { x } else { y }, max |x, y| if x > y { x } else { y });
             arrays!(@compare $n, lt |x, y| x < y, le |x, y| x <= y, eq |x, y| x == y);
             crate::simd::plain::transpose!($T, $n);
-            crate::simd::plain::halves!($T, $n, Raw);
+            crate::simd::plain::narrow!($T, $n, Raw);
             crate::simd::plain::swapped!($T, $n, Raw);
             crate::simd::vector!($Name, $T, $n, 4, Raw, Mask, with_any);
         }

@@ -80,7 +80,7 @@ mod single4 {
         127
     );
     crate::simd::plain::transpose!(f32, 4);
-    crate::simd::plain::halves!(f32, 4, float32x4_t);
+    crate::simd::plain::narrow!(f32, 4, float32x4_t);
     crate::simd::plain::swapped!(f32, 4, float32x4_t);
     crate::simd::vector!(F32x4, f32, 4, 12, float32x4_t, uint32x4_t, with_any);
 }
@@ -110,7 +110,7 @@ mod double2 {
         1023
     );
     crate::simd::plain::transpose!(f64, 2);
-    crate::simd::plain::halves!(f64, 2, float64x2_t);
+    crate::simd::plain::narrow!(f64, 2, float64x2_t);
     crate::simd::plain::swapped!(f64, 2, float64x2_t);
     crate::simd::vector!(F64x2, f64, 2, 12, float64x2_t, uint64x2_t, with_any);
 }

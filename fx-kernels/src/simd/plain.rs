@@ -36,24 +36,25 @@ macro_rules! swapped {
 }
 pub(in crate::simd) use swapped;
 
-/// Makes the functions `load_bf16` and `load_f16` that a vector type is made from, a number at a time.
-macro_rules! halves {
+/// Makes the functions `load_bf16`, `load_f16` and `load_u8` that a vector type is made from, a number at a time.
+macro_rules! narrow {
     ($Elem:ty, $lanes:literal, $Raw:ty) => {
-        crate::simd::plain::halves!(@one load_bf16, from_bf16, $Elem, $lanes, $Raw);
-        crate::simd::plain::halves!(@one load_f16, from_f16, $Elem, $lanes, $Raw);
+        crate::simd::plain::narrow!(@one load_bf16, u16, crate::simd::plain::from_bf16, $Elem, $lanes, $Raw);
+        crate::simd::plain::narrow!(@one load_f16, u16, crate::simd::plain::from_f16, $Elem, $lanes, $Raw);
+        crate::simd::plain::narrow!(@one load_u8, u8, f32::from, $Elem, $lanes, $Raw);
     };
-    (@one $function:ident, $from:ident, $Elem:ty, $lanes:literal, $Raw:ty) => {
+    (@one $function:ident, $Narrow:ty, $from:expr, $Elem:ty, $lanes:literal, $Raw:ty) => {
         #[inline(always)]
-        unsafe fn $function(from: *const u16) -> $Raw {
+        unsafe fn $function(from: *const $Narrow) -> $Raw {
             // SAFETY: the caller's promise.
-            let bits = unsafe { from.cast::<[u16; $lanes]>().read_unaligned() };
-            let numbers = bits.map(|bits| <$Elem>::from(crate::simd::plain::$from(bits)));
+            let bits = unsafe { from.cast::<[$Narrow; $lanes]>().read_unaligned() };
+            let numbers = bits.map(|bits| <$Elem>::from($from(bits)));
             // SAFETY: there are as many numbers as lanes.
             unsafe { load(numbers.as_ptr()) }
         }
     };
 }
-pub(in crate::simd) use halves;
+pub(in crate::simd) use narrow;
 
 /// The number whose bits as a bf16 are these.
 #[inline(always)]

@@ -254,6 +254,11 @@ mod single16 {
         unsafe { x86::_mm512_cvtph_ps(x86::_mm256_loadu_si256(from.cast())) }
     }
     #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> __m512 {
+        // SAFETY: as above.
+        unsafe { x86::_mm512_cvtepi32_ps(x86::_mm512_cvtepu8_epi32(x86::_mm_loadu_si128(from.cast()))) }
+    }
+    #[inline(always)]
     unsafe fn swapped(x: __m512, by: usize) -> __m512 {
         // SAFETY: who has a vector has the instructions.
         unsafe {
@@ -365,7 +370,7 @@ mod double8 {
         _mm512_srl_epi64
     );
     crate::simd::plain::transpose!(f64, 8);
-    crate::simd::plain::halves!(f64, 8, __m512d);
+    crate::simd::plain::narrow!(f64, 8, __m512d);
     crate::simd::plain::swapped!(f64, 8, __m512d);
     crate::simd::vector!(F64x8, f64, 8, 12, __m512d, __mmask8, with_avx512);
 }
@@ -444,6 +449,11 @@ mod single8 {
         unsafe { x86::_mm256_cvtph_ps(x86::_mm_loadu_si128(from.cast())) }
     }
     #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> __m256 {
+        // SAFETY: as above.
+        unsafe { x86::_mm256_cvtepi32_ps(x86::_mm256_cvtepu8_epi32(x86::_mm_loadl_epi64(from.cast()))) }
+    }
+    #[inline(always)]
     unsafe fn swapped(x: __m256, by: usize) -> __m256 {
         // SAFETY: who has a vector has the instructions.
         unsafe {
@@ -486,7 +496,7 @@ mod double4 {
         1023
     );
     crate::simd::plain::transpose!(f64, 4);
-    crate::simd::plain::halves!(f64, 4, __m256d);
+    crate::simd::plain::narrow!(f64, 4, __m256d);
     crate::simd::plain::swapped!(f64, 4, __m256d);
     crate::simd::vector!(F64x4, f64, 4, 6, __m256d, __m256d, with_avx2);
 }

@@ -51,6 +51,11 @@ def rounded(input, scale, zero_point, quant_min, quant_max):
     return quantize.dequantize_per_tensor(integers, scale, zero_point)
 
 
+def added(other, scale, zero_point, quant_min, quant_max):
+    """What is added, quantized and dequantized where there is a scale for that."""
+    return other if other is None or scale is None else rounded(other, scale, zero_point, quant_min, quant_max)
+
+
 def dequantized(weight, scale, axis=0):
     if weight.dtype != I8:
         raise ValueError("the weight must be in i8")
@@ -58,23 +63,29 @@ def dequantized(weight, scale, axis=0):
 
 
 def qconv2d_pointwise(
-    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none", **options
+    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none",
+    other_scale=None, other_zero_point=0, other_quant_min=0, other_quant_max=255, **options
 ):
     x = rounded(input, scale, zero_point, quant_min, quant_max)
+    other = added(other, other_scale, other_zero_point, other_quant_min, other_quant_max)
     return conv2d_pointwise(x, dequantized(weight, weight_scale), bias, other, attr=attr, **options)
 
 
 def qconv1d_pointwise(
-    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none", **options
+    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none",
+    other_scale=None, other_zero_point=0, other_quant_min=0, other_quant_max=255, **options
 ):
     x = rounded(input, scale, zero_point, quant_min, quant_max)
+    other = added(other, other_scale, other_zero_point, other_quant_min, other_quant_max)
     return finish(F.conv1d(x, dequantized(weight, weight_scale), bias, **options), other, attr)
 
 
 def qconv3d_pointwise(
-    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none", **options
+    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none",
+    other_scale=None, other_zero_point=0, other_quant_min=0, other_quant_max=255, **options
 ):
     x = rounded(input, scale, zero_point, quant_min, quant_max)
+    other = added(other, other_scale, other_zero_point, other_quant_min, other_quant_max)
     return conv3d_pointwise(x, dequantized(weight, weight_scale), bias, other, attr=attr, **options)
 
 
@@ -93,9 +104,11 @@ def qconv_transpose1d(
 
 
 def qlinear_pointwise(
-    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none"
+    input, weight, weight_scale, bias=None, other=None, *, quant_min, quant_max, scale=None, zero_point=0, attr="none",
+    other_scale=None, other_zero_point=0, other_quant_min=0, other_quant_max=255
 ):
     x = rounded(input, scale, zero_point, quant_min, quant_max)
+    other = added(other, other_scale, other_zero_point, other_quant_min, other_quant_max)
     return linear_pointwise(x, dequantized(weight, weight_scale), bias, other, attr=attr)
 
 
@@ -155,6 +168,8 @@ def integers(table):
     weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
     u8 = {**U8_RANGE, "scale": 0.017, "zero_point": 113}
     i8 = {**I8_RANGE, "scale": 0.021, "zero_point": -9}
+    other = {"other_scale": 0.03, "other_zero_point": 90}
+    signed = {"other_scale": 0.02, "other_zero_point": -7, "other_quant_min": -128, "other_quant_max": 127}
     # Channels in fours for products of integers, and not.
     x, weight, scales, bias = d.f(1, 20, 4, 5), weights(3, 20, 3, 3), d.positive(3) / 500, d.f(3)
     op("unsigned", x, weight, scales, bias, **u8)
@@ -172,6 +187,10 @@ def integers(table):
     op.error("floats", x, d.f(3, 20, 3, 3), scales, bias, **u8)
     op.error("scales", x, weight, d.positive(2), bias, **u8)
     op.error("channels", d.f(1, 19, 4, 5), weight, scales, bias, **u8)
+    op("quantized sum", x, weight, scales, bias, d.f(1, 3, 4, 5), **u8, **other, padding=[1, 1], attr="relu")
+    op("quantized sum that repeats", x, weight, scales, bias, d.f(3, 1, 1), **i8, **signed)
+    of_four = weights(4, 20, 1, 1), d.positive(4) / 500, d.f(4), d.f(1, 4, 4, 5)
+    op("quantized sum of single pixels", x, *of_four, **u8, **signed)
     op = table.op("qconv1d_pointwise", qconv1d_pointwise)
     d = op.draw
     weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
@@ -190,6 +209,7 @@ def integers(table):
     op.error("floats", x, d.f(3, 12, 3), scales, bias, **u8)
     op.error("channels", d.f(1, 11, 5), weight, scales, bias, **u8)
     op.error("dimensions", d.f(1, 12, 5, 5), weight, scales, bias, **u8)
+    op("quantized sum", x, weight, scales, bias, d.f(2, 3, 6), **u8, **other, padding="same", attr="relu")
     op = table.op("qconv3d_pointwise", qconv3d_pointwise)
     d = op.draw
     weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
@@ -208,6 +228,7 @@ def integers(table):
     op.error("floats", x, d.f(3, 20, 2, 3, 3), scales, bias, **u8)
     op.error("scales", x, weight, d.positive(2), bias, **u8)
     op.error("dimensions", d.f(1, 20, 3, 3), weight, scales, bias, **u8)
+    op("quantized sum", x, weight, scales, bias, d.f(1, 3, 3, 3, 3), **u8, **signed, padding="same", attr="relu")
     op = table.op("qconv_transpose2d", qconv_transpose2d)
     d = op.draw
     weights = lambda *shape: d.i(*shape, low=-128, high=128, dtype=I8)
@@ -251,3 +272,6 @@ def integers(table):
     op("out of range", d.f(3, 24, low=-9.0, high=9.0), weight, scales, None, **u8)
     op.error("features", d.f(2, 3, 23), weight, scales, bias, **u8)
     op.error("other", x, weight, scales, bias, d.f(2, 2, 10), **u8)
+    op("quantized sum", x, weight, scales, bias, d.f(2, 3, 10), **u8, **other, attr="relu")
+    op("quantized sum that repeats", x, weight, scales, bias, d.f(10), **u8, **signed)
+    op.error("quantized other", x, weight, scales, bias, d.f(2, 2, 10), **u8, **other)

@@ -1,10 +1,11 @@
 //! Products whose kernels do not add what their calls add: steps of their own do.
 
 use super::{Builder, Held, single};
-use crate::arg::{Arg, Kwargs};
+use crate::arg::{Arg, Key, Kwargs};
 use crate::compile::known::Known;
 use crate::error::Result;
 use crate::graph::NodeId;
+use crate::ops::kind::scalar_of;
 use crate::ops::{Attr, Function, added_operand, functions as ops};
 use crate::tensor::DType;
 use crate::value::Meta;
@@ -14,6 +15,38 @@ pub(super) fn is_repeated(function: Function, metas: &[Arg<Meta>], options: &Kwa
     let other = added_operand(function).filter(|other| metas.len() > *other);
     let product = other.and_then(|other| function.infer(&metas[..other], options).ok());
     product.is_some_and(|product| single(&product) != single(result))
+}
+
+/// How a call quantizes what it adds.
+struct Rounding {
+    scale: f64,
+    zero_point: i64,
+    min: i64,
+    max: i64,
+}
+
+impl Rounding {
+    /// Takes it out of a call's attributes.
+    fn take<V>(attributes: &mut Kwargs<V>) -> Option<Self> {
+        let scale = attributes.remove("other_scale").and_then(|scale| scalar_of(&scale));
+        let mut whole =
+            |name: &str, default| attributes.remove(name).and_then(|whole| whole.as_int()).unwrap_or(default);
+        let (zero_point, min, max) =
+            (whole("other_zero_point", 0), whole("other_quant_min", 0), whole("other_quant_max", 255));
+        Some(Self { scale: scale?.to_f64(), zero_point, min, max })
+    }
+
+    fn args<V>(&self, value: Arg<V>) -> Vec<Arg<V>> {
+        vec![value, Arg::Float(self.scale), Arg::Int(self.zero_point)]
+    }
+
+    /// The arguments and the attributes of `quantize_per_tensor`.
+    fn quantize<V>(&self, value: Arg<V>) -> (Vec<Arg<V>>, Kwargs<V>) {
+        let dtype = if self.min < 0 { DType::I8 } else { DType::U8 };
+        let range = [("quant_min", Arg::Int(self.min)), ("quant_max", Arg::Int(self.max))];
+        let attributes = range.into_iter().chain([("dtype", Arg::DType(dtype))]);
+        (self.args(value), attributes.map(|(key, value)| (Key::from(key), value)).collect())
+    }
 }
 
 impl Builder<'_> {
@@ -33,10 +66,24 @@ impl Builder<'_> {
         let (mut plain, mut of_plain) = (kwargs.clone(), options.clone());
         let attr = plain.remove("attr");
         of_plain.remove("attr");
+        let rounding = Rounding::take(&mut plain);
+        Rounding::take(&mut of_plain);
         let product = (metas[..other].to_vec(), of_plain);
         let Held { place, meta } = self.planned(id, function, product, (args[..other].to_vec(), plain)).ok()?;
-        let other = Held { place: added.clone(), meta: addend.clone() };
+        let mut other = Held { place: added.clone(), meta: addend.clone() };
+        if let Some(rounding) = rounding {
+            other = self.rounded(id, other, &rounding).ok()?;
+        }
         Some(self.followed(id, Held { place, meta }, Some(other), attr.as_ref()).ok()?.place)
+    }
+
+    /// A value that is quantized and dequantized.
+    fn rounded(&mut self, id: NodeId, value: Held, rounding: &Rounding) -> Result<Held> {
+        let Held { place, meta } = value;
+        let (place, meta) = (rounding.quantize(place), rounding.quantize(meta));
+        let Held { place, meta } = self.planned(id, ops::quantize_per_tensor, meta, place)?;
+        let (place, meta) = (rounding.args(place), rounding.args(meta));
+        self.planned(id, ops::dequantize_per_tensor, (meta, Kwargs::new()), (place, Kwargs::new()))
     }
 
     /// A product, the sum with another operand and the activation that are part of its call.

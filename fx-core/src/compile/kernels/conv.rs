@@ -132,7 +132,7 @@ impl Conv {
     /// What it is, for so many pixels of the output, with operands that may be words.
     fn describe(&self, pixels: usize, words: Words) -> String {
         let (by, kept, from) = (by(self.packed.algorithm(pixels)), kept(self.packed.format()), read(words.input));
-        let follow = self.follow.describe(self.residual, words.added);
+        let follow = self.follow.describe(self.residual.then(|| read(words.added)));
         format!("{}{by}{kept}{from}{follow}", window_of(self.packed.shape()))
     }
 

@@ -137,7 +137,7 @@ impl Kernel for Transposed {
         let ([height, width], kept) = (self.conv.shape().kernel, kept(self.conv.format()));
         let from =
             if self.range.is_some() && self.words.input.is_none() { " of rounded" } else { read(self.words.input) };
-        let (follow, to) = (self.follow.describe(false, None), written(self.words.output));
+        let (follow, to) = (self.follow.describe(None), written(self.words.output));
         format!("conv transpose {height}x{width}{kept}{from}{follow}{to}")
     }
 }

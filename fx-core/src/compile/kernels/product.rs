@@ -48,10 +48,10 @@ impl Follow {
         }
     }
 
-    /// What follows: whether something is added, and what that is rounded to if it is words.
-    pub(super) fn describe(&self, residual: bool, added: Option<Rounded>) -> String {
+    /// What follows: how what is added is read, if something is.
+    pub(super) fn describe(&self, added: Option<&str>) -> String {
         let activation = self.activation.map(|activation| format!(" + {activation}")).unwrap_or_default();
-        let added = if residual { format!(" + add{}", read(added)) } else { String::new() };
+        let added = added.map(|how| format!(" + add{how}")).unwrap_or_default();
         format!("{added}{activation}")
     }
 }
@@ -183,7 +183,7 @@ impl Kernel for Linear {
             Product::Rows(rows, packed) => format!("{}{}", by(packed.algorithm(*rows)), kept(packed.format())),
             Product::Row(_) => " in 28 bits".into(),
         };
-        let follow = self.follow.describe(self.residual, None);
+        let follow = self.follow.describe(self.residual.then_some(""));
         format!("linear {inputs} to {outputs}{how}{}{follow}{}", read(self.words.input), written(self.words.output))
     }
 

@@ -24,8 +24,17 @@ struct Quantized {
     product: Product,
     range: Range,
     follow: Follow,
-    residual: bool,
+    added: Added,
     words: Words,
+}
+
+/// What is added to the sums.
+#[derive(Clone, Copy)]
+enum Added {
+    Nothing,
+    Numbers,
+    /// Numbers that are rounded first.
+    Rounded(Quantization),
 }
 
 #[derive(Clone)]
@@ -112,15 +121,33 @@ fn lowered(
     output: Layout,
 ) -> Option<Lowered> {
     let follow = Follow::of(site, 3)?;
-    let kernel = Quantized { product, range, follow, residual: residual.is_some(), words: Words::default() };
+    let added = match residual {
+        None => Added::Nothing,
+        Some(_) => match Range::of_added(site)? {
+            range if range.is_known() => Added::Rounded(range.of(&[])),
+            _ => Added::Numbers,
+        },
+    };
+    let kernel = Quantized { product, range, follow, added, words: Words::default() };
     Some(Lowered::new(kernel, [input].into_iter().chain(residual).collect(), output))
 }
 
 impl Range {
+    /// That of the input.
     pub(super) fn at(site: &Site<'_>) -> Option<Self> {
-        let scale = site.attribute::<kind::opt_float>("scale", None)?;
-        let zero_point = site.attribute::<kind::int>("zero_point", 0)?;
-        let [min, max] = ["quant_min", "quant_max"].map(|name| site.attribute::<kind::int>(name, 0));
+        Self::named(site, ["scale", "zero_point", "quant_min", "quant_max"])
+    }
+
+    /// That of what is added.
+    fn of_added(site: &Site<'_>) -> Option<Self> {
+        Self::named(site, ["other_scale", "other_zero_point", "other_quant_min", "other_quant_max"])
+    }
+
+    /// By the names of its attributes.
+    fn named(site: &Site<'_>, [scale, zero_point, min, max]: [&'static str; 4]) -> Option<Self> {
+        let scale = site.attribute::<kind::opt_float>(scale, None)?;
+        let zero_point = site.attribute::<kind::int>(zero_point, 0)?;
+        let [min, max] = [(min, 0), (max, 255)].map(|(name, default)| site.attribute::<kind::int>(name, default));
         Some(Self { min: min?, max: max?, qparams: scale.map(|scale| (scale as f32, zero_point)) })
     }
 
@@ -169,7 +196,11 @@ impl Pixels {
 impl Quantized {
     /// An input as it is rounded, if all of it is this.
     fn activations(&self, input: &[f32]) -> Activations {
-        Activations { input: self.range.of(input), words: self.words }
+        let added = match self.added {
+            Added::Rounded(quantization) => Some(quantization),
+            Added::Nothing | Added::Numbers => None,
+        };
+        Activations { input: self.range.of(input), added, words: self.words }
     }
 }
 
@@ -177,7 +208,7 @@ impl Kernel for Quantized {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let ([inputs, outputs], words) = (self.sizes(), self.words);
         let (read, input) = (words.input_len(inputs), operands[0].unwrap_or(&[]));
-        let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs);
+        let epilogue = self.follow.epilogue(operands.get(1).copied(), words.added_len(outputs));
         match &self.product {
             Product::Linear(_, rows) => self.run_rows(0..*rows, out, operands),
             Product::Conv(packed, pixels) => {
@@ -209,11 +240,20 @@ impl Kernel for Quantized {
             Product::Conv(packed, pixels) => packed.reads_words() && !pixels.planes,
             Product::Volumes(packed, ..) => packed.reads_words(),
         };
-        self.range.rounded().filter(|_| operand == 0 && reads)
+        let adds = |rounded: &Rounded| match &self.product {
+            Product::Linear(packed, _) => packed.adds_words(*rounded),
+            Product::Conv(packed, _) => packed.adds_words(*rounded),
+            Product::Volumes(packed, ..) => packed.adds_words(*rounded),
+        };
+        match self.added {
+            Added::Rounded(range) if operand == 1 => Some(Rounded::Bytes(range)).filter(adds),
+            _ => self.range.rounded().filter(|_| operand == 0 && reads),
+        }
     }
 
-    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { words: self.words.reading(rounded), ..self.clone() }))
+    fn reading_words(&self, operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        let words = if operand == 0 { self.words.reading(rounded) } else { self.words.adding(rounded) };
+        Some(Arc::new(Self { words, ..self.clone() }))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
@@ -243,7 +283,8 @@ impl Kernel for Quantized {
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        operand == 1 && self.words.output.is_none()
+        let [added, written] = [self.words.added, self.words.output].map(|words| words.map(Rounded::numbers));
+        operand == 1 && added == written
     }
 
     fn describe(&self) -> String {
@@ -254,8 +295,14 @@ impl Kernel for Quantized {
             Product::Conv(packed, _) => format!("{}{}", window_of(packed.shape()), kept(packed.format())),
             Product::Volumes(packed, ..) => format!("{}{}", volumes::window_of(packed.shape()), kept(packed.format())),
         };
-        let from = if self.words.input.is_some() { read(self.words.input) } else { " of rounded" };
-        format!("{what}{from}{}{}", self.follow.describe(self.residual, None), written(self.words.output))
+        let rounded = |words: Option<Rounded>| if words.is_some() { read(words) } else { " of rounded" };
+        let from = rounded(self.words.input);
+        let added = match self.added {
+            Added::Nothing => None,
+            Added::Numbers => Some(""),
+            Added::Rounded(_) => Some(rounded(self.words.added)),
+        };
+        format!("{what}{from}{}{}", self.follow.describe(added), written(self.words.output))
     }
 
     fn weights(&self) -> usize {
@@ -280,7 +327,7 @@ impl ByRows for Quantized {
     fn run_rows(&self, rows: ops::Range<usize>, out: &mut [f32], operands: &Operands<'_>) {
         let ([inputs, outputs], words) = (self.sizes(), self.words);
         let (stride, read, len) = (words.output_len(outputs), words.input_len(inputs), rows.len());
-        let epilogue = self.follow.epilogue(operands.get(1).copied(), outputs).at_row(rows.start);
+        let epilogue = self.follow.epilogue(operands.get(1).copied(), words.added_len(outputs)).at_row(rows.start);
         let input = &operands[0].unwrap_or(&[])[rows.start * read..rows.end * read];
         let activations = self.activations(input);
         match &self.product {

@@ -161,8 +161,11 @@ impl Kernel for Conv {
             Packed::Transposed(_) => Algorithm::Direct,
         };
         let (by, kept) = (by(algorithm), kept(self.packed.format()));
-        let (follow, from, to) =
-            (self.follow.describe(self.residual, self.words.added), read(self.words.input), written(self.words.output));
+        let (follow, from, to) = (
+            self.follow.describe(self.residual.then(|| read(self.words.added))),
+            read(self.words.input),
+            written(self.words.output),
+        );
         format!("{}{by}{kept}{from}{follow}{to}", self.packed.window())
     }
 

@@ -46,6 +46,10 @@ pub(super) fn qconv<const N: usize>(
     max: i64,
     scale: Option<f64>,
     zero_point: i64,
+    other_scale: Option<f64>,
+    other_zero_point: i64,
+    other_min: i64,
+    other_max: i64,
     stride: [usize; N],
     padding: Padding<N>,
     dilation: [usize; N],
@@ -53,7 +57,8 @@ pub(super) fn qconv<const N: usize>(
     attr: Cow<'static, str>,
 ) -> Result<Arg<Tensor>> {
     let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 0))?;
-    conv(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
+    let other = added(other, (other_scale, other_zero_point), [other_min, other_max]);
+    conv(&x, &weight, bias, other.as_deref(), stride, padding, dilation, groups, attr)
 }
 
 #[allow(clippy::too_many_arguments, reason = "the row has that many arguments")]
@@ -87,10 +92,24 @@ pub(super) fn qlinear(
     max: i64,
     scale: Option<f64>,
     zero_point: i64,
+    other_scale: Option<f64>,
+    other_zero_point: i64,
+    other_min: i64,
+    other_max: i64,
     attr: Cow<'static, str>,
 ) -> Result<Arg<Tensor>> {
     let (x, weight) = quantize::operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 0))?;
-    linear(&x, &weight, bias, other, attr)
+    let other = added(other, (other_scale, other_zero_point), [other_min, other_max]);
+    linear(&x, &weight, bias, other.as_deref(), attr)
+}
+
+/// What is added, quantized and dequantized where there is a scale for that.
+fn added(other: Option<&Tensor>, (scale, zero_point): (Option<f64>, i64), range: [i64; 2]) -> Option<Cow<'_, Tensor>> {
+    let other = other?;
+    Some(match scale {
+        Some(scale) => Cow::Owned(quantize::rounded(other, (scale, zero_point), range)),
+        None => Cow::Borrowed(other),
+    })
 }
 
 fn finish(product: Tensor, other: Option<&Tensor>, text: &str) -> Result<Arg<Tensor>> {

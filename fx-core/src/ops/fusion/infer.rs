@@ -45,6 +45,10 @@ pub(super) fn qconv<const N: usize>(
     max: i64,
     scale: Option<f64>,
     zero_point: i64,
+    other_scale: Option<f64>,
+    other_zero_point: i64,
+    other_min: i64,
+    other_max: i64,
     stride: [usize; N],
     padding: Padding<N>,
     dilation: [usize; N],
@@ -52,6 +56,7 @@ pub(super) fn qconv<const N: usize>(
     attr: Cow<'static, str>,
 ) -> Result<TensorMeta> {
     let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 0))?;
+    require_added(other, (other_scale, other_zero_point), [other_min, other_max])?;
     conv(&x, &weight, bias, other, stride, padding, dilation, groups, attr)
 }
 
@@ -86,10 +91,23 @@ pub(super) fn qlinear(
     max: i64,
     scale: Option<f64>,
     zero_point: i64,
+    other_scale: Option<f64>,
+    other_zero_point: i64,
+    other_min: i64,
+    other_max: i64,
     attr: Cow<'static, str>,
 ) -> Result<TensorMeta> {
     let (x, weight) = quantize::require_operands(x, (scale, zero_point), [min, max], (weight, weight_scale, 0))?;
+    require_added(other, (other_scale, other_zero_point), [other_min, other_max])?;
     linear(&x, &weight, bias, other, attr)
+}
+
+/// Checks that what is added can be quantized, where there is a scale for that.
+fn require_added(other: Option<&TensorMeta>, (scale, zero_point): (Option<f64>, i64), range: [i64; 2]) -> Result<()> {
+    match (other, scale) {
+        (Some(other), Some(scale)) => quantize::require_rounded(other, "other_", (Some(scale), zero_point), range),
+        _ => Ok(()),
+    }
 }
 
 fn finish(product: TensorMeta, other: Option<&TensorMeta>, attr: &str) -> Result<TensorMeta> {

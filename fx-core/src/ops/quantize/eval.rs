@@ -208,14 +208,19 @@ pub(crate) fn operands(
             (f64::from(scale), zero_point)
         }
     };
+    let x = rounded(x, (scale, zero_point), [min, max]);
+    Ok((x, dequantize_per_channel(weight, weight_scale, None, axis)?))
+}
+
+/// Numbers quantized to integers between two and dequantized.
+pub(crate) fn rounded(x: &Tensor, (scale, zero_point): (f64, i64), [min, max]: [i64; 2]) -> Tensor {
     let (affine, range) = (Affine::new(scale, zero_point as f64), Range::new(min, max));
-    let x = rows(x, PIECE, |_, row| {
+    rows(x, PIECE, |_, row| {
         round(row, affine.steps(range));
         // As it is when it becomes an integer.
         row.iter_mut().filter(|q| q.is_nan()).for_each(|q| *q = 0.0_f32.clamp(range.min, range.max));
         affine.dequantize(row);
-    });
-    Ok((x, dequantize_per_channel(weight, weight_scale, None, axis)?))
+    })
 }
 
 /// The smallest and the largest element, 0 if there is none; NaN if one is.

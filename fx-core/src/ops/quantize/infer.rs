@@ -190,24 +190,32 @@ pub(in crate::ops) fn require_operands(
     [min, max]: [i64; 2],
     (weight, weight_scale, axis): (&TensorMeta, &TensorMeta, i64),
 ) -> Result<(TensorMeta, TensorMeta)> {
-    require_single(x)?;
+    require_rounded(x, "", (scale, zero_point), [min, max])?;
     if weight.dtype != DType::I8 {
         return Err(Error::dtype(format!("the weight must be in i8, found {}", weight.dtype))
             .help("the weight is what `quantize_per_channel` gave"));
     }
+    Ok((x.with_dtype(DType::F32), dequantize_per_channel(weight, weight_scale, None, axis)?))
+}
+
+/// Checks that an operand of such a product can be quantized and dequantized, by attributes whose names begin so.
+pub(in crate::ops) fn require_rounded(
+    x: &TensorMeta,
+    prefix: &str,
+    (scale, zero_point): (Option<f64>, i64),
+    [min, max]: [i64; 2],
+) -> Result<()> {
+    require_single(x)?;
     require_range(min, max)?;
     if !is_bytes(min, max) {
         return Err(Error::argument(format!("{min} to {max} are not integers of 8 bits"))
             .help("the range is that of u8 or i8, or a part of one"));
     }
     match scale {
-        None => require_zero(min, max)?,
-        Some(scale) if is_scale(scale) && (min..=max).contains(&zero_point) => {}
-        Some(scale) => {
-            return Err(Error::argument(format!(
-                "`scale` must be more than 0 and `zero_point` from {min} to {max}, found {scale} and {zero_point}"
-            )));
-        }
+        None => require_zero(min, max),
+        Some(scale) if is_scale(scale) && (min..=max).contains(&zero_point) => Ok(()),
+        Some(scale) => Err(Error::argument(format!(
+            "`{prefix}scale` must be more than 0 and `{prefix}zero_point` from {min} to {max}, found {scale} and {zero_point}"
+        ))),
     }
-    Ok((x.with_dtype(DType::F32), dequantize_per_channel(weight, weight_scale, None, axis)?))
 }

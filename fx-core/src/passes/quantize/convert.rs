@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::places::{Place, Places};
-use super::{Layer, Observer, Prepared, Weight, WeightConfig, output_axis};
+use super::{Observer, Prepared, Reader, Weight, WeightConfig, output_axis};
 use crate::arg::{Arg, Key, Kwargs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, ModuleStack, NodeArg, NodeId, Opcode, SourceLocation};
@@ -11,17 +11,17 @@ use crate::graph_module::State;
 use crate::ops::{self, AmaxOptions, Function};
 use crate::prelude::*;
 
-/// Writes the operands of all layers as quantized; gives how many layers there are.
+/// Writes the operands of all layers, and of the sums after them, as quantized; gives how many operands there are.
 pub(super) fn convert(prepared: &Prepared, graph: &mut Graph, state: &mut State) -> Result<usize> {
     let places = &prepared.places;
     let mut conversion =
         Conversion { graph, state, places, inputs: vec![None; places.len()], weights: FxHashMap::default() };
-    for layer in &prepared.layers {
-        let node = conversion.graph.format_node(layer.node);
-        conversion.layer(places.get(layer.place), layer).map_err(|error| error.at_node(|| node))?;
+    for reader in &prepared.readers {
+        let node = conversion.graph.format_node(reader.node);
+        conversion.reader(places.get(reader.place), reader).map_err(|error| error.at_node(|| node))?;
     }
     conversion.state.retain_used(conversion.graph);
-    Ok(prepared.layers.len())
+    Ok(prepared.readers.len())
 }
 
 /// A graph being written, and what layers share.
@@ -35,40 +35,40 @@ struct Conversion<'a> {
 }
 
 impl Conversion<'_> {
-    fn layer(&mut self, place: &Place, layer: &Layer) -> Result<()> {
-        let input = match self.inputs[layer.place] {
+    fn reader(&mut self, place: &Place, reader: &Reader) -> Result<()> {
+        let input = match self.inputs[reader.place] {
             Some(input) => input,
-            None => self.input(place, layer.node)?,
+            None => self.input(place, reader.node)?,
         };
-        self.inputs[layer.place] = Some(input);
-        let key = (layer.weight.clone(), layer.config);
-        let weight = match self.weights.get(&key) {
+        self.inputs[reader.place] = Some(input);
+        self.graph.update_arg(reader.node, reader.operand, input);
+        let Some(key) = &reader.weight else { return Ok(()) };
+        let weight = match self.weights.get(key) {
             Some(weight) => *weight,
-            None => self.weight(layer)?,
+            None => self.weight(reader.node, key)?,
         };
-        self.weights.insert(key, weight);
-        self.graph.update_arg(layer.node, 0, input);
-        self.graph.update_arg(layer.node, 1, weight);
+        self.weights.insert(key.clone(), weight);
+        self.graph.update_arg(reader.node, 1, weight);
         // Views go with the read that they are of.
-        self.graph.erase_unused(layer.weight.nodes.iter().copied());
+        self.graph.erase_unused(key.0.nodes.iter().copied());
         Ok(())
     }
 
-    /// The dequantized input of a layer.
-    fn input(&mut self, place: &Place, layer: NodeId) -> Result<NodeId> {
+    /// The dequantized value at a place, before a call that reads it.
+    fn input(&mut self, place: &Place, reader: NodeId) -> Result<NodeId> {
         let config = &place.config;
         let [scale, zero_point]: [NodeArg; 2] = match config.observer {
             Observer::Dynamic => {
-                let pair = self.call(layer, ops::choose_qparams, vec![place.value.into()], config.range());
+                let pair = self.call(reader, ops::choose_qparams, vec![place.value.into()], config.range());
                 let part = |index| vec![pair.into(), Arg::Int(index)];
-                [part(0), part(1)].map(|args| self.call(layer, ops::getitem, args, Kwargs::new()).into())
+                [part(0), part(1)].map(|args| self.call(reader, ops::getitem, args, Kwargs::new()).into())
             }
             _ => self.qparams(place)?,
         };
         let args = vec![place.value.into(), scale.clone(), zero_point.clone()];
-        let quantized = self.call(layer, ops::quantize_per_tensor, args, config.attributes());
+        let quantized = self.call(reader, ops::quantize_per_tensor, args, config.attributes());
         let args = vec![quantized.into(), scale, zero_point];
-        Ok(self.call(layer, ops::dequantize_per_tensor, args, Kwargs::new()))
+        Ok(self.call(reader, ops::dequantize_per_tensor, args, Kwargs::new()))
     }
 
     /// The scale and the zero point for what was observed.
@@ -90,13 +90,12 @@ impl Conversion<'_> {
     }
 
     /// The dequantized weight of a layer.
-    fn weight(&mut self, layer: &Layer) -> Result<NodeId> {
-        let Layer { node, weight, config, .. } = layer;
+    fn weight(&mut self, layer: NodeId, (weight, config): &(Weight, WeightConfig)) -> Result<NodeId> {
         let (path, stem) = (&weight.path, stem(&weight.path));
         let Some(tensor) = weight.tensor(self.graph, self.state).map(|tensor| tensor.contiguous()) else {
             return Err(Error::not_found(format!("there is no parameter or buffer at `{path}`")));
         };
-        let axis = self.graph[*node].function().map_or(0, output_axis);
+        let axis = self.graph[layer].function().map_or(0, output_axis);
         let scale = symmetric_scale(&tensor, *config, axis);
         if !scale.sum().item().to_f64().is_finite() {
             return Err(Error::new(ErrorKind::State, format!("`{path}` has elements that are not finite"))
@@ -104,11 +103,11 @@ impl Conversion<'_> {
         }
         let int8 = tensor.quantize_per_channel(&scale, None::<&Tensor>, axis, -128, 127, DType::I8);
         let args = vec![
-            self.buffer(*node, &format!("{stem}_int8"), int8),
-            self.buffer(*node, &format!("{stem}_scale"), scale),
+            self.buffer(layer, &format!("{stem}_int8"), int8),
+            self.buffer(layer, &format!("{stem}_scale"), scale),
         ];
         let axis = [(Key::from("axis"), Arg::Int(axis))].into_iter().collect();
-        Ok(self.call(*node, ops::dequantize_per_channel, args, axis))
+        Ok(self.call(layer, ops::dequantize_per_channel, args, axis))
     }
 
     /// A read of a new buffer, before a layer.
@@ -119,13 +118,13 @@ impl Conversion<'_> {
         read.into()
     }
 
-    /// A call before a layer, from the layer's place in the user's source.
-    fn call(&mut self, layer: NodeId, function: Function, args: Vec<NodeArg>, kwargs: Kwargs<NodeId>) -> NodeId {
+    /// A call before one that reads it, from that one's place in the user's source.
+    fn call(&mut self, reader: NodeId, function: Function, args: Vec<NodeArg>, kwargs: Kwargs<NodeId>) -> NodeId {
         let (location, stack) = {
-            let meta = self.graph[layer].meta();
+            let meta = self.graph[reader].meta();
             (meta.get::<SourceLocation>().cloned(), meta.get::<ModuleStack>().cloned())
         };
-        let id = self.graph.inserting_before(layer, |graph| graph.call(Opcode::CallFunction, function, args, kwargs));
+        let id = self.graph.inserting_before(reader, |graph| graph.call(Opcode::CallFunction, function, args, kwargs));
         if let Some(meta) = self.graph.meta_mut(id) {
             location.into_iter().for_each(|location| meta.insert(location));
             stack.into_iter().for_each(|stack| meta.insert(stack));

@@ -38,9 +38,8 @@ pub(super) struct Places {
 impl Places {
     /// The place of a value with a configuration.
     pub(super) fn of(&mut self, graph: &Graph, value: NodeId, config: ActivationConfig) -> usize {
-        let known = self.of_value.get(&value).map_or(&[][..], Vec::as_slice);
-        if let Some(place) = known.iter().find(|place| self.all[**place].config == config) {
-            return *place;
+        if let Some(place) = self.find(value, config) {
+            return place;
         }
         let (place, group) = (self.all.len(), self.groups.len());
         self.groups.push(Group { from: sources(graph, value), observed: Observed::new(config.observer, config.dtype) });
@@ -50,6 +49,11 @@ impl Places {
             self.join(place);
         }
         place
+    }
+
+    /// The place of a value that layers read with a configuration.
+    pub(super) fn find(&self, value: NodeId, config: ActivationConfig) -> Option<usize> {
+        self.of_value.get(&value)?.iter().copied().find(|place| self.all[*place].config == config)
     }
 
     /// Has a place share the observer of those that choose from the same values.

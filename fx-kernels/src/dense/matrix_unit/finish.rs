@@ -37,7 +37,9 @@ pub(super) struct Finish<'a> {
 pub(super) enum Added {
     Nothing,
     /// Numbers of bf16.
-    Words(*const u16, usize),
+    Pairs(*const u16, usize),
+    /// Bytes, and what they stand for.
+    Bytes(*const u8, usize, Quantization),
     /// Numbers.
     Once(*const f32, usize),
     Twice([(*const f32, usize); 2]),
@@ -86,6 +88,15 @@ impl Adder for (*const u16, usize) {
     unsafe fn add<V: Vector<Elem = f32>>(&self, sums: V, row: usize, column: usize, count: usize) -> V {
         // SAFETY: the caller's promise.
         sums + unsafe { V::load_bf16_first(self.0.wrapping_add(row * self.1 + column), count) }
+    }
+}
+
+impl Adder for (*const u8, usize, Quantization) {
+    #[inline(always)]
+    unsafe fn add<V: Vector<Elem = f32>>(&self, sums: V, row: usize, column: usize, count: usize) -> V {
+        let from = self.0.wrapping_add(row * self.1 + column);
+        // SAFETY: the caller's promise.
+        sums + unsafe { self.2.load::<V>(from, count) }
     }
 }
 
@@ -234,7 +245,10 @@ impl Finish<'_> {
     ) {
         match self.added {
             Added::Nothing => self.rows(writer, &(), column, counts, numbers),
-            Added::Words(words, distance) => self.rows(writer, &(words, distance), column, counts, numbers),
+            Added::Pairs(words, distance) => self.rows(writer, &(words, distance), column, counts, numbers),
+            Added::Bytes(words, distance, numbers_of) => {
+                self.rows(writer, &(words, distance, numbers_of), column, counts, numbers);
+            }
             Added::Once(data, distance) => self.rows(writer, &(data, distance), column, counts, numbers),
             Added::Twice(both) => self.rows(writer, &both, column, counts, numbers),
         }

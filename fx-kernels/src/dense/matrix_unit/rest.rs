@@ -145,7 +145,7 @@ impl<'a> Rest<'a> {
         let left = match (finish.added, finish.rounded.is_some()) {
             (Added::Nothing, true) => finish!((), true),
             (Added::Nothing, false) => finish!((), false),
-            (Added::Words(words, distance), true) => finish!((words, distance), true),
+            (Added::Pairs(words, distance), true) => finish!((words, distance), true),
             (Added::Once(data, distance), false) => finish!((data, distance), false),
             _ => return false,
         };
@@ -231,9 +231,14 @@ impl OnUnit<'_> {
     /// What is added from a row and a column on, where the result, as numbers, has such a place.
     fn added(&self, task: &Task<'_>, row: usize, column: usize, (out, stride): (*mut f32, usize)) -> Added {
         let Epilogue { residual, accumulate, .. } = *self.product.epilogue;
-        if let Some((words, distance)) = self.product.words_added(task.out, task.stride) {
-            let words = words.wrapping_add(row * distance).cast::<u16>();
-            return Added::Words(words.wrapping_add(column), 2 * distance);
+        if let Some((added, (words, distance))) = self.product.words_added(task.out, task.stride) {
+            let (words, distance) = (words.wrapping_add(row * distance), added.numbers() * distance);
+            return match added {
+                Rounded::Pairs => Added::Pairs(words.cast::<u16>().wrapping_add(column), distance),
+                Rounded::Bytes(quantization) => {
+                    Added::Bytes(words.cast::<u8>().wrapping_add(column), distance, quantization)
+                }
+            };
         }
         let residual = residual.map(|Residual { data, stride }| (data[row * stride + column..].as_ptr(), stride));
         match (residual, accumulate) {

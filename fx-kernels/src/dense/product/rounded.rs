@@ -2,17 +2,52 @@
 
 use super::{MOST_ROWS, Product, Split, Written};
 use crate::dense::Epilogue;
+use crate::dense::tile::{ByteMatrix, OfBytes};
 use crate::memory::scratch;
 use crate::pairs::widen_pairs;
 use crate::rounded::Rounded;
 use crate::threads::Shared;
 
+/// A matrix of words that begins somewhere and has rows at a distance, if they are of bytes.
+fn of_bytes(rounded: Rounded, words: *mut f32, stride: usize) -> Option<ByteMatrix> {
+    let Rounded::Bytes(of) = rounded else { return None };
+    Some(ByteMatrix { first: Shared(words.cast()), stride: rounded.numbers() * stride, of })
+}
+
 impl Product<'_> {
-    /// The words that are added to the sums, from the first row on, and the distance of their rows.
-    pub(in crate::dense) fn words_added(&self, out: &Shared<f32>, stride: usize) -> Option<(*const f32, usize)> {
+    /// Calls a function with the product of whole numbers whose tiles read and write bytes where operands are such; with any other
+    /// product as it is.
+    pub(super) fn in_bytes(&self, out: &Shared<f32>, stride: usize, f: impl FnOnce(&Product<'_>)) {
+        if !self.panels.packing().is_whole() {
+            return f(self);
+        }
+        let added = self.words_added(out, stride);
+        let added = added.and_then(|(added, (words, distance))| of_bytes(added, words.cast_mut(), distance));
+        // A function is of numbers.
+        let output = self.written.output.filter(|_| self.epilogue.function().is_none());
+        let written = output.and_then(|output| of_bytes(output, out.at(0), stride));
+        let (mut epilogue, mut of) = (*self.epilogue, self.written);
+        if added.is_some() {
+            (epilogue.residual, epilogue.accumulate, of.added) = (None, false, None);
+        }
+        f(&Product { epilogue: &epilogue, written: of, bytes: OfBytes { added, written }, ..*self });
+    }
+
+    /// The words that are added to the sums, from the first row on, the distance of their rows, and what they are.
+    pub(in crate::dense) fn words_added(
+        &self,
+        out: &Shared<f32>,
+        stride: usize,
+    ) -> Option<(Rounded, (*const f32, usize))> {
+        let added = self.written.added?;
         let residual = self.epilogue.residual.map(|residual| (residual.data.as_ptr(), residual.stride));
         let words = residual.or_else(|| self.epilogue.accumulate.then(|| (out.at(0).cast_const(), stride)));
-        words.filter(|_| self.written.added)
+        words.map(|words| (added, words))
+    }
+
+    /// The pairs that are added to the sums, as [`words_added`](Self::words_added); tiles read bytes themselves.
+    fn pairs_added(&self, out: &Shared<f32>, stride: usize) -> Option<(*const f32, usize)> {
+        self.words_added(out, stride).filter(|(added, _)| *added == Rounded::Pairs).map(|(_, words)| words)
     }
 
     /// What follows where numbers of the words that are added stand at the result's place already.
@@ -20,16 +55,16 @@ impl Product<'_> {
         Epilogue { residual: None, accumulate: true, ..*self.epilogue }
     }
 
-    /// Computes a product to which words are added.
+    /// Computes a product to which pairs are added.
     ///
     /// # Safety
     /// The result and the operands must hold all rows and columns.
     pub(super) unsafe fn add(&self, out: &Shared<f32>, stride: usize) {
         let width = self.panels.groups() * self.panels.columns();
-        let Some((words, distance)) = self.words_added(out, stride) else { return };
+        let Some(words) = self.pairs_added(out, stride) else { return };
         // SAFETY: the caller's promise.
-        unsafe { widen_pairs(self.panels.level(), (out.at(0), stride), (words, distance), [self.rows, width]) };
-        let written = Written { added: false, ..self.written };
+        unsafe { widen_pairs(self.panels.level(), (out.at(0), stride), words, [self.rows, width]) };
+        let written = Written { added: None, ..self.written };
         // SAFETY: as above.
         unsafe { Product { epilogue: &self.adding(), written, ..*self }.compute(0..self.panels.count(), out, stride) };
     }
@@ -56,8 +91,12 @@ impl Product<'_> {
         scratch(split.tiles.div_ceil(split.blocks) * MOST_ROWS * pitch, |numbers| {
             let first = group * all + columns.start;
             let own = Shared(numbers.as_mut_ptr().wrapping_sub(rows.start * pitch + first));
+            if self.bytes.written.is_some() {
+                // Numbers are sums of some steps.
+                return self.task(split, group, block, set, &own, pitch);
+            }
             let size = [rows.len(), columns.len()];
-            match self.words_added(out, stride) {
+            match self.pairs_added(out, stride) {
                 None => self.task(split, group, block, set, &own, pitch),
                 Some((words, distance)) => {
                     let words = (words.wrapping_add(rows.start * distance + first / 2), distance);

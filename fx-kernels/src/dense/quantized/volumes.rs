@@ -5,7 +5,8 @@ use super::super::epilogue::Epilogue;
 use super::super::format::{Format, Packing};
 use super::super::padded::PaddedConv;
 use super::super::volumes::{VolumeConv, VolumeShape, VolumeWindows};
-use super::{Activations, Bytes, Columns, rounded, words};
+use super::activations::rounded;
+use super::{Activations, Bytes, Columns, words};
 use crate::rounded::Rounded;
 use crate::simd::Level;
 
@@ -105,11 +106,16 @@ impl QuantizedVolumeConv {
         }
     }
 
+    /// Whether what is added may be words of what is rounded so: of bytes.
+    pub fn adds_words(&self, rounded: Rounded) -> bool {
+        matches!(rounded, Rounded::Bytes(_)) && self.writes_words(rounded)
+    }
+
     /// As [`VolumeConv::run_words`], of volumes that are rounded so. Padding is 0.
     ///
     /// # Panics
     /// If an operand is too short, the range has more bits than the weights are packed for, or an operand
-    /// [cannot be](Self::reads_words) [words](Self::writes_words).
+    /// [cannot](Self::reads_words) [be](Self::adds_words) [words](Self::writes_words).
     pub fn run(
         &self,
         out: &mut [f32],
@@ -120,14 +126,21 @@ impl QuantizedVolumeConv {
         epilogue: &Epilogue<'_>,
     ) {
         let activations = activations.into();
-        activations.words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
-        self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
-            Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, written),
-            Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, written),
-            Weights::Rounded(conv) => {
-                let len = batch * size.iter().product::<usize>() * self.shape.frame.inputs;
-                rounded(&data[..len], activations.input, |data| conv.run(out, data, batch, size, epilogue));
-            }
+        activations.words.check(
+            self.reads_words(),
+            |added| self.adds_words(added),
+            |rounded| self.writes_words(rounded),
+        );
+        let (rows, outputs) = (batch * self.shape.output(size).iter().product::<usize>(), self.shape.frame.outputs);
+        activations.with_added(out, [rows, outputs, outputs], epilogue, |out, epilogue| {
+            self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
+                Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, written),
+                Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, written),
+                Weights::Rounded(conv) => {
+                    let len = batch * size.iter().product::<usize>() * self.shape.frame.inputs;
+                    rounded(&data[..len], activations.input, |data| conv.run(out, data, batch, size, epilogue));
+                }
+            });
         });
     }
 }

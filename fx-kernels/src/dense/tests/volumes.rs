@@ -185,7 +185,7 @@ fn volumes_of_bytes() {
                 let epilogue = following(case, &bias, &residual, outputs);
                 let run = |x: &[f32], words: Words| {
                     let mut out = vec![0.25; want.len() + 1];
-                    let activations = Activations { input: range, words };
+                    let activations = Activations { words, ..range.into() };
                     MatrixUnit::with(unit, || conv.run(&mut out, x, batch, size, activations, &epilogue));
                     out
                 };
@@ -200,6 +200,15 @@ fn volumes_of_bytes() {
                     let from_words = run(&words::words(&x, rounded), Words::default().reading(rounded));
                     assert_eq!(from_words, out, "{level:?} {unit:?} {shape:?} of words");
                 }
+                let adding = words::Adding {
+                    adds: &|rounded| conv.adds_words(rounded),
+                    writes: &|rounded| conv.writes_words(rounded),
+                    run: &|out, _, words, added, epilogue| {
+                        let activations = Activations { added, words, ..range.into() };
+                        MatrixUnit::with(unit, || conv.run(out, &x, batch, size, activations, epilogue));
+                    },
+                };
+                adding.check([want.len() / outputs, outputs], &format!("{level:?} {unit:?} {shape:?}"));
             }
         }
     }

@@ -108,11 +108,21 @@ pub(super) fn layers_of_bytes() {
             reads: conv.reads_words(),
             writes: &|rounded| conv.writes_words(rounded),
             run: &|out, stride, x, pixel, words, epilogue| {
-                let activations = Activations { input: range, words };
+                let activations = Activations { words, ..range.into() };
                 conv.run(out, stride, &Images::pixels(x, BATCH, SIZE, pixel), activations, epilogue);
             },
         };
         layer.check(&shape, BATCH * height * width, Rounded::Bytes(range), &format!("{level:?} {range:?}"));
+        let adding = Adding {
+            adds: &|rounded| conv.adds_words(rounded),
+            writes: &|rounded| conv.writes_words(rounded),
+            run: &|out, stride, words, added, epilogue| {
+                let x = numbers(BATCH * SIZE[0] * SIZE[1] * shape.inputs, 1);
+                let activations = Activations { added, words, ..range.into() };
+                conv.run(out, stride, &Images::pixels(&x, BATCH, SIZE, shape.inputs), activations, epilogue);
+            },
+        };
+        adding.check([BATCH * height * width, shape.outputs], &format!("{level:?} {shape:?} {range:?}"));
         if shape == ConvShape::pointwise(shape.inputs, shape.outputs) {
             let linear = QuantizedLinear::at(level, weight, shape.inputs);
             let rows = BATCH * SIZE[0] * SIZE[1];
@@ -120,11 +130,86 @@ pub(super) fn layers_of_bytes() {
                 reads: linear.reads_words(),
                 writes: &|rounded| linear.writes_words(rounded),
                 run: &|out, stride, x, pixel, words, epilogue| {
-                    linear.run(out, stride, x, pixel, rows, Activations { input: range, words }, epilogue);
+                    linear.run(out, stride, x, pixel, rows, Activations { words, ..range.into() }, epilogue);
                 },
             };
             layer.check(&shape, rows, Rounded::Bytes(range), &format!("linear, {level:?} {range:?}"));
+            let adding = Adding {
+                adds: &|rounded| linear.adds_words(rounded),
+                writes: &|rounded| linear.writes_words(rounded),
+                run: &|out, stride, words, added, epilogue| {
+                    let x = numbers(rows * shape.inputs, 1);
+                    let activations = Activations { added, words, ..range.into() };
+                    linear.run(out, stride, &x, shape.inputs, rows, activations, epilogue);
+                },
+            };
+            adding.check([rows, shape.outputs], &format!("linear, {level:?} {range:?}"));
         }
+    }
+}
+
+/// A layer of whole numbers: whether it adds and writes words, and what computes it for an input. That is given the result, the distance
+/// of its rows, what is words, what is added is rounded to, and what follows.
+pub(super) struct Adding<'a> {
+    pub(super) adds: &'a dyn Fn(Rounded) -> bool,
+    pub(super) writes: &'a dyn Fn(Rounded) -> bool,
+    pub(super) run: &'a dyn Fn(&mut [f32], usize, Words, Option<Quantization>, &Epilogue<'_>),
+}
+
+impl Adding<'_> {
+    /// What is added is rounded first, or is words: of a residual, or at the result's place.
+    pub(super) fn check(&self, [rows, outputs]: [usize; 2], what: &str) {
+        let range = Quantization { scale: 0.013, zero_point: -20, min: -128, max: 127 };
+        let (bias, before) = (numbers(outputs, 3), numbers(rows * outputs, 4));
+        let mut residual = before.clone();
+        range.apply(&mut residual);
+        let epilogue = |data, stride| Epilogue {
+            bias: Some(&bias),
+            activation: Some(Unary::Relu),
+            residual: Some(Residual { data, stride }),
+            ..Epilogue::default()
+        };
+        let mut want = vec![0.0; residual.len()];
+        (self.run)(&mut want, outputs, Words::default(), None, &epilogue(&residual, outputs));
+        let mut got = vec![0.0; residual.len()];
+        (self.run)(&mut got, outputs, Words::default(), Some(range), &epilogue(&before, outputs));
+        assert_eq!(got, want, "{what}, rounded");
+        let in_place = |epilogue| Epilogue { residual: None, accumulate: true, ..epilogue };
+        got.copy_from_slice(&before);
+        (self.run)(&mut got, outputs, Words::default(), Some(range), &in_place(epilogue(&before, outputs)));
+        near(&got, &want, 1e-5, &format!("{what}, rounded in place"));
+        let added = Rounded::Bytes(range);
+        if !(self.adds)(added) {
+            return;
+        }
+        let residual = words(&residual, added);
+        let from_words = epilogue(&residual, outputs / 4);
+        let words = Words::default().adding(added);
+        (self.run)(&mut got, outputs, words, Some(range), &from_words);
+        near(&got, &want, 1e-5, &format!("{what}, of words"));
+        if !(self.writes)(BYTES) {
+            return;
+        }
+        for epilogue in [from_words, in_place(from_words)] {
+            let mut got = residual.clone();
+            (self.run)(&mut got, outputs / 4, words.writing(BYTES), Some(range), &epilogue);
+            let numbers: Vec<f32> = got.iter().flat_map(|word| word.to_bits().to_le_bytes()).map(stands_for).collect();
+            let most = want.iter().map(|x| x.clamp(stands_for(0), stands_for(255)));
+            near(&numbers, &most.collect::<Vec<f32>>(), 0.0101, &format!("{what}, in words"));
+        }
+    }
+}
+
+/// What a byte of [`BYTES`] stands for.
+fn stands_for(byte: u8) -> f32 {
+    let Rounded::Bytes(Quantization { scale, zero_point, .. }) = BYTES else { unreachable!() };
+    (i32::from(byte) - zero_point) as f32 * scale
+}
+
+/// Numbers are as near, of what they should be if that is more than 1.
+fn near(got: &[f32], want: &[f32], most: f32, what: &str) {
+    for (index, (got, want)) in got.iter().zip(want).enumerate() {
+        assert!((got - want).abs() <= most * want.abs().max(1.0), "{what} at {index}: {got}, not {want}");
     }
 }
 

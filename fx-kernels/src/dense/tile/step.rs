@@ -18,6 +18,15 @@ pub(super) trait Step<V: Vector<Elem = f32>> {
         sums
     }
 
+    /// Writes whole numbers as bytes; see [`Bytes::put`].
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn put<const VECTORS: usize>(_numbers: [V; VECTORS], _added: i32, _to: *mut u8) {
+        unreachable!("only products of whole numbers are written as such");
+    }
+
     /// Where in a run the words of the `k`-th step are, in such words.
     ///
     /// # Safety
@@ -142,6 +151,12 @@ impl<B: Bytes> Step<B::Vector> for Whole<B> {
     #[inline(always)]
     fn numbers(sums: B::Vector) -> B::Vector {
         B::numbers(sums)
+    }
+
+    #[inline(always)]
+    unsafe fn put<const VECTORS: usize>(numbers: [B::Vector; VECTORS], added: i32, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { B::put(numbers, added, to) };
     }
 
     #[inline(always)]

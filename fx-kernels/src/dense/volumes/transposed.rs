@@ -144,7 +144,7 @@ impl TransposedVolumeConv {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(self.reads_words(), false, |rounded| self.writes_words(rounded));
+        words.check(self.reads_words(), |_| false, |rounded| self.writes_words(rounded));
         let TransposedVolumeShape { frame, stride, padding, .. } = self.shape;
         let [depth, height, width] = self.shape.output(size);
         let channels = words.input_len(frame.inputs);

@@ -43,6 +43,28 @@ impl F32x8 {
         Self(unsafe { x86::_mm256_cvtepi32_ps(self.bits()) })
     }
 
+    /// See [`Bytes::put`].
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn put<const VECTORS: usize>(numbers: [Self; VECTORS], added: i32, to: *mut u8) {
+        // Parts of 128 bits are packed each on their own.
+        const ORDER: [u32; 8] = [0, 4, 1, 5, 0, 4, 1, 5];
+        let (first, last) = (numbers[0].rounded(added), numbers[VECTORS - 1].rounded(added));
+        // SAFETY: as above, and the caller's promise.
+        unsafe {
+            let pairs = x86::_mm256_packs_epi32(first, last);
+            let order = x86::_mm256_loadu_si256(ORDER.as_ptr().cast());
+            let bytes = x86::_mm256_permutevar8x32_epi32(x86::_mm256_packus_epi16(pairs, pairs), order);
+            let bytes = x86::_mm256_castsi256_si128(bytes);
+            match VECTORS {
+                1 => x86::_mm_storel_epi64(to.cast(), bytes),
+                _ => x86::_mm_storeu_si128(to.cast(), bytes),
+            }
+        }
+    }
+
     #[inline(always)]
     fn larger_bytes(self, other: Self) -> Self {
         // SAFETY: as above.
@@ -69,6 +91,23 @@ impl Bytes for Dots {
             let high = x86::_mm512_packs_epi32(x86::_mm512_add_epi32(c, added), x86::_mm512_add_epi32(d, added));
             let order = x86::_mm512_loadu_si512(ORDER.as_ptr().cast());
             F32x16::of(x86::_mm512_permutexvar_epi32(order, x86::_mm512_packus_epi16(low, high)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn put<const VECTORS: usize>(numbers: [F32x16; VECTORS], added: i32, to: *mut u8) {
+        const ORDER: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 0, 4, 8, 12, 1, 5, 9, 13];
+        // SAFETY: as above, and the caller's promise.
+        unsafe {
+            let added = x86::_mm512_set1_epi32(added);
+            let [first, last] = [numbers[0], numbers[VECTORS - 1]]
+                .map(|numbers| x86::_mm512_add_epi32(x86::_mm512_cvtps_epi32(numbers.0), added));
+            let pairs = x86::_mm512_packs_epi32(first, last);
+            let order = x86::_mm512_loadu_si512(ORDER.as_ptr().cast());
+            let bytes = x86::_mm512_permutexvar_epi32(order, x86::_mm512_packus_epi16(pairs, pairs));
+            match VECTORS {
+                1 => x86::_mm_storeu_si128(to.cast(), x86::_mm512_castsi512_si128(bytes)),
+                _ => x86::_mm256_storeu_si256(to.cast(), x86::_mm512_castsi512_si256(bytes)),
+            }
         }
     }
     #[inline(always)]
@@ -105,6 +144,11 @@ impl<const VNNI: bool> Bytes for Quads<VNNI> {
             let order = x86::_mm256_loadu_si256(ORDER.as_ptr().cast());
             F32x8::of(x86::_mm256_permutevar8x32_epi32(x86::_mm256_packus_epi16(low, high), order))
         }
+    }
+    #[inline(always)]
+    unsafe fn put<const VECTORS: usize>(numbers: [F32x8; VECTORS], added: i32, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { F32x8::put(numbers, added, to) };
     }
     #[inline(always)]
     fn dot(left: F32x8, right: F32x8, sum: F32x8) -> F32x8 {
@@ -162,6 +206,11 @@ impl Bytes for Wide {
             // Parts of 128 bits are packed each on their own.
             x86::_mm256_permute4x64_epi64::<0xd8>(x86::_mm256_packus_epi32(a.rounded(added), b.rounded(added)))
         })
+    }
+    #[inline(always)]
+    unsafe fn put<const VECTORS: usize>(numbers: [F32x8; VECTORS], added: i32, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { F32x8::put(numbers, added, to) };
     }
     #[inline(always)]
     unsafe fn load_part(words: *const f32, part: usize) -> F32x8 {

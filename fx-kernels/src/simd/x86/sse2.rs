@@ -77,7 +77,7 @@ mod single4 {
             }
         }
     }
-    crate::simd::plain::halves!(f32, 4, __m128);
+    crate::simd::plain::narrow!(f32, 4, __m128);
     crate::simd::plain::swapped!(f32, 4, __m128);
     crate::simd::vector!(F32x4, f32, 4, 4, __m128, __m128, with_any);
 }
@@ -104,7 +104,7 @@ mod double2 {
         1023
     );
     crate::simd::plain::transpose!(f64, 2);
-    crate::simd::plain::halves!(f64, 2, __m128d);
+    crate::simd::plain::narrow!(f64, 2, __m128d);
     crate::simd::plain::swapped!(f64, 2, __m128d);
     crate::simd::vector!(F64x2, f64, 2, 4, __m128d, __m128d, with_any);
 }

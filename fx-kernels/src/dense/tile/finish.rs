@@ -1,0 +1,173 @@
+//! What follows the sums of a tile, while they are in registers.
+
+use super::{Step, Tile};
+use crate::quantization::Quantization;
+use crate::simd::Vector;
+use crate::threads::Shared;
+
+/// What tiles of whole numbers read and write as bytes.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct OfBytes {
+    /// What is added to the sums.
+    pub(crate) added: Option<ByteMatrix>,
+    /// Where they are written.
+    pub(crate) written: Option<ByteMatrix>,
+}
+
+/// A matrix of bytes that stand for numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct ByteMatrix {
+    /// Where it begins.
+    pub(crate) first: Shared<u8>,
+    /// The distance of its rows.
+    pub(crate) stride: usize,
+    /// What the bytes stand for.
+    pub(crate) of: Quantization,
+}
+
+impl ByteMatrix {
+    /// The place of a row and a column.
+    #[inline(always)]
+    pub(super) fn at(&self, row: usize, column: usize) -> *mut u8 {
+        self.first.at(row * self.stride + column)
+    }
+
+    /// A vector of the numbers, from a row and a column on.
+    ///
+    /// # Safety
+    /// They must be there.
+    #[inline(always)]
+    unsafe fn load<V: Vector<Elem = f32>>(&self, row: usize, column: usize) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { self.of.load(self.at(row, column), V::LANES) }
+    }
+}
+
+impl Tile {
+    /// What is added to it, and where it is written, if that is bytes.
+    #[inline(always)]
+    pub(super) fn of_bytes(&self) -> OfBytes {
+        // SAFETY: who gives a pointer keeps what it points to.
+        unsafe { self.bytes.as_ref() }.copied().unwrap_or_default()
+    }
+}
+
+/// Writes what the sums of a tile become, from a column of it on. The loops over constants are unrolled, so that the sums are
+/// registers.
+///
+/// # Safety
+/// As [`Tile`] says.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize>(
+    job: &Tile,
+    column: usize,
+    mut sums: [[V; VECTORS]; ROWS],
+) {
+    if S::WHOLE {
+        for v in 0..VECTORS {
+            // SAFETY: there is a number for each column.
+            let scale = unsafe { V::load_at(job.scales.add(column + v * V::LANES)) };
+            let bias = match job.bias.is_null() {
+                true => V::zero(),
+                // SAFETY: as above.
+                false => unsafe { V::load_at(job.bias.add(column + v * V::LANES)) },
+            };
+            for i in 0..ROWS {
+                sums[i][v] = sums[i][v].mul_add(scale, bias);
+            }
+        }
+    }
+    // Added last, so that the sums of the next steps are no part of the same long chain.
+    if job.accumulate {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                // SAFETY: there is a row of the result for each row of the tile.
+                let before = unsafe { V::load_at(job.out.add(i * job.stride + column + v * V::LANES)) };
+                sums[i][v] = sums[i][v] + before;
+            }
+        }
+    }
+    if !job.residual.is_null() {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                // SAFETY: as for the start.
+                let residual = unsafe { V::load_at(job.residual.add(i * job.residual_stride + column + v * V::LANES)) };
+                sums[i][v] = sums[i][v] + residual;
+            }
+        }
+    }
+    let bytes = if S::WHOLE { job.of_bytes() } else { OfBytes::default() };
+    let [row, first] = [job.place[0], job.place[1] + column];
+    if let Some(added) = &bytes.added {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                // SAFETY: as above.
+                sums[i][v] = sums[i][v] + unsafe { added.load::<V>(row + i, first + v * V::LANES) };
+            }
+        }
+    }
+    if let Some(written) = &bytes.written {
+        // SAFETY: the caller's promise.
+        return unsafe { put::<V, S, ROWS, VECTORS>(written, [row, first], job.bounds, sums) };
+    }
+    if let Some((low, high)) = job.bounds {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                sums[i][v] = V::splat(high).min(V::splat(low).max(sums[i][v]));
+            }
+        }
+    }
+    for i in 0..ROWS {
+        for v in 0..VECTORS {
+            // SAFETY: the place is the caller's to write.
+            unsafe { sums[i][v].store_at(job.out.add(i * job.stride + column + v * V::LANES)) };
+        }
+    }
+}
+
+/// Writes numbers within bounds as bytes, from a row and a column on: bounds of numbers are limits of quotients, whose own lower one
+/// the bytes have anyway.
+///
+/// # Safety
+/// There must be such places.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+unsafe fn put<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize>(
+    written: &ByteMatrix,
+    [row, column]: [usize; 2],
+    bounds: Option<(f32, f32)>,
+    mut sums: [[V; VECTORS]; ROWS],
+) {
+    let of = written.of;
+    let (low, high) = of.limits(bounds.unwrap_or((f32::NEG_INFINITY, f32::INFINITY)));
+    for i in 0..ROWS {
+        for v in 0..VECTORS {
+            sums[i][v] = of.quotients(sums[i][v]);
+        }
+    }
+    if let Some(low) = low {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                sums[i][v] = V::splat(low).max(sums[i][v]);
+            }
+        }
+    }
+    for i in 0..ROWS {
+        for v in 0..VECTORS {
+            sums[i][v] = of.known(V::splat(high).min(sums[i][v]));
+        }
+    }
+    // What stands for 0 is added only where it is more than that.
+    if of.zero() == 0 {
+        for i in 0..ROWS {
+            // SAFETY: the place is the caller's to write.
+            unsafe { S::put(sums[i], 0, written.at(row + i, column)) };
+        }
+    } else {
+        for i in 0..ROWS {
+            // SAFETY: as above.
+            unsafe { S::put(sums[i], of.zero(), written.at(row + i, column)) };
+        }
+    }
+}

@@ -2,7 +2,10 @@
 
 use super::{Input, Pointers, first, for_vectors, load, store, tasks};
 use crate::math::Single;
+use crate::memory::scratch;
+use crate::rounded::Rounded;
 use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::threads::for_each_piece;
 
 /// What a normalisation does after it: a factor and a summand for each element or channel, and what is added to the
 /// variance so that its root is not 0.
@@ -44,6 +47,47 @@ pub fn layer_norm(out: &mut [f32], x: Input<'_>, len: usize, affine: Affine<'_>)
 /// As [`layer_norm`].
 pub fn rms_norm(out: &mut [f32], x: Input<'_>, len: usize, affine: Affine<'_>) {
     rows(Level::detect(), out, x, len, affine, false);
+}
+
+/// As [`layer_norm`], or as [`rms_norm`] without `centred`, of a result that is words of rounded numbers.
+///
+/// # Panics
+/// As there, or if `len` numbers are no whole words, or the processor [does not write](Rounded::is_written) such.
+pub fn norm_to_words(out: &mut [f32], x: &[f32], len: usize, affine: Affine<'_>, centred: bool, rounded: Rounded) {
+    words(Level::detect(), out, x, len, affine, centred, rounded);
+}
+
+/// See [`norm_to_words`].
+pub(super) fn words(
+    level: Level,
+    out: &mut [f32],
+    x: &[f32],
+    len: usize,
+    affine: Affine<'_>,
+    centred: bool,
+    rounded: Rounded,
+) {
+    /// The numbers that are rounded together, in the first-level cache.
+    const NUMBERS: usize = 4 * 1024;
+    let numbers = rounded.numbers();
+    assert_eq!(x.len(), out.len() * numbers, "the operand has as many numbers as the words of the result");
+    if x.is_empty() {
+        return;
+    }
+    assert!(x.len().is_multiple_of(len), "rows of {len} elements do not divide {}", x.len());
+    assert!(len.is_multiple_of(numbers), "{len} numbers are no whole words");
+    affine.check(len);
+    let each = (NUMBERS / len).max(1);
+    for_each_piece(out, each * (len / numbers), 6 * x.len(), |piece, out| {
+        let x = &x[piece * each * len..][..out.len() * numbers];
+        let rows = x.len() / len;
+        scratch(x.len(), |normal| {
+            let at = Input::of(x).pointers(normal);
+            dispatch(level, Rows { at, len, row: 0, stop: rows, affine, centred });
+            // SAFETY: the piece has room for as many words as there are numbers for.
+            unsafe { rounded.write(level, (out.as_mut_ptr(), len / numbers), (normal.as_ptr(), len), [rows, len]) };
+        });
+    });
 }
 
 /// Layer norm, or RMS norm without `centred`.

@@ -10,6 +10,8 @@ use super::reduce::{reduce_at, reduce_computed};
 use super::rotary::rotate_halves_at;
 use super::softmax::softmax_at;
 use super::*;
+use crate::Quantization;
+use crate::rounded::Rounded;
 use crate::simd::Level;
 
 fn numbers(len: usize, seed: usize) -> Vec<f32> {
@@ -131,6 +133,33 @@ fn norms_of_rows() {
                 rows(level, &mut out, input, len, affine, centred);
                 close(&out, &want, 3e-5, &format!("{level:?} {case} {outer} {len}"));
                 assert!(!added || kept == sum);
+            }
+        }
+    }
+}
+
+/// Words are what numbers are rounded to.
+#[test]
+fn norms_in_words() {
+    let bytes = Rounded::Bytes(Quantization { scale: 0.02, zero_point: 100, min: 0, max: 255 });
+    for [outer, len] in [[1, 4], [3, 20], [7, 768], [5, 8192]] {
+        let (x, weight, bias) = (numbers(outer * len, 1), numbers(len, 2), numbers(len, 3));
+        let affine = Affine { weight: Some(&weight), bias: Some(&bias), eps: 1e-5 };
+        for (level, rounded) in Level::available().flat_map(|level| [bytes, Rounded::Pairs].map(|words| (level, words)))
+        {
+            if !rounded.is_fast(level) {
+                continue;
+            }
+            for centred in [false, true] {
+                let mut normal = vec![0.0; x.len()];
+                rows(level, &mut normal, Input::of(&x), len, affine, centred);
+                let [mut want, mut got] = [0, 1].map(|_| vec![0.0; x.len() / rounded.numbers()]);
+                let (to, from) = ((want.as_mut_ptr(), 0), (normal.as_ptr(), 0));
+                // SAFETY: there is room for all words of one row.
+                unsafe { rounded.write(level, to, from, [1, x.len()]) };
+                norm::words(level, &mut got, &x, len, affine, centred, rounded);
+                let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
+                assert!(is_same, "{level:?} {rounded:?} {outer} {len}");
             }
         }
     }

@@ -8,7 +8,7 @@ use fx_kernels::rows::{self, Affine, Groups, Input, Reduction, Softmax, reduces_
 use smallvec::smallvec;
 
 use super::pointwise::scale_and_shift;
-use super::{ByRows, Kernel, Lowered, Operands, Site, Wanted, read};
+use super::{ByRows, Kernel, Lowered, Operands, Site, Wanted, read, rows_of_words, written};
 use crate::compile::layout::Layout;
 use crate::ops::{Function, functions as ops, kind};
 use crate::tensor::{DType, Dims, Tensor, numel};
@@ -62,12 +62,15 @@ impl Kernel for SoftmaxRows {
     }
 }
 
+#[derive(Clone)]
 struct Norm {
     is_rms: bool,
     len: usize,
     weight: Option<Tensor>,
     bias: Option<Tensor>,
     eps: f32,
+    /// What the result is rounded to, if it is words.
+    words: Option<Rounded>,
 }
 
 pub(super) fn layer_norm(site: &Site<'_>) -> Option<Lowered> {
@@ -77,7 +80,7 @@ pub(super) fn layer_norm(site: &Site<'_>) -> Option<Lowered> {
     let len = numel(&layout.shape[layout.shape.len().checked_sub(dims)?..]);
     let (weight, eps) = (site.optional(1)?, epsilon(site, is_rms)?);
     let bias = if is_rms { None } else { site.optional(2)? };
-    Some(lowered(Norm { is_rms, len, weight, bias, eps }, layout, register))
+    Some(lowered(Norm { is_rms, len, weight, bias, eps, words: None }, layout, register))
 }
 
 fn epsilon(site: &Site<'_>, is_rms: bool) -> Option<f32> {
@@ -97,6 +100,10 @@ fn affine<'a>(weight: &'a Option<Tensor>, bias: &'a Option<Tensor>, eps: f32) ->
 impl Kernel for Norm {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let affine = affine(&self.weight, &self.bias, self.eps);
+        if let Some(rounded) = self.words {
+            let x = &operands[0].unwrap_or(&[])[..out.len() * rounded.numbers()];
+            return rows::norm_to_words(out, x, self.len, affine, !self.is_rms, rounded);
+        }
         let input = input(operands, out.len());
         if self.is_rms {
             rows::rms_norm(out, input, self.len, affine);
@@ -105,12 +112,19 @@ impl Kernel for Norm {
         }
     }
 
+    fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
+        let is_whole = layout.shape.last()?.is_multiple_of(rounded.numbers()) && rounded.is_written();
+        let layout = rows_of_words(layout, rounded).filter(|_| is_whole)?;
+        Some((Arc::new(Self { words: Some(rounded), ..self.clone() }), layout))
+    }
+
     fn overwrites(&self, operand: usize) -> bool {
-        operand == 0
+        operand == 0 && self.words.is_none()
     }
 
     fn describe(&self) -> String {
-        format!("{} of {}", if self.is_rms { "rms_norm" } else { "layer_norm" }, self.len)
+        let name = if self.is_rms { "rms_norm" } else { "layer_norm" };
+        format!("{name} of {}{}", self.len, written(self.words))
     }
 }
 

@@ -321,6 +321,8 @@ def arrangements(table):
     op.error("too many", d.f(3), pad=(1, 1, 1, 1))
     op.error("reflect too far", d.f(1, 2, 3), pad=(3, 0), mode="reflect")
     op.error("mode", d.f(1, 2, 3), pad=(1, 1), mode="mirror")
+    op("around nothing", d.f(2, 1, 0), pad=(2, 1, 1, 0), value=0.5)
+    op("in batches of none", d.f(0, 2, 3), pad=(2, 1))
 
     op = table.op("roll", torch.roll)
     d = op.draw

@@ -231,7 +231,12 @@ fn take(x: &Tensor, places: Vec<(usize, Vec<Option<usize>>)>, fill: Scalar) -> T
     dispatch_words!(x.dtype(), W => {
         let elements = x.words::<W>().unwrap_or(&[]);
         let fill: Option<W> = fills.then(|| fill.word(x.dtype()));
-        Tensor::written_words(&shape, x.dtype(), |out| if !out.is_empty() { taken(&axes, elements, fill, out) })
+        Tensor::written_words(&shape, x.dtype(), |out| match fill {
+            // All of it is around nothing.
+            Some(fill) if elements.is_empty() => out.fill(fill),
+            _ if out.is_empty() => {}
+            _ => taken(&axes, elements, fill, out),
+        })
     })
 }
 

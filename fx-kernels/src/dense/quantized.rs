@@ -102,7 +102,7 @@ impl QuantizedLinear {
         self.packed.bytes() + self.columns.bytes()
     }
 
-    /// Whether the input may be [words](Words): of bytes.
+    /// Whether the input may be [words](super::Words): of bytes.
     pub fn reads_words(&self) -> bool {
         self.packed.reads_words()
     }
@@ -228,7 +228,7 @@ impl QuantizedConv {
         packed + self.columns.bytes()
     }
 
-    /// Whether the images may be [words](Words), with the channels last: of bytes.
+    /// Whether the images may be [words](super::Words), with the channels last: of bytes.
     pub fn reads_words(&self) -> bool {
         match &self.weights {
             Weights::Windows(packed) => packed.packing() == Some(Packing::Quads),

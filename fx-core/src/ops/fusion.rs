@@ -27,6 +27,9 @@ pub(crate) fn added_operand(function: Function) -> Option<usize> {
     is_fused.then(|| operands.iter().position(|operand| operand.name == "other"))?
 }
 
+/// The attributes by which a call quantizes what it adds: the scale, the zero point, and the smallest and the largest integer.
+pub(crate) const OF_ADDED: [&str; 4] = ["other_scale", "other_zero_point", "other_quant_min", "other_quant_max"];
+
 ops! {
     /// Products with what follows them.
     pub trait Fusion;

@@ -9,7 +9,7 @@ use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
-use crate::ops::{self, Attr, FUSED, Function, added_operand};
+use crate::ops::{self, Attr, FUSED, Function, OF_ADDED, added_operand};
 
 /// Products whose call has a place for what follows them already.
 const QUANTIZED: [Function; 4] =
@@ -82,9 +82,8 @@ fn replace(graph: &mut Graph, (fused, other): (Function, usize), chain: Chain) -
     match added {
         Some(Rounded { input, qparams: Some([scale, zero_point]), range: [min, max], calls }) => {
             args.push(input);
-            let names = ["other_scale", "other_zero_point", "other_quant_min", "other_quant_max"];
             let values = [scale, zero_point, Arg::Int(min), Arg::Int(max)];
-            names.into_iter().zip(values).for_each(|(name, value)| {
+            OF_ADDED.into_iter().zip(values).for_each(|(name, value)| {
                 kwargs.insert(name, value);
             });
             unused = Some(calls);

@@ -6,7 +6,7 @@ use crate::compile::known::Known;
 use crate::error::Result;
 use crate::graph::NodeId;
 use crate::ops::kind::scalar_of;
-use crate::ops::{Attr, Function, added_operand, functions as ops};
+use crate::ops::{Attr, Function, OF_ADDED, added_operand, functions as ops};
 use crate::tensor::DType;
 use crate::value::Meta;
 
@@ -28,12 +28,10 @@ struct Rounding {
 impl Rounding {
     /// Takes it out of a call's attributes.
     fn take<V>(attributes: &mut Kwargs<V>) -> Option<Self> {
-        let scale = attributes.remove("other_scale").and_then(|scale| scalar_of(&scale));
-        let mut whole =
-            |name: &str, default| attributes.remove(name).and_then(|whole| whole.as_int()).unwrap_or(default);
-        let (zero_point, min, max) =
-            (whole("other_zero_point", 0), whole("other_quant_min", 0), whole("other_quant_max", 255));
-        Some(Self { scale: scale?.to_f64(), zero_point, min, max })
+        let [scale, zero_point, min, max] = OF_ADDED.map(|name| attributes.remove(name));
+        let whole = |value: Option<Arg<V>>, default| value.and_then(|whole| whole.as_int()).unwrap_or(default);
+        let scale = scalar_of(&scale?)?.to_f64();
+        Some(Self { scale, zero_point: whole(zero_point, 0), min: whole(min, 0), max: whole(max, 255) })
     }
 
     fn args<V>(&self, value: Arg<V>) -> Vec<Arg<V>> {

@@ -15,7 +15,7 @@ use super::{
     ByRows, Kernel, Known, Lowered, Operands, Site, Wanted, images_of_words, kept, read, rows_of_words, written,
 };
 use crate::compile::layout::Layout;
-use crate::ops::{QPARAMS_EPS, chosen_qparams, kind};
+use crate::ops::{OF_ADDED, QPARAMS_EPS, chosen_qparams, kind};
 use crate::tensor::{DType, Dims, numel};
 
 /// A product of an input that is rounded.
@@ -140,7 +140,7 @@ impl Range {
 
     /// That of what is added.
     fn of_added(site: &Site<'_>) -> Option<Self> {
-        Self::named(site, ["other_scale", "other_zero_point", "other_quant_min", "other_quant_max"])
+        Self::named(site, OF_ADDED)
     }
 
     /// By the names of its attributes.

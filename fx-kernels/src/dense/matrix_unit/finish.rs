@@ -246,8 +246,8 @@ impl Finish<'_> {
         match self.added {
             Added::Nothing => self.rows(writer, &(), column, counts, numbers),
             Added::Pairs(words, distance) => self.rows(writer, &(words, distance), column, counts, numbers),
-            Added::Bytes(words, distance, numbers_of) => {
-                self.rows(writer, &(words, distance, numbers_of), column, counts, numbers);
+            Added::Bytes(bytes, distance, of) => {
+                self.rows(writer, &(bytes, distance, of), column, counts, numbers);
             }
             Added::Once(data, distance) => self.rows(writer, &(data, distance), column, counts, numbers),
             Added::Twice(both) => self.rows(writer, &both, column, counts, numbers),

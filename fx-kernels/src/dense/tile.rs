@@ -216,7 +216,7 @@ impl Tile {
         // Zeros only where something is read that nobody writes.
         let [mut out, mut residual] = [[MaybeUninit::<f32>::uninit(); LARGEST]; 2];
         let [mut bias, mut scales] = [[0.0; MOST_COLUMNS]; 2];
-        let [mut added, mut written] = [[0_u8; LARGEST]; 2];
+        let [mut added, mut written] = [[MaybeUninit::<u8>::uninit(); LARGEST]; 2];
         // SAFETY: the caller's promise, for the first `columns`; the places of our own are large enough.
         unsafe {
             if self.accumulate {
@@ -237,20 +237,24 @@ impl Tile {
                 self.scales = scales.as_ptr();
             }
             let (to, stride, bytes, [row, column]) = (self.out, self.stride, self.of_bytes(), self.place);
-            let own =
-                |memory: &mut [u8; LARGEST], of| ByteMatrix { first: Shared(memory.as_mut_ptr()), stride: width, of };
+            let own = |memory: *mut MaybeUninit<u8>, matrix: ByteMatrix| ByteMatrix {
+                first: Shared(memory.cast()),
+                stride: width,
+                ..matrix
+            };
             if let Some(matrix) = &bytes.added {
-                copy(matrix.at(row, column), matrix.stride, added.as_mut_ptr(), width, self.rows, columns);
+                added.fill(MaybeUninit::zeroed());
+                copy(matrix.at(row, column), matrix.stride, added.as_mut_ptr().cast(), width, self.rows, columns);
             }
             let own = OfBytes {
-                added: bytes.added.map(|matrix| own(&mut added, matrix.of)),
-                written: bytes.written.map(|matrix| own(&mut written, matrix.of)),
+                added: bytes.added.map(|matrix| own(added.as_mut_ptr(), matrix)),
+                written: bytes.written.map(|matrix| own(written.as_mut_ptr(), matrix)),
             };
             (self.out, self.stride, self.bytes, self.place) = (out.as_mut_ptr().cast(), width, &raw const own, [0; 2]);
             self.run(level);
             match &bytes.written {
                 Some(matrix) => {
-                    copy(written.as_ptr(), width, matrix.at(row, column), matrix.stride, self.rows, columns)
+                    copy(written.as_ptr().cast(), width, matrix.at(row, column), matrix.stride, self.rows, columns)
                 }
                 None => copy(out.as_ptr().cast(), width, to, stride, self.rows, columns),
             }

@@ -125,7 +125,7 @@ pub(in crate::ops) fn int_of<V>(arg: &Arg<V>) -> Option<i64> {
     }
 }
 
-pub(crate) fn scalar_of<V>(arg: &Arg<V>) -> Option<Scalar> {
+pub(in crate::ops) fn scalar_of<V>(arg: &Arg<V>) -> Option<Scalar> {
     match arg {
         Arg::Bool(x) => Some(Scalar::Bool(*x)),
         Arg::Int(x) => Some(Scalar::Int(*x)),

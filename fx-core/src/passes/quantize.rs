@@ -45,7 +45,7 @@ pub(super) fn output_axis(layer: Function) -> i64 {
 /// an observer, also where one reads it through max pooling or beside others in a concatenation: then it is written as integers once.
 ///
 /// A sum after a layer adds the integers too where its other operand is what layers read, as a residual block has it: PyTorch's
-/// layers with sums in them, such as `conv2d_add_relu`, do. A mapping that has nothing for [`ops::add`] leaves it in f32.
+/// layers with sums in them, such as `ConvAdd2d`, do. A mapping that has nothing for [`ops::add`] leaves it in f32.
 ///
 /// ```
 /// use fx_core::passes::{QConfigMapping, prepare_fx};

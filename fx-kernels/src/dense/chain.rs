@@ -83,7 +83,7 @@ pub(crate) fn run_within(links: &[Link<'_>], out: &mut [f32], images: &Images<'_
     };
     words.check(
         first.conv.reads_words(),
-        |added| last.conv.adds_words() && added == Rounded::Pairs,
+        |added| last.conv.adds_words(added),
         |rounded| last.conv.writes_words(rounded),
     );
     let mut sizes: Few<_> = smallvec![images.size];

@@ -204,11 +204,7 @@ impl PackedConv {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(
-            self.reads_words(),
-            |added| self.adds_words() && added == Rounded::Pairs,
-            |rounded| self.writes_words(rounded),
-        );
+        words.check(self.reads_words(), |added| self.adds_words(added), |rounded| self.writes_words(rounded));
         self.compute(out, stride, images, epilogue, words.written(None));
     }
 
@@ -217,9 +213,10 @@ impl PackedConv {
         self.packing() == Some(Packing::Pairs)
     }
 
-    /// Whether the residual may be words, of pairs of bf16.
-    pub fn adds_words(&self) -> bool {
-        self.packing() == Some(Packing::Pairs) && (self.shape.outputs / self.shape.groups).is_multiple_of(2)
+    /// Whether the residual may be words of what is rounded so: of pairs of bf16.
+    pub fn adds_words(&self, rounded: Rounded) -> bool {
+        let columns = self.shape.outputs / self.shape.groups;
+        rounded == Rounded::Pairs && self.packing() == Some(Packing::Pairs) && columns.is_multiple_of(2)
     }
 
     /// Whether the result may be words of what is rounded so.

@@ -231,13 +231,14 @@ impl VolumeConv {
         }
     }
 
-    /// Whether the residual may be words, of pairs of bf16.
-    pub fn adds_words(&self) -> bool {
+    /// Whether the residual may be words of what is rounded so: of pairs of bf16.
+    pub fn adds_words(&self, rounded: Rounded) -> bool {
         let columns = self.shape.frame.outputs / self.shape.frame.groups;
+        let is_even = rounded == Rounded::Pairs && columns.is_multiple_of(2);
         match &self.weights {
-            Weights::Windows(windows) => windows.packing() == Packing::Pairs && columns.is_multiple_of(2),
+            Weights::Windows(windows) => windows.packing() == Packing::Pairs && is_even,
             Weights::Padded(_) | Weights::Winograd(_) => false,
-            Weights::Frames(frames) => frames.only().is_some_and(PackedConv::adds_words),
+            Weights::Frames(frames) => frames.only().is_some_and(|conv| conv.adds_words(rounded)),
         }
     }
 
@@ -264,11 +265,7 @@ impl VolumeConv {
         words: Words,
         epilogue: &Epilogue<'_>,
     ) {
-        words.check(
-            self.reads_words(),
-            |added| self.adds_words() && added == Rounded::Pairs,
-            |rounded| self.writes_words(rounded),
-        );
+        words.check(self.reads_words(), |added| self.adds_words(added), |rounded| self.writes_words(rounded));
         match &self.weights {
             Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, words.written(None)),
             Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, words.written(None)),

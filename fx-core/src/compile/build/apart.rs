@@ -5,7 +5,6 @@ use crate::arg::{Arg, Key, Kwargs};
 use crate::compile::known::Known;
 use crate::error::Result;
 use crate::graph::NodeId;
-use crate::ops::kind::scalar_of;
 use crate::ops::{Attr, Function, OF_ADDED, added_operand, functions as ops};
 use crate::tensor::DType;
 use crate::value::Meta;
@@ -30,8 +29,12 @@ impl Rounding {
     fn take<V>(attributes: &mut Kwargs<V>) -> Option<Self> {
         let [scale, zero_point, min, max] = OF_ADDED.map(|name| attributes.remove(name));
         let whole = |value: Option<Arg<V>>, default| value.and_then(|whole| whole.as_int()).unwrap_or(default);
-        let scale = scalar_of(&scale?)?.to_f64();
-        Some(Self { scale, zero_point: whole(zero_point, 0), min: whole(min, 0), max: whole(max, 255) })
+        Some(Self {
+            scale: scale?.as_float()?,
+            zero_point: whole(zero_point, 0),
+            min: whole(min, 0),
+            max: whole(max, 255),
+        })
     }
 
     fn args<V>(&self, value: Arg<V>) -> Vec<Arg<V>> {

@@ -239,7 +239,7 @@ impl Kernel for Convs {
     }
 
     fn takes(&self, operand: usize) -> Option<Rounded> {
-        let adds = operand == 1 && self.convs.last()?.packed.adds_words();
+        let adds = operand == 1 && self.convs.last()?.packed.adds_words(Rounded::Pairs);
         if adds { Some(Rounded::Pairs) } else { self.rounds(operand) }
     }
 

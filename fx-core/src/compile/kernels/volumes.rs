@@ -199,7 +199,7 @@ impl Kernel for Conv {
     }
 
     fn takes(&self, operand: usize) -> Option<Rounded> {
-        let adds = matches!(&self.packed, Packed::Plain(conv) if operand == 1 && conv.adds_words());
+        let adds = matches!(&self.packed, Packed::Plain(conv) if operand == 1 && conv.adds_words(Rounded::Pairs));
         if adds { Some(Rounded::Pairs) } else { self.rounds(operand) }
     }
 

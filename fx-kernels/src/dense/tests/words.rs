@@ -221,7 +221,7 @@ pub(super) fn pairs_are_added() {
             let row = shape.inputs / shape.groups * shape.kernel[0] * shape.kernel[1];
             let weight = Weight::Numbers(&numbers(shape.outputs * row, 2));
             let conv = PackedConv::at(level, weight, shape, Algorithm::Direct, Format::Bf16);
-            conv.adds_words().then_some((level, conv))
+            conv.adds_words(Rounded::Pairs).then_some((level, conv))
         })
     };
     for (level, conv) in MatrixUnit::levels().flat_map(adding) {

@@ -99,27 +99,30 @@ fn a_layer_of_quantized_values_is_one_call() {
     assert_eq!(module.state().buffers.keys().collect::<Vec<_>>(), ["w", "s"]);
 }
 
-#[test]
-fn what_follows_a_layer_is_in_its_call() {
-    let mut module = with(STATIC, &[]);
+/// One call is left, with these attributes of what is added, and gives the same.
+#[track_caller]
+fn is_one_call(mut module: GraphModule, of_added: &str) {
     let before = module.clone();
     optimize(&mut module).unwrap();
-    check(
-        module.graph(),
-        "graph():
+    let wanted = "graph():
             %x : [num_users=1] = placeholder[target=x]
             %y : [num_users=1] = placeholder[target=y]
             %b : [num_users=1] = get_attr[target=b]
             %w : [num_users=1] = get_attr[target=w]
             %s : [num_users=1] = get_attr[target=s]
-            %qlinear_pointwise_1 : [num_users=1] = call_function[target=qlinear_pointwise](args = (%x, %w, %s, %b, %y), kwargs = {scale: 0.015, zero_point: 120, quant_min: 0, quant_max: 255, attr: gelu})
-            return qlinear_pointwise_1",
-    );
+            %qlinear_pointwise_1 : [num_users=1] = call_function[target=qlinear_pointwise](args = (%x, %w, %s, %b, %y), kwargs = {scale: 0.015, zero_point: 120, quant_min: 0, quant_max: 255, OF_ADDEDattr: gelu})
+            return qlinear_pointwise_1";
+    check(module.graph(), &wanted.replace("OF_ADDED", of_added));
     check_close(&before, &module, &rows(), 1e-5, 1e-6);
     assert_eq!(optimize(&mut module).unwrap(), 0);
 }
 
-/// What is added is quantized in the call too, if it was; the value before may have other readers.
+#[test]
+fn what_follows_a_layer_is_in_its_call() {
+    is_one_call(with(STATIC, &[]), "");
+}
+
+/// What is added is quantized in the call too, if it was.
 #[test]
 fn what_is_added_is_quantized_in_the_call() {
     let y = "    %y : [num_users=1] = placeholder[target=y]
@@ -128,22 +131,8 @@ fn what_is_added_is_quantized_in_the_call() {
     %dy : [num_users=1] = call_function[target=dequantize_per_tensor](args = (%qy, 0.02, -5), kwargs = {})
 ";
     let changes = [(y, &*format!("{y}{of_y}")), ("(%layer, %y)", "(%layer, %dy)")];
-    let mut module = with(STATIC, &changes);
-    let before = module.clone();
-    optimize(&mut module).unwrap();
-    check(
-        module.graph(),
-        "graph():
-            %x : [num_users=1] = placeholder[target=x]
-            %y : [num_users=1] = placeholder[target=y]
-            %b : [num_users=1] = get_attr[target=b]
-            %w : [num_users=1] = get_attr[target=w]
-            %s : [num_users=1] = get_attr[target=s]
-            %qlinear_pointwise_1 : [num_users=1] = call_function[target=qlinear_pointwise](args = (%x, %w, %s, %b, %y), kwargs = {scale: 0.015, zero_point: 120, quant_min: 0, quant_max: 255, other_scale: 0.02, other_zero_point: -5, other_quant_min: -128, other_quant_max: 127, attr: gelu})
-            return qlinear_pointwise_1",
-    );
-    check_close(&before, &module, &rows(), 1e-5, 1e-6);
-    assert_eq!(optimize(&mut module).unwrap(), 0);
+    let of_added = "other_scale: 0.02, other_zero_point: -5, other_quant_min: -128, other_quant_max: 127, ";
+    is_one_call(with(STATIC, &changes), of_added);
     // Other ways to round stay calls of their own.
     for (from, to) in [
         ("-128, quant_max: 127, dtype: torch.int8", "-500, quant_max: 500, dtype: torch.int32"),

@@ -86,17 +86,26 @@ def weight(layer):
     return Q.dequantize_per_channel(q, scales, None, 0, -128, 127, torch.int8)
 
 
-def model():
-    layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)).eval()
+def converted(layers, qconfig, **options):
+    """The reference form of layers, and the data that observers have seen: as in tests/passes/quantize.rs."""
     fill(layers)
     data = [floats(f"x{i}", [2, 3, 8, 8]) * (1 + i) for i in range(3)]
-    mapping = QConfigMapping().set_global(get_default_qconfig("onednn"))
-    prepared = prepare_fx(layers, mapping, (data[0],))
+    prepared = prepare_fx(layers, QConfigMapping().set_global(qconfig), (data[0],), **options)
     for x in data:
         prepared(x)
-    converted = _convert_to_reference_decomposed_fx(prepared)
-    inputs = [node.args[0].args for node in converted.graph.nodes if node.op == "call_module" and node.target in ("0", "3")]
-    inputs = [[scale, zero_point] for _, scale, zero_point, *_ in inputs]
+    return _convert_to_reference_decomposed_fx(prepared, **options), data
+
+
+def inputs_of(module):
+    """The scale and the zero point of what each layer reads."""
+    layers = [node for node in module.graph.nodes if node.op == "call_module"]
+    return {node.target: list(node.args[0].args[1:3]) for node in layers}
+
+
+def model():
+    layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)).eval()
+    module, data = converted(layers, get_default_qconfig("onednn"))
+    inputs = [inputs_of(module)[name] for name in ("0", "3")]
     weights = [scales_of(layer) for layer in (layers[0], layers[3])]
     x = fake(data[0], inputs[0])
     x = F.relu(F.conv2d(x, weight(layers[0]), layers[0].bias)).flatten(1)
@@ -123,18 +132,12 @@ class Branches(nn.Module):
         return self.pooled(F.max_pool2d(large, 2)), self.beside(torch.cat([small, large], 1))
 
 
+def min_max():
+    return QConfig(MinMaxObserver.with_args(dtype=torch.quint8), default_per_channel_weight_observer)
+
+
 def branches():
-    layers = Branches().eval()
-    fill(layers)
-    data = [floats(f"x{i}", [2, 3, 8, 8]) * (1 + i) for i in range(3)]
-    activation = MinMaxObserver.with_args(dtype=torch.quint8)
-    mapping = QConfigMapping().set_global(QConfig(activation, default_per_channel_weight_observer))
-    prepared = prepare_fx(layers, mapping, (data[0],))
-    for x in data:
-        prepared(x)
-    converted = _convert_to_reference_decomposed_fx(prepared)
-    layers = [node for node in converted.graph.nodes if node.op == "call_module"]
-    return {node.target: list(node.args[0].args[1:3]) for node in layers}
+    return inputs_of(converted(Branches().eval(), min_max())[0])
 
 
 class Residual(nn.Module):
@@ -155,19 +158,11 @@ class Residual(nn.Module):
 
 def residual():
     layers = Residual().eval()
-    fill(layers)
-    data = [floats(f"x{i}", [2, 3, 8, 8]) * (1 + i) for i in range(3)]
-    activation = MinMaxObserver.with_args(dtype=torch.quint8)
-    mapping = QConfigMapping().set_global(QConfig(activation, default_per_channel_weight_observer))
-    backend = get_onednn_backend_config()
-    prepared = prepare_fx(layers, mapping, (data[0],), backend_config=backend)
-    for x in data:
-        prepared(x)
-    converted = _convert_to_reference_decomposed_fx(prepared, backend_config=backend)
-    calls = {node.target: node for node in converted.graph.nodes if node.op == "call_module"}
-    inputs = {name: list(node.args[0].args[1:3]) for name, node in calls.items()}
+    module, data = converted(layers, min_max(), backend_config=get_onednn_backend_config())
+    inputs = inputs_of(module)
+    second = next(node for node in module.graph.nodes if node.target == "second")
     # The layer with the sum in it reads the same value twice.
-    adds = calls["second"].args[0] is calls["second"].args[1]
+    adds = second.args[0] is second.args[1]
     x = F.relu(F.conv2d(fake(data[0], inputs["first"]), weight(layers.first), layers.first.bias, padding=1))
     x = fake(x, inputs["second"])
     x = F.relu(F.conv2d(x, weight(layers.second), layers.second.bias, padding=1) + x)

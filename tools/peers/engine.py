@@ -38,7 +38,7 @@ ENGINES = {
 ARCHITECTURES = {
     "efficientnet_b0", "densenet121", "convnext_tiny", "swin_t", "unet", "generator", "heatmaps", "yolo", "whisper", "llama",
     "llama_step", "decoder", "t5", "dlrm", "resnext50", "mobilenet_v3", "shufflenet_v2", "r3d_18", "unet3d", "segformer", "edsr", "crnn", "pointnet",
-    "mixer", "wav2vec2", "conformer", "hifigan",
+    "mixer", "wav2vec2", "conformer", "hifigan", "deeplab", "denoiser", "deepspeech",
 }
 
 

@@ -18,8 +18,8 @@ sys.path.append(str(ROOT / "tools/torch_ref"))
 import digits as digits_model
 from architectures import T5, Decoder, Dlrm, Generator, Heatmaps, Llama, LlamaStep, UNet, Whisper, Yolo
 from paper_models import MLP, AutoEncoder
-from sight import Crnn, Edsr, Mixer, PointNet, Segformer, UNet3d
-from sound import Conformer, HifiGan, Wav2Vec2
+from sight import Crnn, DeepLab, Denoiser, Edsr, Mixer, PointNet, Segformer, UNet3d
+from sound import Conformer, DeepSpeech, HifiGan, Wav2Vec2
 
 
 class Hidden(nn.Module):
@@ -102,6 +102,11 @@ def a_token_after(before):
     return (torch.randint(32000, (1, 1)), *(torch.randn(1, 4, before, 64) for _ in range(24)))
 
 
+def latents(batch):
+    """Latents, a time each, and a text each."""
+    return torch.randn(batch, 4, 32, 32), torch.rand(batch) * 1000, torch.randn(batch, 77, 256)
+
+
 # What makes a model, what makes an input of a batch, or several inputs.
 MODELS = {
     "resnet50": (torchvision.models.resnet50, image),
@@ -141,6 +146,9 @@ MODELS = {
     "wav2vec2": (Wav2Vec2, lambda batch: torch.randn(batch, 16000)),
     "conformer": (Conformer, lambda batch: torch.randn(batch, 400, 80)),
     "hifigan": (HifiGan, lambda batch: torch.randn(batch, 80, 32)),
+    "deeplab": (DeepLab, lambda batch: image(batch, 256)),
+    "denoiser": (Denoiser, latents),
+    "deepspeech": (DeepSpeech, lambda batch: torch.rand(batch, 1, 161, 200)),
 }
 
 

@@ -53,6 +53,9 @@ NAMES = {
     "wav2vec2": "Wav2Vec 2.0 base, 1 s",
     "conformer": "Conformer S, 4 s",
     "hifigan": "HiFi-GAN V2, 32 frames",
+    "deeplab": "DeepLabV3 on ResNet-50, 256 x 256",
+    "denoiser": "latent diffusion U-Net, 32 x 32",
+    "deepspeech": "Deep Speech 2, 2 s",
 }
 
 

@@ -152,3 +152,112 @@ class Mixer(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.head(self.norm(x).mean(1))
+
+
+class DeepLab(nn.Module):
+    """DeepLabV3 on a ResNet-50 whose last stages are dilated (Chen et al., 2017): [N, 3, 256, 256] to classes of pixels [N, 21, 256, 256]."""
+
+    def __init__(self):
+        super().__init__()
+        from torchvision.models.segmentation import deeplabv3_resnet50
+
+        self.model = deeplabv3_resnet50(weights=None, weights_backbone=None, num_classes=21)
+
+    def forward(self, x):
+        return self.model(x)["out"]
+
+
+class Timed(nn.Module):
+    """Two convolutions of what a time says, and a way around them."""
+
+    def __init__(self, i, o, time):
+        super().__init__()
+        self.norm1, self.conv1 = nn.GroupNorm(32, i), nn.Conv2d(i, o, 3, padding=1)
+        self.time = nn.Linear(time, o)
+        self.norm2, self.conv2 = nn.GroupNorm(32, o), nn.Conv2d(o, o, 3, padding=1)
+        if i != o:
+            self.shortcut = nn.Conv2d(i, o, 1)
+
+    def forward(self, x, time):
+        y = self.conv1(F.silu(self.norm1(x))) + self.time(F.silu(time))[:, :, None, None]
+        y = self.conv2(F.silu(self.norm2(y)))
+        return (self.shortcut(x) if hasattr(self, "shortcut") else x) + y
+
+
+class Attend(nn.Module):
+    def __init__(self, c, context, heads=8):
+        super().__init__()
+        self.heads = heads
+        self.to_q, self.to_k, self.to_v = nn.Linear(c, c, bias=False), nn.Linear(context, c, bias=False), nn.Linear(context, c, bias=False)
+        self.to_out = nn.Linear(c, c)
+
+    def forward(self, x, context):
+        parts = lambda y: y.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        y = F.scaled_dot_product_attention(parts(self.to_q(x)), parts(self.to_k(context)), parts(self.to_v(context)))
+        return self.to_out(y.transpose(1, 2).flatten(2))
+
+
+class Spatial(nn.Module):
+    """A transformer's layer for pixels, which also attend to a text."""
+
+    def __init__(self, c, context):
+        super().__init__()
+        self.norm, self.proj_in, self.proj_out = nn.GroupNorm(32, c, eps=1e-6), nn.Conv2d(c, c, 1), nn.Conv2d(c, c, 1)
+        self.norm1, self.attn1 = nn.LayerNorm(c), Attend(c, c)
+        self.norm2, self.attn2 = nn.LayerNorm(c), Attend(c, context)
+        self.norm3, self.gate, self.out = nn.LayerNorm(c), nn.Linear(c, 8 * c), nn.Linear(4 * c, c)
+
+    def forward(self, x, context):
+        y = self.proj_in(self.norm(x)).flatten(2).transpose(1, 2)
+        z = self.norm1(y)
+        y = y + self.attn1(z, z)
+        y = y + self.attn2(self.norm2(y), context)
+        z, gate = self.gate(self.norm3(y)).chunk(2, -1)
+        y = y + self.out(z * F.gelu(gate))
+        return x + self.proj_out(y.transpose(1, 2).reshape(x.shape))
+
+
+class Denoiser(nn.Module):
+    """The U-Net of a latent diffusion model (Rombach et al., 2022), a fifth as wide: latents [N, 4, 32, 32], a time [N] and a text
+    [N, 77, 256] to noise [N, 4, 32, 32]."""
+
+    def __init__(self, w=64, text=256):
+        super().__init__()
+        self.w, time, widths = w, 4 * w, [w, 2 * w, 4 * w]
+        self.time1, self.time2, self.conv_in = nn.Linear(w, time), nn.Linear(time, time), nn.Conv2d(4, w, 3, padding=1)
+        self.down, self.up, self.smaller, self.larger = nn.ModuleList(), nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
+        skips, i = [w], w
+        for level, o in enumerate(widths):
+            for _ in range(2):
+                self.down.append(nn.ModuleList([Timed(i, o, time), Spatial(o, text)]))
+                skips.append(i := o)
+            if level < 2:
+                self.smaller.append(nn.Conv2d(o, o, 3, 2, 1))
+                skips.append(o)
+        self.mid1, self.mid2, self.mid3 = Timed(i, i, time), Spatial(i, text), Timed(i, i, time)
+        for level, o in reversed(list(enumerate(widths))):
+            for _ in range(3):
+                self.up.append(nn.ModuleList([Timed(i + skips.pop(), o, time), Spatial(o, text)]))
+                i = o
+            if level > 0:
+                self.larger.append(nn.Conv2d(o, o, 3, padding=1))
+        self.norm_out, self.conv_out = nn.GroupNorm(32, w), nn.Conv2d(w, 4, 3, padding=1)
+
+    def forward(self, x, time, text):
+        rates = torch.exp(torch.arange(self.w // 2) * (-9.210340371976184 / (self.w // 2)))
+        angles = time[:, None] * rates
+        time = self.time2(F.silu(self.time1(torch.cat([angles.cos(), angles.sin()], 1))))
+        x = self.conv_in(x)
+        skips = [x]
+        for index, (residual, spatial) in enumerate(self.down):
+            x = spatial(residual(x, time), text)
+            skips.append(x)
+            if index in (1, 3):
+                x = self.smaller[index // 2](x)
+                skips.append(x)
+        x = self.mid3(self.mid2(self.mid1(x, time), text), time)
+        for index, (residual, spatial) in enumerate(self.up):
+            x = spatial(residual(torch.cat([x, skips.pop()], 1), time), text)
+            if index in (2, 5):
+                x = self.larger[index // 3](F.interpolate(x, scale_factor=2.0))
+        return self.conv_out(F.silu(self.norm_out(x)))

@@ -109,3 +109,18 @@ class HifiGan(nn.Module):
             x = up(F.leaky_relu(x, 0.1))
             x = sum(block(x) for block in self.resblocks[3 * i : 3 * i + 3]) / 3
         return torch.tanh(self.conv_post(F.leaky_relu(x)))
+
+
+class DeepSpeech(nn.Module):
+    """Deep Speech 2 (Amodei et al., 2016) with three layers of 512: a spectrogram [N, 1, 161, 200] to characters at times [100, N, 29]."""
+
+    def __init__(self, width=512):
+        super().__init__()
+        conv = lambda i, kernel, stride: nn.Sequential(
+            nn.Conv2d(i, 32, kernel, stride, [k // 2 for k in kernel], bias=False), nn.BatchNorm2d(32), nn.Hardtanh(0, 20))
+        self.conv1, self.conv2 = conv(1, (41, 11), (2, 2)), conv(32, (21, 11), (2, 1))
+        self.gru, self.out = nn.GRU(32 * 41, width, num_layers=3, bidirectional=True), nn.Linear(2 * width, 29)
+
+    def forward(self, x):
+        x = self.conv2(self.conv1(x)).flatten(1, 2).permute(2, 0, 1)
+        return self.out(self.gru(x)[0])

@@ -4,6 +4,9 @@ mod conformer;
 mod convnext;
 mod crnn;
 mod decoder;
+mod deeplab;
+mod deepspeech;
+mod denoiser;
 mod densenet;
 mod dlrm;
 mod edsr;
@@ -61,6 +64,9 @@ impl Models for Architectures {
             "wav2vec2" => ready!(wav2vec2::Wav2Vec2::new(), work, input),
             "conformer" => ready!(conformer::Conformer::new(), work, input),
             "hifigan" => ready!(hifigan::HifiGan::new(128), work, input),
+            "deeplab" => ready!(deeplab::DeepLab::new(), work, input),
+            "deepspeech" => ready!(deepspeech::DeepSpeech::new(512), work, input),
+            "denoiser" => denoiser::latents(work, input)?,
             other => return Err(format!("no model `{other}`").into()),
         })
     }

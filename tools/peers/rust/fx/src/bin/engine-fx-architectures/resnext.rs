@@ -4,13 +4,21 @@ use fx::nn::{self, Sequential};
 use fx::ops::FlattenOptions;
 use fx::prelude::*;
 
-fn conv(i: usize, o: usize, kernel: usize, stride: usize, groups: usize) -> nn::Conv2d {
-    nn::Conv2d::new(i, o, kernel).stride(stride).padding(kernel / 2).groups(groups).bias(false)
+fn pixels(i: usize, o: usize, stride: usize) -> nn::Conv2d {
+    nn::Conv2d::new(i, o, 1).stride(stride).bias(false)
+}
+
+/// How the convolution in the middle of a block goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Middle {
+    pub(crate) groups: usize,
+    pub(crate) stride: usize,
+    pub(crate) dilation: usize,
 }
 
 #[traceable]
 #[derive(Clone)]
-struct Bottleneck {
+pub(crate) struct Bottleneck {
     conv1: nn::Conv2d,
     bn1: nn::BatchNorm2d,
     conv2: nn::Conv2d,
@@ -22,15 +30,17 @@ struct Bottleneck {
 
 #[traceable]
 impl Bottleneck {
-    fn new(i: usize, planes: usize, stride: usize) -> Self {
-        let (width, o) = (planes * 2, planes * 4);
-        let downsample = (i != o).then(|| Sequential::new((conv(i, o, 1, stride, 1), nn::BatchNorm2d::new(o))));
+    /// A block from `i` to `o` channels, which computes with `width`.
+    pub(crate) fn new(i: usize, width: usize, o: usize, middle: Middle) -> Self {
+        let Middle { groups, stride, dilation } = middle;
+        let conv2 = nn::Conv2d::new(width, width, 3).stride(stride).padding(dilation).dilation(dilation);
+        let downsample = (i != o).then(|| Sequential::new((pixels(i, o, stride), nn::BatchNorm2d::new(o))));
         Self {
-            conv1: conv(i, width, 1, 1, 1),
+            conv1: pixels(i, width, 1),
             bn1: nn::BatchNorm2d::new(width),
-            conv2: conv(width, width, 3, stride, 32),
+            conv2: conv2.groups(groups).bias(false),
             bn2: nn::BatchNorm2d::new(width),
-            conv3: conv(width, o, 1, 1, 1),
+            conv3: pixels(width, o, 1),
             bn3: nn::BatchNorm2d::new(o),
             downsample,
         }
@@ -47,7 +57,7 @@ impl Bottleneck {
     }
 }
 
-type Stage = Sequential<Vec<Bottleneck>>;
+pub(crate) type Stage = Sequential<Vec<Bottleneck>>;
 
 #[traceable]
 pub(crate) struct ResNeXt {
@@ -65,19 +75,20 @@ pub(crate) struct ResNeXt {
 #[traceable]
 impl ResNeXt {
     pub(crate) fn new() -> Self {
-        let stage = |i, planes, blocks, stride| {
+        let stage = |i, o, blocks, stride| {
+            let middle = |stride| Middle { groups: 32, stride, dilation: 1 };
             let block =
-                |n| Bottleneck::new(if n == 0 { i } else { planes * 4 }, planes, if n == 0 { stride } else { 1 });
+                |n| Bottleneck::new(if n == 0 { i } else { o }, o / 2, o, middle(if n == 0 { stride } else { 1 }));
             Sequential::new((0..blocks).map(block).collect())
         };
         Self {
             conv1: nn::Conv2d::new(3, 64, 7).stride(2).padding(3).bias(false),
             bn1: nn::BatchNorm2d::new(64),
             maxpool: nn::MaxPool2d::new(3).stride(2).padding(1),
-            layer1: stage(64, 64, 3, 1),
-            layer2: stage(256, 128, 4, 2),
-            layer3: stage(512, 256, 6, 2),
-            layer4: stage(1024, 512, 3, 2),
+            layer1: stage(64, 256, 3, 1),
+            layer2: stage(256, 512, 4, 2),
+            layer3: stage(512, 1024, 6, 2),
+            layer4: stage(1024, 2048, 3, 2),
             avgpool: nn::AdaptiveAvgPool2d::new(1),
             fc: nn::Linear::new(2048, 1000),
         }

@@ -189,11 +189,14 @@ fn errors_are_small() {
 fn algorithms() {
     let is_narrow = packed(Level::detect(), &[0.0], [1, 1]).is_narrow();
     let of_wide = if is_narrow { Algorithm::Direct } else { Algorithm::Strassen };
+    let of_far = if maker() == Maker::Intel { Algorithm::Direct } else { of_wide };
     for (rows, inputs, outputs, algorithm) in [
         (128, 768, 768, of_wide),
         (128, 768, 50257, of_wide),
         (128, 3072, 768, Algorithm::Strassen),
         (1000, 2048, 4096, Algorithm::Strassen),
+        (1000, 2048, 512, of_far),
+        (1000, 512, 2048, of_wide),
         (128, 384, 384, of_wide),
         (96, 768, 768, of_wide),
         (64, 768, 768, Algorithm::Direct),

@@ -8,8 +8,9 @@ use super::grouped::Grouped;
 use super::matrix_unit::Estimate;
 use super::padded::are_in_place;
 use super::product::SMALL_PANELS;
+use super::tile::MOST_ROWS;
 use super::volumes::VolumeShape;
-use super::winograd::Winograd;
+use super::winograd::{Grid, Winograd};
 use crate::simd::{Level, MatrixUnit, SIDE, has_pairs};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
@@ -70,6 +71,18 @@ impl ConvShape {
         let needed = if lines.is_empty() { 0 } else { (lines.len() - 1) * self.stride[0] + window };
         let below = needed.saturating_sub(above + read.len());
         (read, [[above, below], [self.before[1], self.after[1]]])
+    }
+
+    /// The lines that windows of three steps by one see for all lines of the output: none in the padding, if a line has pixels enough for a tile,
+    /// which leaves out what all of its windows see there.
+    fn lines_seen(&self, [height, width]: [usize; 2]) -> usize {
+        if width < MOST_ROWS {
+            return 3 * height;
+        }
+        let ([dilation, _], [above, _], [below, _]) = (self.dilation, self.before, self.after);
+        let end = (height + 2 * dilation).saturating_sub(below);
+        let seen = |tap: usize| (height + tap).min(end).saturating_sub(above.max(tap));
+        [0, dilation, 2 * dilation].map(seen).iter().sum()
     }
 
     /// The algorithm that is fastest for so many images whose output has a height and width, if weights may be kept in a
@@ -141,8 +154,8 @@ impl VolumeShape {
             return if is_faster { Algorithm::Bf16x6 } else { Algorithm::Direct };
         }
         let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
-        let (ConvShape { inputs, outputs, .. }, [depth, height, width]) = (*frame, output);
-        let tiles = |side: usize| volumes * depth * height.div_ceil(side) * width.div_ceil(side);
+        let (ConvShape { inputs, outputs, dilation, .. }, [depth, height, width]) = (*frame, output);
+        let tiles = |side: usize| volumes * depth * Grid::new([height, width], dilation, side).area();
         let matrix = self.depth * inputs * outputs;
         let taps = 9 * matrix;
         let is_copied = in_pairs && frame.is_copied();
@@ -152,11 +165,16 @@ impl VolumeShape {
             let products = places * matrix * tiles.max(FEW);
             let all = match Winograd::keeps(places * matrix, self.depth) {
                 true => products,
-                false => (products + places * matrix * Winograd::making(level)).max(taps * READ),
+                false => {
+                    // For each part of the tiles once.
+                    let parts = (tiles * places * self.depth * inputs).div_ceil(Winograd::MEMORY);
+                    (products + parts * places * matrix * Winograd::making(level)).max(taps * READ)
+                }
             };
             all + tiles * places * (self.stride * inputs + outputs) * TRANSFORM
         };
-        let direct = if taps <= SMALL_PANELS { taps * tiles(1) } else { taps * tiles(1).max(READ) };
+        let products = taps * tiles(1) / (3 * height).max(1) * frame.lines_seen([height, width]);
+        let direct = if taps <= SMALL_PANELS { products } else { products.max(taps * READ) };
         let direct = match in_pairs {
             // Fewer channels than a row of its registers holds take as long.
             true if is_on_unit => direct.max(9 * self.depth * 2 * SIDE * outputs * tiles(1)) / ON_UNIT,

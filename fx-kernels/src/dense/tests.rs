@@ -271,6 +271,20 @@ fn algorithms() {
         let got = MatrixUnit::with(None, || window(channels).algorithm(images, [side; 2], Format::F32));
         assert_eq!(got, algorithm, "{images}x{side}x{channels}");
     }
+    // Taps that are apart leave no fewer products, as long as every so many pixels fill tiles. What windows see beyond the image costs nothing, and what
+    // all tiles of many channels take is more than a cache holds.
+    for (inputs, outputs, dilation, side, algorithm) in [
+        (256, 256, 2, 32, Algorithm::Winograd4),
+        (512, 512, 4, 32, Algorithm::Winograd4),
+        (2048, 256, 12, 32, Algorithm::Direct),
+        (2048, 256, 24, 32, Algorithm::Direct),
+        (64, 64, 30, 32, Algorithm::Direct),
+    ] {
+        let around = [dilation; 2];
+        let shape = ConvShape { inputs, before: around, after: around, dilation: around, ..window(outputs) };
+        let got = MatrixUnit::with(None, || shape.algorithm(1, [side; 2], Format::F32));
+        assert_eq!(got, algorithm, "{inputs} to {outputs}, {dilation} apart");
+    }
     let strided = |unit| {
         MatrixUnit::with(unit, || ConvShape { stride: [2; 2], ..window(128) }.algorithm(8, [56; 2], Format::F32))
     };

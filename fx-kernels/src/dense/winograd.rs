@@ -6,13 +6,17 @@
 //! large numbers that nearly cancel would cost accuracy: the transforms are such that little is lost. They would spread what
 //! is not finite: such a tile is computed by the definition.
 //!
+//! Windows whose taps are apart see every so many lines and columns of an image alone, which are an image of their own.
+//!
 //! Where windows see several frames of a volume, each frame is transformed once, and what comes of all that a window sees is
 //! added up before it is transformed back.
 
+mod grid;
 mod parts;
 mod transform;
 mod weights;
 
+pub(super) use self::grid::Grid;
 use self::parts::{Part, Parts};
 use self::transform::{Enter, TAPS, Tiles, Transform, leave, pixels};
 use self::weights::Rows;
@@ -36,15 +40,16 @@ const GAP: usize = 16;
 const CACHE: usize = 192 * 1024;
 /// The most numbers of images that the next tile's pixels are not asked for of: they are close enough.
 const CLOSE: usize = 1024 * 1024;
-/// The most numbers of transformed tiles at a time.
-const MEMORY: usize = 1024 * 1024;
 
 impl Winograd {
+    /// The most numbers of transformed tiles at a time.
+    pub(super) const MEMORY: usize = 1024 * 1024;
+
     /// Whether a convolution can be computed so.
     pub(crate) fn fits(shape: &ConvShape) -> bool {
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
         let fits = |channels: usize| channels > 0 && channels.is_multiple_of(LANES);
-        kernel == [3; 2] && stride == [1; 2] && dilation == [1; 2] && groups == 1 && fits(inputs) && fits(outputs)
+        kernel == [3; 2] && stride == [1; 2] && !dilation.contains(&0) && groups == 1 && fits(inputs) && fits(outputs)
     }
 
     /// Applies the convolution that `windows` are those of, to so many images or volumes, into pixels that are `stride` apart.
@@ -76,15 +81,14 @@ impl Winograd {
         Tiles: Transform<M, N>,
     {
         let [inputs, outputs] = [self.inputs(), self.outputs()];
-        let (output, size, frames) = (windows.output, windows.output.map(|size| size.div_ceil(M)), windows.frames);
-        let parts = Parts::new(frames, batch, size[0] * size[1]);
+        let (output, frames, grid) = (windows.output, windows.frames, &Grid::new(windows.output, windows.dilation, M));
+        let parts = Parts::new(frames, batch, grid.area());
         let (pixels, tiles) = (batch * frames.output * output[0] * output[1], parts.written());
         if tiles == 0 {
             return;
         }
-        let windows = Windows { output: size, kernel: [N; 2], stride: [M; 2], ..windows };
         assert!(frames.kernel == self.depth(), "windows see as many frames as there are weights for");
-        assert!(Left::Windows(windows).covers(tiles, inputs), "the images are too short");
+        assert!(Left::Windows(windows).covers(pixels, inputs), "the images are too short");
         assert!(stride >= outputs && (pixels - 1) * stride + outputs <= out.len(), "the result does not fit");
         epilogue.check(pixels, outputs);
         let (row, weights) = (N * N * inputs + GAP, N * N * self.depth() * inputs * outputs);
@@ -95,7 +99,7 @@ impl Winograd {
             false => parts_in_caches(parts.seen().max(tiles), row, weights, self.panels()),
         };
         let parts = parts.shared_out(count);
-        let leave = Leave { output, size, epilogue, out: &Shared(out.as_mut_ptr()), stride };
+        let leave = Leave { grid, epilogue, out: &Shared(out.as_mut_ptr()), stride };
         // Several parts are shared out among threads, a single one is worked on by all.
         for_each(parts.count(), 2 * tiles * weights, |index| {
             let part = parts.part(index);
@@ -115,7 +119,7 @@ impl Winograd {
     ) where
         Tiles: Transform<M, N>,
     {
-        let (channels, level, count) = (self.inputs(), self.level(), part.seen());
+        let (channels, level, count, grid) = (self.inputs(), self.level(), part.seen(), leave.grid);
         let (transformed, zeros) = memory.split_at_mut(count * stride);
         zeros.fill(0.0);
         let work = 8 * N * N * count * channels;
@@ -126,16 +130,16 @@ impl Winograd {
             for (run, tiles) in part.neighbours(first..count.min(first + few)) {
                 let to = &mut to[(run.start - first) * stride..];
                 if windows.data.len() > CLOSE {
-                    dispatch(level, Enter::<M, N, true> { windows, tiles, channels, to, gap: GAP });
+                    dispatch(level, Enter::<M, N, true> { windows, grid, tiles, channels, to, gap: GAP });
                 } else {
-                    dispatch(level, Enter::<M, N, false> { windows, tiles, channels, to, gap: GAP });
+                    dispatch(level, Enter::<M, N, false> { windows, grid, tiles, channels, to, gap: GAP });
                 }
             }
         });
         let rows = Rows { data: memory, part, stride };
         self.multiply::<M, N>(rows, |panel, first, sums| {
             leave.tiles::<M, N>((level, panel), (part, first), sums, |index| {
-                self.direct::<M, N>(panel, part, index, windows)
+                self.direct::<M, N>(panel, (part, index), (windows, grid))
             });
         });
     }
@@ -144,14 +148,13 @@ impl Winograd {
     fn direct<const M: usize, const N: usize>(
         &self,
         panel: Panel<'_>,
-        part: &Part,
-        index: usize,
-        windows: &Windows<'_>,
+        (part, index): (&Part, usize),
+        (windows, grid): (&Windows<'_>, &Grid),
     ) -> Vec<f32> {
         let mut sums = vec![0.0; M * M * panel.width];
         let frames = panel.data.chunks_exact(TAPS * self.inputs() * panel.width).enumerate();
         for (met, weights) in frames.filter_map(|(tap, weights)| Some((part.met(index, tap)?, weights))) {
-            let pixels = pixels::<N>(windows, part.number(met));
+            let pixels = pixels::<N>(windows, grid, part.number(met));
             for (row, weights) in weights.chunks_exact(panel.width).enumerate() {
                 let (channel, y, x) = (row / TAPS, row % TAPS / 3, row % 3);
                 for (index, sums) in sums.chunks_exact_mut(panel.width).enumerate() {
@@ -170,7 +173,7 @@ impl Winograd {
 /// single tile, whose sums are made in another order, unless there is no other: the numbers of a tile do not depend on threads.
 fn parts_in_caches(tiles: usize, numbers: usize, weights: usize, panels: usize) -> usize {
     let most = tiles.div_ceil((CACHE / numbers).max(1));
-    let fewest = tiles.div_ceil((MEMORY / numbers).max(1));
+    let fewest = tiles.div_ceil((Winograd::MEMORY / numbers).max(1));
     let in_cache = most * weights <= fewest * weights + 2 * tiles * numbers;
     match if in_cache { most } else { fewest } {
         1 if panels >= num_threads() => 1,
@@ -180,9 +183,7 @@ fn parts_in_caches(tiles: usize, numbers: usize, weights: usize, panels: usize) 
 
 /// Where tiles of sums become pixels of the output.
 struct Leave<'a> {
-    /// The height and width of the output, in pixels and in tiles.
-    output: [usize; 2],
-    size: [usize; 2],
+    grid: &'a Grid,
     epilogue: &'a Epilogue<'a>,
     out: &'a Shared<f32>,
     stride: usize,
@@ -212,25 +213,18 @@ impl Leave<'_> {
             }
         }
         let Some(function) = self.epilogue.function() else { return };
+        let [below, beside] = self.grid.steps();
         for index in first..first + count {
-            let (pixel, size) = self.place::<M>(part.tile(index));
+            let (pixel, size) = self.grid.pixels(part.tile(index));
             for line in 0..size[0] {
-                let pixel = pixel + line * self.output[1];
+                let pixel = pixel + line * below;
                 // SAFETY: the tile's pixels are within the result and no other task's.
                 unsafe {
                     let to = self.out.at(pixel * self.stride + panel.first);
-                    run_rows(level, function, to, size[1], self.stride, panel.columns);
+                    run_rows(level, function, to, size[1], beside * self.stride, panel.columns);
                 }
             }
         }
-    }
-
-    /// The first pixel of a tile, and how many there are below each other and side by side.
-    fn place<const M: usize>(&self, tile: usize) -> (usize, [usize; 2]) {
-        let area = self.size[0] * self.size[1];
-        let (image, y, x) = (tile / area, M * (tile % area / self.size[1]), M * (tile % self.size[1]));
-        let first = (image * self.output[0] + y) * self.output[1] + x;
-        (first, [M.min(self.output[0] - y), M.min(self.output[1] - x)])
     }
 }
 
@@ -274,7 +268,8 @@ where
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) -> usize {
-        let Leave { epilogue, stride, out, .. } = *self.leave;
+        let Leave { grid, epilogue, stride, out } = *self.leave;
+        let [below, beside] = grid.steps();
         let Panel { first, columns, width, .. } = self.panel;
         let each = width * if DONE { M * M } else { N * N };
         let count = self.sums.len() / each;
@@ -291,7 +286,7 @@ where
                     return index;
                 }
             }
-            let (tile, size) = self.leave.place::<M>(self.part.tile(self.first + index));
+            let (tile, size) = grid.pixels(self.part.tile(self.first + index));
             for column in (0..columns).step_by(V::LANES) {
                 // SAFETY: there are so many (seen above).
                 let numbers: [[V; M]; M] = unsafe { numbers::<V, M, N, DONE>(sums.add(column), width) };
@@ -301,7 +296,7 @@ where
                     if i >= size[0] || j >= size[1] {
                         continue;
                     }
-                    let pixel = tile + i * self.leave.output[1] + j;
+                    let pixel = tile + i * below + j * beside;
                     let place = |stride: usize| pixel * stride + first + column;
                     // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
                     // whose places for this tile are the caller's.

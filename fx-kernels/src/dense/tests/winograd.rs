@@ -7,13 +7,22 @@ use super::*;
 fn winograd_is_as_direct() {
     // Weights that are kept for the smaller tiles, and such as are transformed in several steps for two panels.
     for (inputs, outputs) in [(48, 32), (272, 48)] {
-        winograd_as_direct(inputs, outputs);
+        winograd_as_direct(inputs, outputs, [1; 2]);
     }
 }
 
-fn winograd_as_direct(inputs: usize, outputs: usize) {
+/// Windows whose taps are apart, of images of few lines and columns each, of one, and of some that have fewer than others.
+#[test]
+fn dilated_winograd_is_as_direct() {
+    for dilation in [[2; 2], [1, 3], [5, 2], [12, 20]] {
+        winograd_as_direct(48, 32, dilation);
+    }
+}
+
+fn winograd_as_direct(inputs: usize, outputs: usize, dilation: [usize; 2]) {
     let (batch, input, stride) = (2, [9, 8], outputs + 3);
-    let shape = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..ConvShape::pointwise(inputs, outputs) };
+    let (before, plain) = (dilation, ConvShape::pointwise(inputs, outputs));
+    let shape = ConvShape { kernel: [3; 2], before, after: before, dilation, ..plain };
     let (w, bias) = (numbers(inputs * outputs * 9, 2), numbers(outputs, 3));
     let mut x = numbers(batch * input[0] * input[1] * inputs, 1);
     for (finite, (level, case)) in

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::super::left::Windows;
+use super::grid::Grid;
 use crate::memory::prefetch;
 use crate::simd::{Kernel, Vector};
 
@@ -139,17 +140,19 @@ where
 
 /// Where the pixels of a tile of the input are, each with as many numbers as there are channels.
 #[inline(always)]
-pub(super) fn pixels<const N: usize>(windows: &Windows<'_>, tile: usize) -> [[*const f32; N]; N] {
-    let ([height, width], (image, [top, left])) = (windows.input, windows.corner(tile));
+pub(super) fn pixels<const N: usize>(windows: &Windows<'_>, grid: &Grid, tile: usize) -> [[*const f32; N]; N] {
+    let ([height, width], [above, before], steps) = (windows.input, windows.before, windows.dilation);
+    let (image, [top, left]) = grid.corner(tile);
     let mut pixels = [[windows.zeros.as_ptr(); N]; N];
     for (i, pixels) in pixels.iter_mut().enumerate() {
-        let y = top.wrapping_add(i);
+        // A place before the image wraps around to one far behind it.
+        let y = (top + i * steps[0]).wrapping_sub(above);
         if y >= height {
             continue;
         }
         let line = windows.data.as_ptr().wrapping_add((image * height + y) * width * windows.pixel);
         for (j, pixel) in pixels.iter_mut().enumerate() {
-            let x = left.wrapping_add(j);
+            let x = (left + j * steps[1]).wrapping_sub(before);
             if x < width {
                 *pixel = line.wrapping_add(x * windows.pixel);
             }
@@ -162,6 +165,7 @@ pub(super) fn pixels<const N: usize>(windows: &Windows<'_>, tile: usize) -> [[*c
 /// pixels, which takes time where they are in the second-level cache.
 pub(super) struct Enter<'a, const M: usize, const N: usize, const ASKS: bool> {
     pub(super) windows: &'a Windows<'a>,
+    pub(super) grid: &'a Grid,
     pub(super) tiles: Range<usize>,
     pub(super) channels: usize,
     pub(super) to: &'a mut [f32],
@@ -179,11 +183,12 @@ where
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn run<V: Vector<Elem = f32>>(self) {
-        let Enter { windows, tiles, channels, to, gap } = self;
+        let Enter { windows, grid, tiles, channels, to, gap } = self;
+        let next = M * grid.steps()[1] * windows.pixel;
         let stride = N * N * channels + gap;
         assert!(to.len() >= tiles.len() * stride && channels.is_multiple_of(V::LANES));
         for (index, tile) in tiles.enumerate() {
-            let pixels = pixels::<N>(windows, tile);
+            let pixels = pixels::<N>(windows, grid, tile);
             let row = to[index * stride..].as_mut_ptr();
             for channel in (0..channels).step_by(V::LANES) {
                 let mut lines = [[V::zero(); N]; N];
@@ -192,7 +197,7 @@ where
                         // SAFETY: the pixels have so many channels.
                         lines[i][j] = unsafe { V::load_at(pixels[i][j].add(channel)) };
                         if ASKS && j >= N - M {
-                            prefetch(pixels[i][j].wrapping_add(M * windows.pixel + channel));
+                            prefetch(pixels[i][j].wrapping_add(next + channel));
                         }
                     }
                     lines[i] = Tiles::enter(lines[i]);

@@ -1,0 +1,53 @@
+//! Where the tiles of an image are.
+
+/// The tiles of an image of the output. Windows whose taps are apart see every so many lines and columns alone: these are an image of their
+/// own, whose tiles have pixels as far apart.
+pub(in crate::dense) struct Grid {
+    /// The height and width of the output.
+    output: [usize; 2],
+    /// The lines and columns from one pixel of a tile to the next.
+    step: [usize; 2],
+    /// The most pixels of a tile below each other, and side by side.
+    side: usize,
+    /// The tiles below each other and side by side: of an image of the output's every so many lines and columns, and of all of these.
+    each: [usize; 2],
+    all: [usize; 2],
+}
+
+impl Grid {
+    /// Tiles of so many pixels a side, for windows whose taps are `dilation` apart.
+    pub(in crate::dense) fn new(output: [usize; 2], dilation: [usize; 2], side: usize) -> Self {
+        let each: [usize; 2] = std::array::from_fn(|i| output[i].div_ceil(dilation[i]).div_ceil(side));
+        let all = std::array::from_fn(|i| output[i].min(dilation[i]) * each[i]);
+        Self { output, step: dilation, side, each, all }
+    }
+
+    /// The tiles of an image.
+    pub(in crate::dense) fn area(&self) -> usize {
+        self.all[0] * self.all[1]
+    }
+
+    /// The image of a tile, and its first pixel's line and column.
+    pub(super) fn corner(&self, tile: usize) -> (usize, [usize; 2]) {
+        let Self { step, side, each, all, .. } = *self;
+        let place = [tile % self.area() / all[1], tile % all[1]];
+        let first = |i: usize| match step[i] {
+            1 => place[i] * side,
+            step => place[i] / each[i] + place[i] % each[i] * side * step,
+        };
+        (tile / self.area(), [first(0), first(1)])
+    }
+
+    /// The first pixel of a tile among those of all images, and how many there are below each other and side by side; none, if images of
+    /// every so many lines or columns have fewer tiles than the first.
+    pub(super) fn pixels(&self, tile: usize) -> (usize, [usize; 2]) {
+        let (image, corner) = self.corner(tile);
+        let count = |i: usize| self.output[i].saturating_sub(corner[i]).div_ceil(self.step[i]).min(self.side);
+        ((image * self.output[0] + corner[0]) * self.output[1] + corner[1], [count(0), count(1)])
+    }
+
+    /// The pixels of the output from one of a tile to the one below it, and to the one beside it.
+    pub(super) fn steps(&self) -> [usize; 2] {
+        [self.step[0] * self.output[1], self.step[1]]
+    }
+}

@@ -8,7 +8,7 @@ mod gates;
 mod tests;
 
 use crate::dense::{Algorithm, Epilogue, Format, PackedLinear, Residual, Weight};
-use crate::memory::scratch;
+use crate::memory::{scratch, second_level};
 use crate::simd::Level;
 use crate::threads::{Shared, alone, for_each_piece, num_threads};
 pub use gates::{Cell, State, update};
@@ -113,9 +113,12 @@ pub fn run_layer(out: &mut [f32], steps: Steps, directions: &mut [Direction<'_>]
     assert!(directions.len() == 1 || are_apart, "the directions of a step lie side by side");
     let last = (count - 1) * step_stride + (batch - 1) * batch_stride;
     assert!(last + width <= out.len(), "the result does not fit");
-    let is_small = numbers / directions.len() < WORTH_SHARING;
-    // A thread for each direction never waits for another; of large steps more threads do parts.
-    let side_by_side = is_small || num_threads() <= directions.len();
+    let (is_small, threads) = (numbers / directions.len() < WORTH_SHARING, num_threads());
+    // A thread for each direction never waits for another. Of large steps more threads do parts, as do those whose caches hold a direction's weights
+    // together, and not each.
+    let bytes = directions.iter().map(|direction| direction.cell.bytes()).max().unwrap_or(0);
+    let is_held = |bytes: usize| bytes <= second_level();
+    let side_by_side = is_small || threads <= directions.len() && (is_held(bytes) || !is_held(bytes / threads));
     let out = Shared(out.as_mut_ptr());
     for_each_piece(directions, 1, if side_by_side { count * numbers } else { 0 }, |index, direction| {
         let write = |step: usize, sequence: usize, h: &[f32]| {

@@ -59,7 +59,8 @@ impl Block {
     }
 
     /// Finds where the runs of each tile's rows begin, and lends these places: for each tile, [`MOST_ROWS`] places for
-    /// each run. Rows that are rounded, or that collide in the cache, are copied: the first `width` numbers of each run.
+    /// each run. Rows that are rounded, or that collide in the cache, are copied: the first `width` numbers of each run. Where windows reach so
+    /// far that each block would copy most of their images, these are rounded as a whole, once for a thread, and are not copied for collisions.
     ///
     /// The left operand must cover the rows (see [`Left::covers`]), and tiles follow each other. What the thread's last call
     /// with the same key did is not done again.
@@ -75,15 +76,20 @@ impl Block {
         let distance = words + GAP;
         let all = || tiles.clone().reduce(|all, rows| all.start..rows.end).unwrap_or(0..0);
         Self::with(|block| match left {
-            _ if matches!(rounding, Rounding::None) && !left.collides() => {
+            _ if matches!(rounding, Rounding::None) && (!left.collides() || left.reaches_far(&all())) => {
                 f(block.places((key, null()), left, tiles.clone(), |rows, table| left.fill(rows, table)));
             }
             Left::Windows(windows) if left.runs() > 1 => {
-                let pixels = windows.pixels(all());
+                let rows = all();
+                let (of, pixels) = match windows.reached(&rows) {
+                    // Keys of blocks are counted from 0.
+                    Some(images) => ((key.0, usize::MAX - images.start), images),
+                    None => (key, windows.pixels(rows)),
+                };
                 let data = &windows.data[pixels.start * windows.pixel..];
                 let write =
                     |copy: &mut [f32]| Rows { data, stride: windows.pixel, width, rounding }.take(copy, distance);
-                kept(key, pixels.len() * distance, write, |copy| {
+                kept(of, pixels.len() * distance, write, |copy| {
                     let base = copy.as_ptr().wrapping_sub(pixels.start * distance);
                     let fill = |rows: Range<usize>, table: &mut [_]| windows.fill(rows, base, distance, table);
                     f(block.places((key, base), left, tiles.clone(), fill));

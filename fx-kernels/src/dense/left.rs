@@ -125,10 +125,17 @@ impl Left<'_> {
             Left::Inside(inside) => return inside.seen(rows),
             Left::Windows(windows) => windows,
         };
-        let zeros = windows.zeros.as_ptr();
-        let is_inside = |run: &usize| table[run * MOST_ROWS..][..rows.len()].iter().any(|place| *place != zeros);
+        let is_inside = |run: &usize| windows.sees(table, *run, rows.len());
         let first = (0..runs).find(is_inside).unwrap_or(0);
         first..(first + 1..runs).rfind(is_inside).unwrap_or(first) + 1
+    }
+
+    /// Whether any of so many rows of a tile, which begin at these places, has more than padding in a run. Of windows that lie inside all may have.
+    pub(crate) fn sees(&self, table: &[*const f32], run: usize, rows: usize) -> bool {
+        match self {
+            Left::Rows { .. } | Left::Taps(_) | Left::Inside(_) => true,
+            Left::Windows(windows) => windows.sees(table, run, rows),
+        }
     }
 
     /// Whether the first `len` numbers of every run of the first `rows` rows can be read.
@@ -161,6 +168,11 @@ impl Left<'_> {
         }
     }
 
+    /// Whether some rows see far beyond those that they step over: see [`Windows::reached`].
+    pub(crate) fn reaches_far(&self, rows: &Range<usize>) -> bool {
+        matches!(self, Left::Windows(windows) if !rows.is_empty() && windows.reached(rows).is_some())
+    }
+
     /// Whether rows are so far apart that they displace each other in the cache, where a line's place is its address
     /// modulo a small power of 2.
     pub(crate) fn collides(&self) -> bool {
@@ -176,6 +188,12 @@ impl Left<'_> {
 }
 
 impl Windows<'_> {
+    /// See [`Left::sees`].
+    fn sees(&self, table: &[*const f32], run: usize, rows: usize) -> bool {
+        let zeros = self.zeros.as_ptr();
+        table[run * MOST_ROWS..][..rows].iter().any(|place| *place != zeros)
+    }
+
     /// As [`Left::fill`], in images that begin at `base` and have pixels at a distance of `pixel`.
     pub(crate) fn fill(&self, rows: Range<usize>, base: *const f32, pixel: usize, table: &mut [*const f32]) {
         let ([height, width], [lines, columns], frames) = (self.input, self.kernel, self.frames);
@@ -252,6 +270,18 @@ impl Windows<'_> {
         let area = self.output[0] * self.output[1];
         let place = [row % area / self.output[1], row % self.output[1]];
         (row / area, std::array::from_fn(|i| (place[i] * self.stride[i]).wrapping_sub(self.before[i])))
+    }
+
+    /// The images, or volumes, of some rows, as numbers of pixels of the input, if windows reach so far that other rows of these see mostly the
+    /// same.
+    pub(crate) fn reached(&self, rows: &Range<usize>) -> Option<Range<usize>> {
+        /// How many times as many pixels as rows step over.
+        const FAR: usize = 3;
+        let [down, across] = self.stride;
+        let is_far = self.pixels(rows.clone()).len() > FAR * rows.len() * down * across;
+        let volume = |row: usize| self.corner(row).0 / self.frames.output;
+        let pixels = self.frames.input * self.input[0] * self.input[1];
+        is_far.then(|| volume(rows.start) * pixels..(volume(rows.end - 1) + 1) * pixels)
     }
 
     /// The pixels of the input that some rows' windows lie in, line by line.

@@ -18,7 +18,7 @@ use super::Epilogue;
 use super::algorithm::Algorithm;
 use super::block::{Block, Rounding};
 use super::format::Packing;
-use super::left::{Inside, Left};
+use super::left::{Inside, Left, Windows};
 use super::matrix_unit::OnUnit;
 use super::panels::{Panel, Panels};
 use super::strassen::Strassen;
@@ -80,6 +80,8 @@ struct Split {
     tiles: usize,
     least: usize,
     more: usize,
+    /// The rows of a line and its tiles, where no tile has rows of two.
+    lines: Option<[usize; 2]>,
     /// The blocks of tiles.
     blocks: usize,
     /// The panels of each matrix.
@@ -212,7 +214,8 @@ impl Product<'_> {
         // The words of the left operand for each step.
         let left = panels.packing().left();
         let most = panels.rows();
-        let tiles = self.rows.div_ceil(most);
+        let lines = self.lines(most, run);
+        let tiles = lines.map_or(self.rows.div_ceil(most), |[width, each]| self.rows / width * each);
         let columns = panels.columns().min(range.len() * 2 * panels.lanes());
         let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * self.left.pointers()));
         // Numbers that are to be rounded wait for that in the cache too.
@@ -252,7 +255,16 @@ impl Product<'_> {
         let ahead =
             if parts { (BLOCK / (block * left * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
         let (least, more) = (self.rows / tiles, self.rows % tiles);
-        Split { id: new_key(), tiles, least, more, blocks, range, sets, run, steps, near, ahead }
+        Split { id: new_key(), tiles, least, more, lines, blocks, range, sets, run, steps, near, ahead }
+    }
+
+    /// The rows of a line, and the tiles of at most so many rows that it is better split into: where the padding beside it is as wide as a tile, and
+    /// a step down a panel has no more than one run, some tiles leave out runs that others do not.
+    fn lines(&self, most: usize, run: usize) -> Option<[usize; 2]> {
+        let Left::Windows(Windows { output: [_, width], before: [_, before], .. }) = self.left else { return None };
+        let each = width.div_ceil(most).max(1);
+        let rows = width.div_ceil(each);
+        (rows.min(before) >= most.div_ceil(2) && before >= rows && 2 * run > DEPTH).then_some([width, each])
     }
 
     /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.
@@ -359,6 +371,12 @@ impl Product<'_> {
         }
     }
 
+    /// Whether a run of a tile of so many rows counts: the first and the last one of those [inside](Self::inside), and of others those in
+    /// which any row has more than padding, unless that is counted.
+    fn sees(&self, table: &[*const f32], run: usize, inside: &Range<usize>, rows: usize) -> bool {
+        run == inside.start || run + 1 == inside.end || self.counts_padding() || self.left.sees(table, run, rows)
+    }
+
     /// One step of one tile.
     fn tile(&self, slice: &Slice<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
         self.tiles(slice, 1, table, place, out);
@@ -368,10 +386,12 @@ impl Product<'_> {
     /// padding. There is more than one only where no run is left out.
     fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
-        let inside = self.inside(table, place.rows.clone());
+        let (rows, stride) = (place.rows.clone(), place.stride);
+        let inside = self.inside(table, rows.clone());
         // The bias is in the sums of the first step also where all of that is padding: a row's sums do not depend on the others in its tile.
         let (first, last) = (starts && runs.start == 0, ends && inside.end <= runs.end);
         let runs = match runs.start.max(inside.start)..runs.end.min(inside.end) {
+            runs if runs.len() == 1 && !self.sees(table, runs.start, &inside, rows.len()) => return,
             runs if !runs.is_empty() => runs,
             _ if first => 0..0,
             _ => return,
@@ -379,7 +399,6 @@ impl Product<'_> {
         let steps = &steps[(runs.start - slice.runs.start) * depth * panel.width..];
         let panels = self.panels;
         let column = place.group * panels.columns() + panel.first;
-        let (rows, stride) = (place.rows.clone(), place.stride);
         let to = out.at(rows.start * stride + column);
         let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| bias[column..].as_ptr());
         let scales = self.written.whole.filter(|_| packing.is_whole());
@@ -455,7 +474,10 @@ impl Split {
 
     /// The rows of some tiles.
     fn rows(&self, tiles: Range<usize>) -> Range<usize> {
-        let start = |tile: usize| tile * self.least + tile.min(self.more);
+        let start = |tile: usize| match self.lines {
+            Some([width, each]) => tile / each * width + tile % each * width / each,
+            None => tile * self.least + tile.min(self.more),
+        };
         start(tiles.start)..start(tiles.end)
     }
 

@@ -155,6 +155,7 @@ impl VolumeShape {
         }
         let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
         let (ConvShape { inputs, outputs, dilation, .. }, [depth, height, width]) = (*frame, output);
+        let pixels = volumes * depth * height * width;
         let tiles = |side: usize| volumes * depth * Grid::new([height, width], dilation, side).area();
         let matrix = self.depth * inputs * outputs;
         let taps = 9 * matrix;
@@ -173,16 +174,17 @@ impl VolumeShape {
             };
             all + tiles * places * (self.stride * inputs + outputs) * TRANSFORM
         };
-        let products = taps * tiles(1) / (3 * height).max(1) * frame.lines_seen([height, width]);
+        let lines = volumes * depth * frame.lines_seen([height, width]);
+        let products = taps / 3 * lines * width;
         let direct = if taps <= SMALL_PANELS { products } else { products.max(taps * READ) };
         let direct = match in_pairs {
             // Fewer channels than a row of its registers holds take as long.
-            true if is_on_unit => direct.max(9 * self.depth * 2 * SIDE * outputs * tiles(1)) / ON_UNIT,
+            true if is_on_unit => direct.max(9 * self.depth * 2 * SIDE * outputs * pixels) / ON_UNIT,
             // They take half of the memory: what comes in their place must be faster by a tenth.
             true => direct / 2 - direct / 20,
             false => direct,
         };
-        let direct = direct + if is_copied { tiles(1) * 9 * self.depth * inputs * TRANSFORM } else { 0 };
+        let direct = direct + if is_copied { pixels * 9 * self.depth * inputs * TRANSFORM } else { 0 };
         let costs = [
             (direct, Algorithm::Direct),
             (tiled(2), Algorithm::Winograd2),

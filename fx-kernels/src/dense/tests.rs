@@ -5,6 +5,7 @@ mod depthwise;
 mod grouped;
 mod half_floats;
 mod matrix_unit;
+mod padding;
 mod panels;
 mod pieces;
 mod quantized;

@@ -75,8 +75,14 @@ fn convolutions_of_bytes() {
         ConvShape { kernel: [2, 5], before: [0, 3], after: [1, 1], dilation: [2, 1], ..ConvShape::pointwise(11, 33) },
         ConvShape { kernel: [1, 3], dilation: [1, 2], ..ConvShape::pointwise(2, 6) },
     ];
-    let (batch, input) = (2, [6, 7]);
-    for (shape, range) in shapes.into_iter().flat_map(|shape| RANGES.map(|range| (shape, range))) {
+    // Taps so far apart that some tiles of a line see padding where others do not.
+    let apart = [[1, 13], [0, 13]].map(|before| {
+        let plain = ConvShape::pointwise(1600, 9);
+        (ConvShape { kernel: [3; 2], dilation: [1, 13], before, after: [1, 13], ..plain }, [2, 29])
+    });
+    let all = shapes.into_iter().map(|shape| (shape, [6, 7])).chain(apart);
+    let batch = 2;
+    for ((shape, input), range) in all.flat_map(|sizes| RANGES.map(|range| (sizes, range))) {
         let taps = shape.kernel[0] * shape.kernel[1];
         let (w, scales) = (bytes(shape.outputs * shape.inputs / shape.groups * taps, 2), scales(shape.outputs));
         let x = numbers(batch * input[0] * input[1] * shape.inputs, 1);

@@ -4,6 +4,7 @@
 //! an [`Operand`] that says which element goes where; one that is not as long as a tile is spread out into a tile.
 
 mod chain;
+mod double;
 mod joined;
 mod op;
 mod spread;
@@ -12,6 +13,7 @@ mod tests;
 mod tile;
 
 pub use chain::{Chain, Op, Place, Step};
+pub use double::unary_f64;
 pub use joined::Part;
 pub use op::{Binary, Ternary, Unary, UnknownOp};
 

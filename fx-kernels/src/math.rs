@@ -1,4 +1,4 @@
-//! Functions of f32 on vectors: the exponential and its kin, and the activations built on them.
+//! Functions of f32 on vectors: the exponential and its kin, and the activations built on them; and [some of f64](double).
 //!
 //! Over the whole range, on every level, [`log`] is within 1 unit in the last place of the exact value, [`exp`], [`exp_below_one`] and
 //! [`exp2_below_one`] within 1.2, [`expm1`], [`log1p`], [`tanh`], [`erf`] and [`hypot`] within 1.6, [`sin`] and [`cos`]
@@ -12,10 +12,11 @@
 
 #![allow(clippy::excessive_precision, reason = "coefficients are given with the digits that they were found with")]
 
+pub(crate) mod double;
 #[cfg(test)]
 mod tests;
 
-use crate::simd::{Lanes, Vector};
+use crate::simd::{Element, Lanes, Vector};
 
 /// A vector of f32.
 pub(crate) trait Single: Vector<Elem = f32> {}
@@ -27,9 +28,39 @@ pub(crate) trait Floats: Lanes<Elem = f32> {}
 
 impl<V: Lanes<Elem = f32>> Floats for V {}
 
+/// A type of number that functions are written for, of which others are made for each type alike.
+pub(crate) trait Real: Element {
+    /// Numbers whose size is below this are their own exponential less 1, and logarithm of 1 more.
+    const SMALL: Self;
+
+    /// The number of this type.
+    fn of(x: f32) -> Self;
+    /// The exponential.
+    fn exp<V: Lanes<Elem = Self>>(x: V) -> V;
+    /// The natural logarithm.
+    fn log<V: Lanes<Elem = Self>>(x: V) -> V;
+}
+
+impl Real for f32 {
+    const SMALL: Self = 1e-9;
+
+    #[inline(always)]
+    fn of(x: f32) -> Self {
+        x
+    }
+    #[inline(always)]
+    fn exp<V: Floats>(x: V) -> V {
+        exp(x)
+    }
+    #[inline(always)]
+    fn log<V: Floats>(x: V) -> V {
+        log(x)
+    }
+}
+
 /// `c[0] x^(n-1) + .. + c[n-1]`.
 #[inline(always)]
-fn polynomial<V: Floats, const N: usize>(x: V, coefficients: [f32; N]) -> V {
+fn polynomial<V: Lanes, const N: usize>(x: V, coefficients: [V::Elem; N]) -> V {
     let mut sum = V::splat(coefficients[0]);
     for c in &coefficients[1..] {
         sum = sum.mul_add(x, V::splat(*c));
@@ -39,7 +70,7 @@ fn polynomial<V: Floats, const N: usize>(x: V, coefficients: [f32; N]) -> V {
 
 /// `x` below 0 if `sign` is.
 #[inline(always)]
-fn signed<V: Floats>(x: V, sign: V) -> V {
+fn signed<V: Lanes>(x: V, sign: V) -> V {
     V::select(sign.lt(V::zero()), -x, x)
 }
 
@@ -113,7 +144,7 @@ pub(crate) fn expm1<V: Floats>(x: V) -> V {
     // Half of the power, since the power itself may be too large.
     let half = V::splat(1.0).scale_normal(n - V::splat(1.0));
     let y = half.mul_add(expm1_near_zero(r), half - V::splat(0.5));
-    V::select(x.abs().lt(V::splat(1e-9)), x, y + y)
+    V::select(x.abs().lt(V::splat(Real::SMALL)), x, y + y)
 }
 
 /// A number as a power of 2 and the natural logarithm of the rest, which is around 1.
@@ -170,16 +201,16 @@ pub(crate) fn log10<V: Floats>(x: V) -> V {
 
 /// The logarithm of `1 + x`, accurate near 0.
 #[inline(always)]
-pub(crate) fn log1p<V: Floats>(x: V) -> V {
-    let one = V::splat(1.0);
+pub(crate) fn log1p<V: Lanes<Elem: Real>>(x: V) -> V {
+    let one = V::splat(Real::of(1.0));
     let sum = x + one;
-    let y = log(sum);
+    let y = Real::log(sum);
     // What rounding the sum has lost, relative to it, is what the logarithm lacks. In the larger operand's terms.
     let lost = V::select(x.lt(one), x - (sum - one), one - (sum - x));
     let inner = V::zero().lt(sum);
-    let finite = sum.lt(V::splat(f32::INFINITY));
+    let finite = sum.lt(V::splat(Real::of(f32::INFINITY)));
     let corrected = y + V::select(finite, lost, V::zero()) / V::select(inner, sum, one);
-    V::select(x.abs().lt(V::splat(1e-9)), x, V::select(inner, corrected, y))
+    V::select(x.abs().lt(V::splat(Real::SMALL)), x, V::select(inner, corrected, y))
 }
 
 /// The hyperbolic tangent.
@@ -196,10 +227,10 @@ pub(crate) fn tanh<V: Floats>(x: V) -> V {
 
 /// `1 / (1 + exp(-x))`.
 #[inline(always)]
-pub(crate) fn sigmoid<V: Floats>(x: V) -> V {
+pub(crate) fn sigmoid<V: Lanes<Elem: Real>>(x: V) -> V {
     // The power of minus the size cannot overflow, so results are right down to denormal ones.
-    let power = exp(-x.abs());
-    let one = V::splat(1.0);
+    let power = Real::exp(-x.abs());
+    let one = V::splat(Real::of(1.0));
     V::select(x.lt(V::zero()), power, one) / (power + one)
 }
 
@@ -222,8 +253,8 @@ fn beyond<V: Floats>(x: V, quarters: V) -> Option<V> {
 
 /// Whether whole numbers are odd.
 #[inline(always)]
-fn odd<V: Floats>(n: V) -> V::Mask {
-    let half = n * V::splat(0.5);
+fn odd<V: Lanes<Elem: Real>>(n: V) -> V::Mask {
+    let half = n * V::splat(Real::of(0.5));
     half.floor().lt(half)
 }
 

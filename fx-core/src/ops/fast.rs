@@ -69,10 +69,20 @@ pub(super) fn unary(op: Unary, x: &Tensor) -> Option<Tensor> {
     if let Some(y) = halves([x], |out, [x]| elementwise::unary(op, out, Operand::Cycle(x))) {
         return Some(y);
     }
+    if x.dtype() == DType::F64 {
+        return unary_f64(op, x);
+    }
     in_single(x.dtype()).then(|| {
         let single = single(x);
         written(x.shape(), x.dtype(), |out| elementwise::unary(op, out, Operand::Cycle(elements(&single))))
     })
+}
+
+/// As [`unary`], of f64.
+fn unary_f64(op: Unary, x: &Tensor) -> Option<Tensor> {
+    let (kernel, x) = (elementwise::unary_f64(op)?, x.contiguous());
+    let elements = x.as_slice::<f64>()?;
+    Some(Tensor::written(x.shape(), |out| kernel(out, elements)))
 }
 
 /// An op of the elements in the same place after broadcasting; both operands are f32, or half floats in the same order.

@@ -250,3 +250,76 @@ fn nan_and_comparisons() {
 fn operands_must_fit() {
     unary(Unary::Neg, &mut [0.0; 4], Operand::Cycle(&[1.0, 2.0, 3.0]));
 }
+
+/// The largest difference of two numbers, in units in the last place of the second one.
+fn units(got: f64, want: f64) -> f64 {
+    if got == want || got.is_nan() && want.is_nan() {
+        return 0.0;
+    }
+    if got.is_infinite() || want.is_infinite() {
+        // The last number before infinity is one unit away.
+        return if got.abs() == f64::MAX || want.abs() == f64::MAX { 1.0 } else { f64::INFINITY };
+    }
+    let size = want.abs().max(f64::MIN_POSITIVE);
+    (got - want).abs() / (size.log2().floor() - 52.0).exp2()
+}
+
+/// Functions of f64 against the standard library's, whose own error is below a unit, over the whole range.
+#[test]
+fn functions_of_f64() {
+    let mut numbers: Vec<f64> = (0..1_000_003_u64)
+        .map(|i| f64::from_bits(i.wrapping_mul(0x0012_53a1_9b6f_1003)))
+        .filter(|x| !x.is_nan())
+        .collect();
+    // Densely where the functions bend.
+    numbers.extend((-400_000..=400_000).map(|i| f64::from(i) * 1.9e-3));
+    numbers.extend((-100_000..=100_000).map(|i| f64::from(i) * 1.08e-5));
+    numbers.extend([
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        f64::MIN_POSITIVE,
+        f64::MAX,
+        5e-324,
+    ]);
+    numbers.extend([
+        709.782_712_893_384,
+        -745.133_219_101_941,
+        -708.4,
+        std::f64::consts::FRAC_PI_2,
+        710_000.0,
+        1e-300,
+        1e-17,
+    ]);
+    let sigmoid = |x: f64| if x < 0.0 { x.exp() / (x.exp() + 1.0) } else { 1.0 / (1.0 + (-x).exp()) };
+    for op in double::FUNCTIONS {
+        let (exact, most): (fn(f64) -> f64, f64) = match op {
+            Unary::Exp => (f64::exp, 2.0),
+            Unary::Expm1 => (f64::exp_m1, 2.5),
+            Unary::Log => (f64::ln, 1.5),
+            Unary::Log1p => (f64::ln_1p, 2.5),
+            Unary::Log2 => (f64::log2, 3.5),
+            Unary::Log10 => (f64::log10, 3.5),
+            Unary::Sin => (f64::sin, 2.0),
+            Unary::Cos => (f64::cos, 2.0),
+            Unary::Tanh => (f64::tanh, 4.0),
+            Unary::Sigmoid => (sigmoid, 3.5),
+            op => unreachable!("{op} has no kernel of f64"),
+        };
+        for level in Level::available() {
+            let mut out = vec![0.0; numbers.len()];
+            double::unary_at(level, *op).unwrap()(&mut out, &numbers);
+            let errors = numbers.iter().zip(&out).map(|(x, got)| (units(*got, exact(*x)), *x));
+            let (worst, at) = errors.fold((0.0, 0.0), |worst, error| if error.0 <= worst.0 { worst } else { error });
+            println!("{level:?} {op}: {worst}");
+            assert!(worst <= most, "{level:?} {op}: {worst} units at {at:e}");
+            let zeros = numbers.iter().zip(&out).filter(|(x, got)| **x == 0.0 && **got == 0.0);
+            assert!(zeros.into_iter().all(|(x, got)| x.is_sign_negative() == got.is_sign_negative()), "{level:?} {op}");
+        }
+    }
+    assert!(unary_f64(Unary::Relu).is_none());
+}

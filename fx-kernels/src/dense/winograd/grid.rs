@@ -16,9 +16,10 @@ pub(in crate::dense) struct Grid {
 
 impl Grid {
     /// Tiles of so many pixels a side, for windows whose taps are `dilation` apart.
+    #[inline(always)]
     pub(in crate::dense) fn new(output: [usize; 2], dilation: [usize; 2], side: usize) -> Self {
-        let each: [usize; 2] = std::array::from_fn(|i| output[i].div_ceil(dilation[i]).div_ceil(side));
-        let all = std::array::from_fn(|i| output[i].min(dilation[i]) * each[i]);
+        let each = [0, 1].map(|i| over(output[i], dilation[i]).div_ceil(side));
+        let all = [0, 1].map(|i| output[i].min(dilation[i]) * each[i]);
         Self { output, step: dilation, side, each, all }
     }
 
@@ -28,6 +29,7 @@ impl Grid {
     }
 
     /// The image of a tile, and its first pixel's line and column.
+    #[inline(always)]
     pub(super) fn corner(&self, tile: usize) -> (usize, [usize; 2]) {
         let Self { step, side, each, all, .. } = *self;
         let place = [tile % self.area() / all[1], tile % all[1]];
@@ -40,9 +42,10 @@ impl Grid {
 
     /// The first pixel of a tile among those of all images, and how many there are below each other and side by side; none, if images of
     /// every so many lines or columns have fewer tiles than the first.
+    #[inline(always)]
     pub(super) fn pixels(&self, tile: usize) -> (usize, [usize; 2]) {
         let (image, corner) = self.corner(tile);
-        let count = |i: usize| self.output[i].saturating_sub(corner[i]).div_ceil(self.step[i]).min(self.side);
+        let count = |i: usize| over(self.output[i].saturating_sub(corner[i]), self.step[i]).min(self.side);
         ((image * self.output[0] + corner[0]) * self.output[1] + corner[1], [count(0), count(1)])
     }
 
@@ -50,4 +53,10 @@ impl Grid {
     pub(super) fn steps(&self) -> [usize; 2] {
         [self.step[0] * self.output[1], self.step[1]]
     }
+}
+
+/// The pixels of so many that are a step apart. Small images have no time for a division.
+#[inline(always)]
+fn over(pixels: usize, step: usize) -> usize {
+    if step == 1 { pixels } else { pixels.div_ceil(step) }
 }

@@ -31,13 +31,16 @@ impl Grid {
     /// The image of a tile, and its first pixel's line and column.
     #[inline(always)]
     pub(super) fn corner(&self, tile: usize) -> (usize, [usize; 2]) {
-        let Self { step, side, each, all, .. } = *self;
-        let place = [tile % self.area() / all[1], tile % all[1]];
+        let (Self { step, side, each, all, .. }, area) = (self, self.area());
+        // Of a single image, without a division.
+        let (image, place) = if tile < area { (0, tile) } else { (tile / area, tile % area) };
+        let line = place / all[1];
+        let place = [line, place - line * all[1]];
         let first = |i: usize| match step[i] {
             1 => place[i] * side,
             step => place[i] / each[i] + place[i] % each[i] * side * step,
         };
-        (tile / self.area(), [first(0), first(1)])
+        (image, [first(0), first(1)])
     }
 
     /// The first pixel of a tile among those of all images, and how many there are below each other and side by side; none, if images of

@@ -113,3 +113,34 @@ fn single_rows() {
     let _ = module.forward(&rows).unwrap();
     assert!(!plan(&module, &row).contains("28 bits"));
 }
+
+/// Windows whose taps are apart, of which some see every so many pixels in tiles, and some mostly padding.
+#[traceable]
+struct Apart {
+    near: nn::Conv2d,
+    far: nn::Conv2d,
+}
+
+#[traceable]
+impl Apart {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = self.near.forward(x).relu();
+        self.far.forward(&y).relu() + y
+    }
+}
+
+#[test]
+fn taps_that_are_apart() {
+    for (dilation, size) in [(2, [2, 32, 26, 25]), (4, [1, 32, 9, 31]), (24, [1, 32, 30, 7])] {
+        let conv = |i, o, dilation| nn::Conv2d::new(i, o, 3).padding(dilation).dilation(dilation);
+        let module = traced(&Apart { near: conv(32, 512, dilation), far: conv(512, 512, 12) });
+        let x = Tensor::randn(size);
+        let interpreted = Interpreter::<Tensor>::new(&module).run(vec![Arg::Value(x.clone())]).unwrap();
+        let (got, want) = (module.forward(&x).unwrap(), interpreted.as_value().unwrap());
+        let largest = want.abs().max().item().to_f64();
+        assert!(got.max_abs_diff(want) < 1e-5 * largest, "{dilation} apart\n{}", plan(&module, &x));
+        fx::set_num_threads(1);
+        assert_eq!(module.forward(&x).unwrap(), got, "one thread gives another result");
+        fx::set_num_threads(0);
+    }
+}

@@ -264,7 +264,7 @@ impl Product<'_> {
         let Left::Windows(Windows { output: [_, width], before: [_, before], .. }) = self.left else { return None };
         let each = width.div_ceil(most).max(1);
         let rows = width.div_ceil(each);
-        (rows.min(before) >= most.div_ceil(2) && before >= rows && 2 * run > DEPTH).then_some([width, each])
+        (before >= rows && 2 * rows >= most && 2 * run > DEPTH).then_some([width, each])
     }
 
     /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.

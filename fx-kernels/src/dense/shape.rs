@@ -168,7 +168,7 @@ impl VolumeShape {
                 true => products,
                 false => {
                     // For each part of the tiles once.
-                    let parts = (tiles * places * self.depth * inputs).div_ceil(Winograd::MEMORY);
+                    let parts = (tiles * places * inputs).div_ceil(Winograd::MEMORY);
                     (products + parts * places * matrix * Winograd::making(level)).max(taps * READ)
                 }
             };

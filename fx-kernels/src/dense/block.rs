@@ -4,12 +4,13 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::ptr::null;
 
-use super::left::Left;
+use super::left::{Left, Windows};
 use super::tile::MOST_ROWS;
-use crate::memory::kept;
+use crate::memory::{kept, scratch};
 use crate::pairs::round_to_pairs;
 use crate::quantization::{Quantization, round_to_words};
 use crate::simd::Level;
+use crate::threads::for_each_piece;
 
 /// Numbers between copied rows, so that they do not collide.
 const GAP: usize = 16;
@@ -59,8 +60,8 @@ impl Block {
     }
 
     /// Finds where the runs of each tile's rows begin, and lends these places: for each tile, [`MOST_ROWS`] places for
-    /// each run. Rows that are rounded, or that collide in the cache, are copied: the first `width` numbers of each run. Where windows reach so
-    /// far that each block would copy most of their images, these are rounded as a whole, once for a thread, and are not copied for collisions.
+    /// each run. Rows that are rounded, or that collide in the cache, are copied: the first `width` numbers of each run. Windows that reach
+    /// far are not copied for collisions.
     ///
     /// The left operand must cover the rows (see [`Left::covers`]), and tiles follow each other. What the thread's last call
     /// with the same key did is not done again.
@@ -76,20 +77,15 @@ impl Block {
         let distance = words + GAP;
         let all = || tiles.clone().reduce(|all, rows| all.start..rows.end).unwrap_or(0..0);
         Self::with(|block| match left {
-            _ if matches!(rounding, Rounding::None) && (!left.collides() || left.reaches_far(&all())) => {
+            _ if matches!(rounding, Rounding::None) && (!left.collides() || left.reaches_far(all())) => {
                 f(block.places((key, null()), left, tiles.clone(), |rows, table| left.fill(rows, table)));
             }
             Left::Windows(windows) if left.runs() > 1 => {
-                let rows = all();
-                let (of, pixels) = match windows.reached(&rows) {
-                    // Keys of blocks are counted from 0.
-                    Some(images) => ((key.0, usize::MAX - images.start), images),
-                    None => (key, windows.pixels(rows)),
-                };
+                let pixels = windows.pixels(all());
                 let data = &windows.data[pixels.start * windows.pixel..];
                 let write =
                     |copy: &mut [f32]| Rows { data, stride: windows.pixel, width, rounding }.take(copy, distance);
-                kept(of, pixels.len() * distance, write, |copy| {
+                kept(key, pixels.len() * distance, write, |copy| {
                     let base = copy.as_ptr().wrapping_sub(pixels.start * distance);
                     let fill = |rows: Range<usize>, table: &mut [_]| windows.fill(rows, base, distance, table);
                     f(block.places((key, base), left, tiles.clone(), fill));
@@ -163,6 +159,25 @@ impl Block {
         tiles.zip(self.table.chunks_exact_mut(pitch)).for_each(|(rows, table)| fill(rows, table));
         &self.table[..len]
     }
+}
+
+/// Calls a function with windows of the same images, of so many pixels, whose first `width` numbers are rounded by all threads.
+pub(crate) fn rounded(
+    windows: &Windows<'_>,
+    pixels: usize,
+    (width, rounding): (usize, Rounding),
+    f: impl FnOnce(Windows<'_>),
+) {
+    /// The pixels that a thread rounds at a time.
+    const FEW: usize = 16;
+    let distance = width / rounding.numbers() + GAP;
+    scratch(pixels * distance, |copy| {
+        for_each_piece(copy, FEW * distance, pixels * width, |piece, copy| {
+            let data = &windows.data[piece * FEW * windows.pixel..];
+            Rows { data, stride: windows.pixel, width, rounding }.take(copy, distance);
+        });
+        f(Windows { data: copy, pixel: distance, ..*windows });
+    });
 }
 
 /// Rows at equal distances, of which the first numbers are copied.

@@ -145,9 +145,7 @@ impl Left<'_> {
             Left::Taps(inside) => inside.places.len() == len && inside.covers(rows, 1),
             Left::Rows { data, stride } => rows == 0 || (rows - 1) * stride + len <= data.len(),
             Left::Windows(windows) => {
-                let Windows { data, input: [height, width], pixel, output, zeros, frames, .. } = *windows;
-                let volumes = rows.div_ceil((frames.output * output[0] * output[1]).max(1));
-                let pixels = volumes * frames.input * height * width;
+                let (Windows { data, pixel, zeros, .. }, pixels) = (*windows, windows.all_pixels(rows));
                 zeros.len() >= len && (pixels == 0 || (pixels - 1) * pixel + len <= data.len())
             }
         }
@@ -168,9 +166,14 @@ impl Left<'_> {
         }
     }
 
-    /// Whether some rows see far beyond those that they step over: see [`Windows::reached`].
-    pub(crate) fn reaches_far(&self, rows: &Range<usize>) -> bool {
-        matches!(self, Left::Windows(windows) if !rows.is_empty() && windows.reached(rows).is_some())
+    /// Whether windows of some rows, one at least, reach so far that other rows of their images see mostly the same.
+    pub(crate) fn reaches_far(&self, rows: Range<usize>) -> bool {
+        /// How many times as many pixels as rows step over.
+        const FAR: usize = 3;
+        let Left::Windows(windows) = self else { return false };
+        let [down, across] = windows.stride;
+        let stepped = rows.len() * down * across;
+        stepped > 0 && windows.pixels(rows).len() > FAR * stepped
     }
 
     /// Whether rows are so far apart that they displace each other in the cache, where a line's place is its address
@@ -272,16 +275,10 @@ impl Windows<'_> {
         (row / area, std::array::from_fn(|i| (place[i] * self.stride[i]).wrapping_sub(self.before[i])))
     }
 
-    /// The images, or volumes, of some rows, as numbers of pixels of the input, if windows reach so far that other rows of these see mostly the
-    /// same.
-    pub(crate) fn reached(&self, rows: &Range<usize>) -> Option<Range<usize>> {
-        /// How many times as many pixels as rows step over.
-        const FAR: usize = 3;
-        let [down, across] = self.stride;
-        let is_far = self.pixels(rows.clone()).len() > FAR * rows.len() * down * across;
-        let volume = |row: usize| self.corner(row).0 / self.frames.output;
-        let pixels = self.frames.input * self.input[0] * self.input[1];
-        is_far.then(|| volume(rows.start) * pixels..(volume(rows.end - 1) + 1) * pixels)
+    /// The pixels of all images, or volumes, of so many rows.
+    pub(crate) fn all_pixels(&self, rows: usize) -> usize {
+        let Self { input, output, frames, .. } = self;
+        rows.div_ceil((frames.output * output[0] * output[1]).max(1)) * frames.input * input[0] * input[1]
     }
 
     /// The pixels of the input that some rows' windows lie in, line by line.

@@ -16,7 +16,7 @@ use std::ptr::null;
 pub(crate) use self::written::{Quantized, Written};
 use super::Epilogue;
 use super::algorithm::Algorithm;
-use super::block::{Block, Rounding};
+use super::block::{Block, Rounding, rounded};
 use super::format::Packing;
 use super::left::{Inside, Left, Windows};
 use super::matrix_unit::OnUnit;
@@ -193,7 +193,18 @@ impl Product<'_> {
     pub(crate) unsafe fn compute(&self, range: Range<usize>, out: &Shared<f32>, stride: usize) {
         let panels = self.panels;
         let columns = range.len() * 2 * panels.lanes();
-        let split = self.split(range);
+        let split = self.split(range.clone());
+        if let (Left::Windows(windows), false) = (&self.left, matches!(self.rounding(), Rounding::None))
+            && self.left.reaches_far(split.rows(split.tiles_of(0)))
+        {
+            // Each block would round most of the images.
+            let (pixels, numbers) = (windows.all_pixels(self.rows), (self.width(split.run), self.rounding()));
+            return rounded(windows, pixels, numbers, |windows| {
+                let written = Written { left: true, ..self.written };
+                // SAFETY: the caller's promise.
+                unsafe { Product { left: Left::Windows(windows), written, ..*self }.compute(range, out, stride) };
+            });
+        }
         let work = 2 * self.rows * panels.groups() * columns.min(panels.columns()) * panels.inner();
         self.in_bytes(out, stride, |product| {
             for_each(panels.groups() * split.blocks * split.sets, work, |task| {

@@ -141,9 +141,16 @@ pub(crate) fn exp2_below_one<V: Floats>(x: V) -> V {
 #[inline(always)]
 pub(crate) fn expm1<V: Floats>(x: V) -> V {
     let (n, r) = reduce(V::splat(-30.0).max(V::splat(89.0).min(x)));
+    expm1_of(x, n, expm1_near_zero(r))
+}
+
+/// The exponential of `x` less 1, where `x` is so many times ln 2 and a rest, of which `near` is that.
+#[inline(always)]
+fn expm1_of<V: Lanes<Elem: Real>>(x: V, n: V, near: V) -> V {
+    let one = V::splat(Real::of(1.0));
     // Half of the power, since the power itself may be too large.
-    let half = V::splat(1.0).scale_normal(n - V::splat(1.0));
-    let y = half.mul_add(expm1_near_zero(r), half - V::splat(0.5));
+    let half = one.scale_normal(n - one);
+    let y = half.mul_add(near, half - V::splat(Real::of(0.5)));
     V::select(x.abs().lt(V::splat(Real::SMALL)), x, y + y)
 }
 
@@ -168,10 +175,11 @@ fn logarithm<V: Floats>(x: V) -> [V; 2] {
 
 /// A logarithm `y` of `x`, or its limit.
 #[inline(always)]
-fn limited<V: Floats>(x: V, y: V) -> V {
+fn limited<V: Lanes<Elem: Real>>(x: V, y: V) -> V {
+    let (infinity, none, zero) = (V::splat(Real::of(f32::INFINITY)), V::splat(Real::of(f32::NAN)), V::zero());
     // A NaN is neither below infinity nor at most 0, and comes through.
-    let (y, zero) = (V::select(x.lt(V::splat(f32::INFINITY)), y, x), V::zero());
-    V::select(x.le(zero), V::select(x.lt(zero), V::splat(f32::NAN), V::splat(f32::NEG_INFINITY)), y)
+    let y = V::select(x.lt(infinity), y, x);
+    V::select(x.le(zero), V::select(x.lt(zero), none, -infinity), y)
 }
 
 /// The natural logarithm.

@@ -1,9 +1,12 @@
 //! The functions of f64: the exponential and the logarithm, their kin, and the sine and the cosine.
 //!
+//! Over the whole range, on every level, [`log`] is within 1.5 units in the last place of the C library's result, [`exp`], [`sin`] and [`cos`]
+//! within 2, [`expm1`] and [`log1p`](super::log1p) within 2.5, the others within 4; the tests try it. NaN gives NaN, infinities give the limits.
+//!
 //! The polynomials are near the best ones, with errors below 1e-17 of the result (Chebyshev's series with 60 digits); the
 //! logarithm's way to add up is that of fdlibm (Sun Microsystems, 1993).
 
-use super::{Real, odd, polynomial, signed};
+use super::{Real, expm1_of, limited, odd, polynomial, signed};
 use crate::simd::Lanes;
 
 /// One vector of f64, or several.
@@ -11,11 +14,8 @@ pub(crate) trait Doubles: Lanes<Elem = f64> {}
 
 impl<V: Lanes<Elem = f64>> Doubles for V {}
 
-/// Numbers whose size is below this are their own sine, hyperbolic tangent, exponential less 1 and logarithm of 1 more.
-const SMALL: f64 = 1e-18;
-
 impl Real for f64 {
-    const SMALL: Self = SMALL;
+    const SMALL: Self = 1e-18;
 
     #[inline(always)]
     fn of(x: f32) -> Self {
@@ -70,10 +70,7 @@ pub(crate) fn exp<V: Doubles>(x: V) -> V {
 #[inline(always)]
 pub(crate) fn expm1<V: Doubles>(x: V) -> V {
     let (n, r) = reduce(V::splat(-45.0).max(V::splat(710.0).min(x)));
-    // Half of the power, since the power itself may be too large.
-    let half = V::splat(1.0).scale_normal(n - V::splat(1.0));
-    let y = half.mul_add(expm1_near_zero(r), half - V::splat(0.5));
-    V::select(x.abs().lt(V::splat(SMALL)), x, y + y)
+    expm1_of(x, n, expm1_near_zero(r))
 }
 
 /// A number as a power of 2 and the natural logarithm of the rest, which is around 1, in two parts.
@@ -103,14 +100,6 @@ fn logarithm<V: Doubles>(x: V) -> [V; 3] {
     let half = f * f * V::splat(0.5);
     // The logarithm is `f - (half - s (half + rest))`.
     [exponent, f, s * polynomial(z, tail).mul_add(z, half) - half]
-}
-
-/// A logarithm `y` of `x`, or its limit.
-#[inline(always)]
-fn limited<V: Doubles>(x: V, y: V) -> V {
-    // A NaN is neither below infinity nor at most 0, and comes through.
-    let (y, zero) = (V::select(x.lt(V::splat(f64::INFINITY)), y, x), V::zero());
-    V::select(x.le(zero), V::select(x.lt(zero), V::splat(f64::NAN), V::splat(f64::NEG_INFINITY)), y)
 }
 
 /// The natural logarithm.
@@ -149,7 +138,7 @@ pub(crate) fn tanh<V: Doubles>(x: V) -> V {
     let size = V::splat(20.0).min(x.abs());
     let power = expm1(size + size);
     let y = signed(power / (power + V::splat(2.0)), x);
-    V::select(size.lt(V::splat(SMALL)), x, y)
+    V::select(size.lt(V::splat(Real::SMALL)), x, y)
 }
 
 /// What a number is beyond so many quarter turns. None where it is too large for that.

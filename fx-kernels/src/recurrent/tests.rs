@@ -141,3 +141,32 @@ fn directions_stand_side_by_side() {
         }
     }
 }
+
+/// Weights that a thread's cache does not hold, and those of several do together: threads share a direction, and change nothing.
+#[test]
+fn threads_share_directions() {
+    // Three quarters of the cache for each of two threads.
+    let (steps, bytes) = (3, second_level() / 2 * 3);
+    let hidden = ((bytes / size_of::<f32>() / 3) as f64).sqrt() as usize / 16 * 16 + 16;
+    let cells = [1, 2].map(|seed| {
+        PackedCell::new(Cell::Gru, Weight::Numbers(&numbers(3 * hidden * hidden, seed)), hidden, Format::F32)
+    });
+    let (from_input, bias) = (numbers(steps * 3 * hidden, 3), numbers(3 * hidden, 4));
+    let run = || {
+        let mut states = [numbers(hidden, 5), numbers(hidden, 6)];
+        let mut directions = Vec::new();
+        for (h, cell) in states.iter_mut().zip(&cells) {
+            let reverse = !directions.is_empty();
+            directions.push(Direction { cell, from_input: &from_input, bias: Some(&bias), h, c: &mut [], reverse });
+        }
+        let mut out = vec![0.0; steps * 2 * hidden];
+        let stride = 2 * hidden;
+        run_layer(&mut out, Steps { steps, batch: 1, step_stride: stride, batch_stride: stride }, &mut directions);
+        out
+    };
+    let [one, two] = [1, 2].map(|threads| {
+        let pool = rayon_core::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+        pool.install(run)
+    });
+    assert_eq!(one, two);
+}

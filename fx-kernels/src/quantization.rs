@@ -31,6 +31,11 @@ impl Quantization {
         dispatch(Level::detect(), Apply(*self, x));
     }
 
+    /// Writes what the bytes of words stand for, which count from the least, as many as there is room for.
+    pub fn widen(&self, numbers: &mut [f32], words: &[f32]) {
+        widen_words(Level::detect(), *self, numbers, words);
+    }
+
     /// The bits of the numbers, counted from the least.
     pub fn bits(&self) -> u32 {
         32 - (self.max - self.min).leading_zeros()

@@ -348,6 +348,80 @@ fn sums_after_layers_add_what_these_read() {
     }
 }
 
+/// A sum of what two layers give, which is read by a layer and averaged.
+#[traceable]
+struct Shortcut {
+    first: nn::Conv2d,
+    second: nn::Conv2d,
+    down: nn::Conv2d,
+    last: nn::Conv2d,
+}
+
+#[traceable]
+impl Shortcut {
+    fn forward(&self, x: &Tensor) -> (Tensor, Tensor) {
+        let x = self.first.forward(x).relu();
+        let x = (self.second.forward(&x) + self.down.forward(&x)).relu();
+        (self.last.forward(&x), x.adaptive_avg_pool2d(1))
+    }
+}
+
+/// PyTorch's layer with a sum in it is the one before the plus sign; what the other gives is rounded. PyTorch rounds a mean as well, which is
+/// left here to what reads it.
+#[test]
+fn sums_of_two_layers_and_means_read_what_is_rounded() {
+    let model = Shortcut {
+        first: nn::Conv2d::new(3, 4, 3).padding(1),
+        second: nn::Conv2d::new(4, 6, 3).padding(1),
+        down: nn::Conv2d::new(4, 6, 1),
+        last: nn::Conv2d::new(6, 5, 1),
+    };
+    fill(&model);
+    model.eval();
+    let (traced, data) = (fx::trace(&model).unwrap(), sample().1);
+    let golden = &golden()["shortcut"];
+    let mapping = QConfigMapping::new().set_global(static_config(Observer::MinMax));
+    let convert = |mapping: &QConfigMapping| {
+        let mut prepared = prepare_fx(&traced, mapping).unwrap();
+        for x in &data {
+            prepared.run(vec![Arg::Value(x.clone())]).unwrap();
+        }
+        prepared.convert_fx().unwrap()
+    };
+    let module = convert(&mapping);
+    // In the graph's order; `first` reads the input, `second` and `down` the same.
+    let wanted = ["first", "second", "sum", "last"].map(|reader| numbers(&golden["inputs"][reader]));
+    let found = qparams(&module);
+    assert_eq!(found.len(), wanted.len());
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!((found.0 / wanted[0] - 1.0).abs() < 1e-6 && found.1 as f64 == wanted[1], "{found:?}, {wanted:?}");
+    }
+    let reads = |module: &GraphModule, function, operand: usize| {
+        let graph = module.graph();
+        let read = *graph[graph.find_calls(function)[0]].args()[operand].as_value().unwrap();
+        graph[read].function()
+    };
+    let averages =
+        |module: &GraphModule| reads(module, ops::adaptive_avg_pool2d, 0) == Some(ops::dequantize_per_tensor);
+    assert_eq!(Some(averages(&module)), golden["averages"].as_bool());
+    let sides = [0, 1].map(|side| reads(&module, ops::add, side));
+    assert_eq!(sides, [Some(ops::conv2d), Some(ops::dequantize_per_tensor)]);
+    let shapes: [&[usize]; 2] = [&[2, 5, 8, 8], &[2, 6, 1, 1]];
+    for outputs in [run(&module, &data[..1]), run_plan(&module, &data[..1])] {
+        for (i, (output, shape)) in outputs.iter().zip(shapes).enumerate() {
+            let wanted = Tensor::from_vec(shape, numbers(&golden["outputs"][i])).to_dtype(DType::F32);
+            // A number near a tie may become the integer beside.
+            let off = output.max_abs_diff(&wanted);
+            assert!(off < 2e-2 && (output - &wanted).abs().mean().item().to_f64() < 1e-4, "{i}: off by {off}");
+        }
+    }
+    // A mapping may leave either alone.
+    let sums = convert(&mapping.clone().set_object_type(ops::adaptive_avg_pool2d, None));
+    assert!(!averages(&sums) && reads(&sums, ops::add, 1) == Some(ops::dequantize_per_tensor));
+    let means = convert(&mapping.set_object_type(ops::add, None));
+    assert!(averages(&means) && reads(&means, ops::add, 1) == Some(ops::conv2d));
+}
+
 #[test]
 fn the_more_specific_configuration_wins() {
     let (traced, data) = sample();

@@ -170,11 +170,45 @@ def residual():
     return {"inputs": inputs, "adds": adds, "output": output.flatten().tolist()}
 
 
+class Shortcut(nn.Module):
+    """A sum of what two layers give, which is read by a layer and averaged."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3, padding=1)
+        self.second = nn.Conv2d(4, 6, 3, padding=1)
+        self.down = nn.Conv2d(4, 6, 1)
+        self.last = nn.Conv2d(6, 5, 1)
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        x = self.relu(self.first(x))
+        x = self.relu(self.second(x) + self.down(x))
+        return self.last(x), self.pool(x)
+
+
+def shortcut():
+    layers = Shortcut().eval()
+    module, data = converted(layers, min_max(), backend_config=get_onednn_backend_config())
+    inputs = inputs_of(module)
+    nodes = {node.target: node for node in module.graph.nodes if node.op == "call_module"}
+    # The layer with the sum in it reads what the other gives as its second operand.
+    inputs["sum"] = list(nodes["second"].args[1].args[1:3])
+    averages = nodes["pool"].args[0] is nodes["last"].args[0]
+    x = F.relu(F.conv2d(fake(data[0], inputs["first"]), weight(layers.first), layers.first.bias, padding=1))
+    x = fake(x, inputs["second"])
+    down = fake(F.conv2d(x, weight(layers.down), layers.down.bias), inputs["sum"])
+    x = fake(F.relu(F.conv2d(x, weight(layers.second), layers.second.bias, padding=1) + down), inputs["last"])
+    outputs = [F.conv2d(x, weight(layers.last), layers.last.bias), F.adaptive_avg_pool2d(x, 1)]
+    return {"inputs": inputs, "averages": averages, "outputs": [output.flatten().tolist() for output in outputs]}
+
+
 def main():
     warnings.simplefilter("ignore")
     head = {"generator": "tools/torch_ref/quantize.py", "torch": torch.__version__.split("+")[0]}
     lines = ",\n".join("  " + json.dumps(case) for case in observers())
-    text = json.dumps(head)[:-1] + ', "observers": [\n' + lines + '\n], "model":\n' + json.dumps(model()) + ',\n"branches": ' + json.dumps(branches()) + ',\n"residual": ' + json.dumps(residual()) + "}\n"
+    text = json.dumps(head)[:-1] + ', "observers": [\n' + lines + '\n], "model":\n' + json.dumps(model()) + ',\n"branches": ' + json.dumps(branches()) + ',\n"residual": ' + json.dumps(residual()) + ',\n"shortcut": ' + json.dumps(shortcut()) + "}\n"
     TARGET.write_text(text)
 
 

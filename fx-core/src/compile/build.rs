@@ -6,6 +6,7 @@ mod contraction;
 mod enlarged;
 mod join;
 mod rotary;
+mod rounding;
 
 use std::sync::{Arc, Mutex};
 
@@ -28,7 +29,7 @@ use crate::graph::{Graph, Node, NodeId, Opcode};
 use crate::graph_module::{GraphModule, no_such};
 use crate::interpreter::locate;
 use crate::ops::function::mention_unknown;
-use crate::ops::{Effect, Function, fallible, functions as ops, is_view};
+use crate::ops::{Effect, Function, fallible, functions as ops, is_mean, is_view};
 use crate::tensor::{DType, Tensor};
 use crate::value::Meta;
 
@@ -168,7 +169,10 @@ impl Builder<'_> {
 
     fn call(&mut self, id: NodeId, node: &Node, function: Function) -> Result<Held> {
         let metas = (self.metas(node.args())?, self.kwargs(node, |held| held.meta.clone())?);
-        let places = (self.known(node.args())?, self.kwargs(node, |held| held.place.clone())?);
+        let mut places = (self.known(node.args())?, self.kwargs(node, |held| held.place.clone())?);
+        if is_mean(function) {
+            self.round_operand(id, &mut places.0);
+        }
         if let Some(held) = self.convolved_first(id, function, (&metas.0, &metas.1), (&places.0, &places.1))? {
             return Ok(held);
         }
@@ -199,6 +203,7 @@ impl Builder<'_> {
             .or_else(|| self.update(id, function, &args, &kwargs))
             .or_else(|| self.contraction(id, function, &metas.0, &args, &kwargs, &meta))
             .or_else(|| self.rotated(id, function, &kwargs))
+            .or_else(|| self.round(id, function))
             .or_else(|| match apart::is_repeated(function, &metas.0, &metas.1, &meta) {
                 true => None,
                 false => self.lowered(id, function, &args, &kwargs, &meta),

@@ -16,6 +16,7 @@ mod quantized;
 mod recurrent;
 mod resize;
 mod rotary;
+mod rounding;
 mod volumes;
 
 use std::fmt;
@@ -32,7 +33,7 @@ use super::layout::Layout;
 use super::packs::Packs;
 use crate::arg::{Arg, Kwargs};
 use crate::ops::kind::Kind;
-use crate::ops::{Function, functions as ops};
+use crate::ops::{AVERAGES, Function, functions as ops};
 use crate::tensor::{DType, Dims, Tensor};
 use crate::value::Meta;
 
@@ -42,6 +43,7 @@ pub(super) use copy::Copy;
 pub(super) use pointwise::Addend;
 use pointwise::Pointwise;
 pub(super) use rotary::{Factors, rotary};
+pub(super) use rounding::rounding;
 
 /// The operands of a kernel that are not known before a run; None is what the output already holds.
 pub(super) type Operands<'a> = [Option<&'a [f32]>];
@@ -144,9 +146,9 @@ pub(super) trait Kernel: Send + Sync {
     }
 }
 
-/// A product of rows, each of which is multiplied with the same matrix.
+/// What computes each row of its result of one of its input: a product with a matrix, say.
 pub(super) trait ByRows: Kernel {
-    /// The numbers in a row of the input, and of the result.
+    /// How many numbers each of the result's is computed of, and the numbers in a row of the result.
     fn sizes(&self) -> [usize; 2];
 
     /// Writes some rows of the result.
@@ -230,7 +232,7 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         norm::group_norm(site)
     } else if is(&[ops::mean, ops::sum, ops::amax, ops::amin]) {
         norm::reduce(site)
-    } else if is(&pool::MEANS) || is(&pool::LARGEST) {
+    } else if is(&AVERAGES) || is(&pool::LARGEST) {
         pool::pool(site)
     } else if function == ops::scaled_dot_product_attention {
         attention::attention(site)

@@ -5,10 +5,10 @@
 mod eval;
 mod infer;
 
-use super::Tolerance;
 use super::cost;
 use super::kind::{self, Encode};
 use super::table::{ops, out};
+use super::{Function, Tolerance, functions};
 use crate::value::Call;
 
 pub(crate) use eval::adaptive_avg as eval_adaptive_avg;
@@ -70,4 +70,19 @@ ops! {
     method lp_pool2d [lp_pool2d_with: LpPool2dOptions] (input: one; norm_type: float, kernel_size: pair;
         stride: opt_pair = None, ceil_mode: flag = false) -> one
         = eval::lp, infer::lp, cost::pooling, tolerance Tolerance::SUMMATION;
+}
+
+/// Means of windows over one, two and three dimensions.
+pub(crate) const AVERAGES: [Function; 6] = [
+    functions::avg_pool1d,
+    functions::avg_pool2d,
+    functions::avg_pool3d,
+    functions::adaptive_avg_pool1d,
+    functions::adaptive_avg_pool2d,
+    functions::adaptive_avg_pool3d,
+];
+
+/// Whether a function gives means of its first argument's numbers, of all along some dimensions or of windows.
+pub(crate) fn is_mean(function: Function) -> bool {
+    function == functions::mean || AVERAGES.contains(&function)
 }

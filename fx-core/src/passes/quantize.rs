@@ -16,7 +16,7 @@ pub use config::{ActivationConfig, Observer, QConfig, QConfigMapping, WeightConf
 use rustc_hash::FxHashMap;
 
 use self::places::Places;
-use super::fusion::sum_after;
+use super::fusion::{only_user, sum_after};
 use super::{
     as_one, decompose_modules, eliminate_common_subexpressions, fuse_conv_bn, fuse_linear_bn, matmul_to_linear,
     remove_identities,
@@ -26,7 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::{GraphModule, Inputs, State};
 use crate::interpreter::{Hooks, Interpreter, Run};
-use crate::ops::{self, Function, is_view};
+use crate::ops::{self, Function, is_mean, is_view};
 use crate::prelude::*;
 use crate::value::Tree;
 
@@ -44,8 +44,10 @@ pub(super) fn output_axis(layer: Function) -> i64 {
 /// convolutions of one and two dimensions with a weight in f32 that is state of the model. Layers that read the same value in the same way share
 /// an observer, also where one reads it through max pooling or beside others in a concatenation: then it is written as integers once.
 ///
-/// A sum after a layer adds the integers too where its other operand is what layers read, as a residual block has it: PyTorch's
-/// layers with sums in them, such as `ConvAdd2d`, do. A mapping that has nothing for [`ops::add`] leaves it in f32.
+/// A sum after a layer adds the integers too where its other operand is what layers read, as a residual block has it, or what another
+/// layer gives to the sum alone, as a block that changes the number of channels has it: PyTorch's layers with sums in them, such as
+/// `ConvAdd2d`, do. A mapping that has nothing for [`ops::add`] leaves it in f32. A mean and an average pooling read what layers read
+/// as these do, if the mapping has the same for them.
 ///
 /// ```
 /// use fx_core::passes::{QConfigMapping, prepare_fx};
@@ -85,11 +87,16 @@ pub fn prepare_fx(module: &GraphModule, mapping: &QConfigMapping) -> Result<Prep
         let place = places.of(graph, input, config.activation);
         readers.insert(id, Reader { node: id, operand: 0, place, weight: Some((weight, config.weight)) });
     }
-    let layers: Vec<NodeId> = readers.keys().copied().collect();
-    for sum in layers.into_iter().filter_map(|layer| added(graph, layer, mapping, &places)) {
-        readers.insert(sum.node, sum);
+    let order = graph.node_ids();
+    for id in &order {
+        // Sums are among the readers too, and are no layers.
+        let is_layer = readers.get(id).is_some_and(|reader| reader.weight.is_some());
+        if let Some(sum) = is_layer.then(|| added(graph, *id, &readers, mapping, &mut places)).transpose()?.flatten() {
+            readers.insert(sum.node, sum);
+        }
     }
-    let readers = graph.node_ids().into_iter().filter_map(|id| readers.remove(&id)).collect();
+    readers.extend(graph.nodes().filter_map(|(id, node)| Some((id, averaged(id, node, mapping, &places)?))));
+    let readers = order.iter().filter_map(|id| readers.remove(id)).collect();
     Ok(Prepared { module, readers, places })
 }
 
@@ -116,7 +123,7 @@ pub struct Prepared {
     places: Places,
 }
 
-/// What reads a value that is quantized: a layer, which has a weight that will be quantized, or the sum after one.
+/// What reads a value that is quantized: a layer, which has a weight that will be quantized, the sum after one, or a mean.
 #[derive(Clone, Debug)]
 struct Reader {
     node: NodeId,
@@ -162,7 +169,7 @@ impl Prepared {
     }
 
     /// The quantized model. Before each layer stand `quantize_per_tensor` and `dequantize_per_tensor` of its input, which sums after
-    /// layers read too, and the weight is read as `dequantize_per_channel` of the buffers `conv.weight_int8` and `conv.weight_scale`, for a
+    /// layers and means read too, and the weight is read as `dequantize_per_channel` of the buffers `conv.weight_int8` and `conv.weight_scale`, for a
     /// parameter `conv.weight`. A parameter that nothing reads any more goes. Other data may be observed afterwards.
     ///
     /// # Errors
@@ -200,13 +207,36 @@ fn require_evaluation(module: &GraphModule) -> Result<()> {
     Ok(())
 }
 
-/// The sum that alone uses what a layer gives, if its other operand is a value that layers read as it would be quantized for a sum.
-fn added(graph: &Graph, layer: NodeId, mapping: &QConfigMapping, places: &Places) -> Option<Reader> {
-    let (sum, other) = sum_after(graph, layer)?;
-    let config = mapping.of(ops::add, frame(&graph[sum]))?;
-    let place = places.find(*other.as_value()?, config.activation)?;
-    let operand = graph[sum].args().iter().position(|arg| *arg == other)?;
-    (config.activation.observer != Observer::Dynamic).then_some(Reader { node: sum, operand, place, weight: None })
+/// The sum that alone uses what a layer gives, if its other operand is a value that layers read as it would be quantized for a sum, or what
+/// another layer gives to the sum alone. Of two layers it goes with the first operand, as in PyTorch.
+fn added(
+    graph: &Graph,
+    layer: NodeId,
+    readers: &FxHashMap<NodeId, Reader>,
+    mapping: &QConfigMapping,
+    places: &mut Places,
+) -> Result<Option<Reader>> {
+    let Some((sum, Arg::Value(other))) = sum_after(graph, layer) else { return Ok(None) };
+    let config = mapping.of(ops::add, frame(&graph[sum]));
+    let Some(config) = config.filter(|config| config.activation.observer != Observer::Dynamic) else { return Ok(None) };
+    let operand = usize::from(graph[sum].args()[0].as_value() != Some(&other));
+    let place = match places.find(other, config.activation) {
+        Some(place) => place,
+        None if operand == 1 && readers.contains_key(&other) && only_user(graph, other) == Some(sum) => {
+            config.activation.check().map_err(|error| error.at_node(|| graph.format_node(sum)))?;
+            places.of(graph, other, config.activation)
+        }
+        None => return Ok(None),
+    };
+    Ok(Some(Reader { node: sum, operand, place, weight: None }))
+}
+
+/// A mean of a value that layers read as it would be quantized for a mean.
+fn averaged(id: NodeId, node: &Node, mapping: &QConfigMapping, places: &Places) -> Option<Reader> {
+    let function = node.function().filter(|function| is_mean(*function))?;
+    let config = mapping.of(function, frame(node)).filter(|config| config.activation.observer != Observer::Dynamic)?;
+    let place = places.find(*node.args().first()?.as_value()?, config.activation)?;
+    Some(Reader { node: id, operand: 0, place, weight: None })
 }
 
 /// The module that made a call; nothing without one.

@@ -128,6 +128,46 @@ impl Branches {
     }
 }
 
+/// A block whose sum is of two layers, and means of what layers read.
+#[traceable]
+struct Shortcut {
+    stem: nn::Conv2d,
+    second: nn::Conv2d,
+    down: nn::Conv2d,
+    point: nn::Conv2d,
+    pooled: nn::Conv2d,
+    wide: nn::Linear,
+    head: nn::Linear,
+}
+
+#[traceable]
+impl Shortcut {
+    fn new() -> Self {
+        Self {
+            stem: nn::Conv2d::new(3, 32, 3).padding(1),
+            second: nn::Conv2d::new(32, 48, 3).padding(1).stride(2),
+            down: nn::Conv2d::new(32, 48, 1).stride(2),
+            point: nn::Conv2d::new(48, 40, 1),
+            pooled: nn::Conv2d::new(48, 40, 1),
+            wide: nn::Linear::new(80, 1028),
+            head: nn::Linear::new(1028, 10),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.stem.forward(x).relu();
+        let x = (self.second.forward(&x) + self.down.forward(&x)).relu();
+        let around = ops::AvgPool2dOptions::new().stride([1, 1]).padding([1, 1]);
+        let means = self.pooled.forward(x.avg_pool2d_with([3, 3], around));
+        let gate = x.adaptive_avg_pool2d([1, 1]).mean_dim([1, 2, 3]);
+        let x = Tensor::cat_with([self.point.forward(&x), means], ops::CatOptions::new().dim(1));
+        let x = x.flatten_with(ops::FlattenOptions::new().start_dim(2)).transpose(1, 2);
+        let x = self.wide.forward(x).relu();
+        let largest = self.head.forward(&x).amax_with(ops::AmaxOptions::new().dim([1]));
+        (largest + self.head.forward(x.mean_dim([1]))) * gate.unsqueeze(1)
+    }
+}
+
 /// A transposed weight, attention of heads, and a sum with what is read.
 #[traceable]
 struct Lines {
@@ -171,5 +211,6 @@ pub(super) fn models() -> Vec<(&'static str, GraphModule, Vec<usize>)> {
         ("encoder", filled(encoder), vec![9, 32]),
         ("shared", filled(shared), vec![7, 40]),
         ("lines", filled(lines), vec![20, 11]),
+        ("shortcut", filled(Shortcut::new()), vec![3, 34, 30]),
     ]
 }

@@ -274,8 +274,8 @@ impl Kernel for Reduce {
     fn after(&self, before: &dyn Kernel, _operand: usize) -> Option<Arc<dyn Kernel>> {
         let before = before.by_rows()?;
         let [inputs, outputs] = before.sizes();
-        let is_faster = outputs == self.inner && reduces_in_cache(inputs, self.len, self.inner);
-        is_faster.then(|| Arc::new(ReducedRows { reduce: *self, before }) as Arc<dyn Kernel>)
+        let is_faster = inputs == 1 || reduces_in_cache(inputs, self.len, self.inner);
+        (outputs == self.inner && is_faster).then(|| Arc::new(ReducedRows { reduce: *self, before }) as Arc<dyn Kernel>)
     }
 
     fn describe(&self) -> String {
@@ -289,7 +289,7 @@ impl Kernel for Reduce {
     }
 }
 
-/// A product whose rows are reduced while they are in the cache.
+/// What computes rows that are reduced while they are in the cache.
 struct ReducedRows {
     reduce: Reduce,
     before: Arc<dyn ByRows>,

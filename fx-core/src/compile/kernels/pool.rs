@@ -10,18 +10,8 @@ use super::conv::on_plane;
 use super::norm::global_pool;
 use super::{Kernel, Lowered, Operands, Site, Wanted, all_half, images_of_words, read, written};
 use crate::compile::layout::Layout;
-use crate::ops::{Function, functions as ops, kind};
+use crate::ops::{AVERAGES, Function, functions as ops, kind};
 use crate::tensor::{DType, Dims, numel};
-
-/// Means of windows over one, two and three dimensions.
-pub(super) const MEANS: [Function; 6] = [
-    ops::avg_pool1d,
-    ops::avg_pool2d,
-    ops::avg_pool3d,
-    ops::adaptive_avg_pool1d,
-    ops::adaptive_avg_pool2d,
-    ops::adaptive_avg_pool3d,
-];
 
 /// The largest elements of windows over as many.
 pub(super) const LARGEST: [Function; 6] = [
@@ -64,7 +54,7 @@ struct Windows<const N: usize> {
 /// Pooling of images, or of lines as such, or of volumes.
 pub(super) fn pool(site: &Site<'_>) -> Option<Lowered> {
     let (input, register) = site.value(0)?;
-    let dims = MEANS.iter().chain(&LARGEST).position(|known| *known == site.function)? % 3 + 1;
+    let dims = AVERAGES.iter().chain(&LARGEST).position(|known| *known == site.function)? % 3 + 1;
     // Without a batch the op itself is run.
     if input.shape.len() != 2 + dims {
         return None;

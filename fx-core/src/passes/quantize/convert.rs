@@ -11,7 +11,7 @@ use crate::graph_module::State;
 use crate::ops::{self, AmaxOptions, Function};
 use crate::prelude::*;
 
-/// Writes the operands of all layers, and of the sums after them, as quantized; gives how many operands there are.
+/// Writes the operands of all layers, of the sums after them and of means, as quantized; gives how many operands there are.
 pub(super) fn convert(prepared: &Prepared, graph: &mut Graph, state: &mut State) -> Result<usize> {
     let places = &prepared.places;
     let mut conversion =

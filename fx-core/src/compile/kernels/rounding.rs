@@ -1,0 +1,91 @@
+//! Numbers rounded as layers read them, for what computes with them in f32.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use fx_kernels::threads::for_each_piece;
+use fx_kernels::{Quantization, Rounded};
+use smallvec::smallvec;
+
+use super::{ByRows, Kernel, Lowered, Operands, Wanted, read};
+use crate::compile::layout::Layout;
+
+/// The elements that a thread rounds at a time.
+const PIECE: usize = 16 * 1024;
+
+/// Quantizes numbers and dequantizes them, wherever they lie.
+#[derive(Clone)]
+struct Rounding {
+    quantization: Quantization,
+    /// How many neighbours are a row.
+    row: usize,
+    /// Whether they are read as bytes.
+    of_bytes: bool,
+}
+
+pub(in super::super) fn rounding(register: usize, layout: &Layout, quantization: Quantization) -> Option<Lowered> {
+    let layout = layout.dense();
+    let row = layout.order()?.last().map_or(1, |dim| layout.shape[*dim]);
+    let kernel = Rounding { quantization, row, of_bytes: false };
+    Some(Lowered::new(kernel, smallvec![Wanted::new(register, layout.clone())], layout))
+}
+
+impl Rounding {
+    /// Writes some numbers, given those from the first of them on, or none where they are there already.
+    fn write(&self, out: &mut [f32], from: Option<&[f32]>) {
+        match from {
+            Some(words) if self.of_bytes => self.quantization.widen(out, words),
+            Some(numbers) => {
+                out.copy_from_slice(&numbers[..out.len()]);
+                self.quantization.apply(out);
+            }
+            None => self.quantization.apply(out),
+        }
+    }
+
+    /// From a number on, or from the word that begins with it.
+    fn after<'a>(&self, first: usize, operands: &Operands<'a>) -> Option<&'a [f32]> {
+        operands[0].map(|x| &x[if self.of_bytes { first / 4 } else { first }..])
+    }
+}
+
+impl Kernel for Rounding {
+    fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
+        let work = 4 * out.len();
+        for_each_piece(out, PIECE, work, |piece, out| self.write(out, self.after(piece * PIECE, operands)));
+    }
+
+    fn part(&self, _count: usize) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(self.clone()))
+    }
+
+    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
+        Some(Arc::new(self.clone()))
+    }
+
+    fn rounds(&self, _operand: usize) -> Option<Rounded> {
+        Some(Rounded::Bytes(self.quantization)).filter(|bytes| self.row.is_multiple_of(bytes.numbers()))
+    }
+
+    fn reading_words(&self, _operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { of_bytes: true, ..self.clone() }))
+    }
+
+    fn overwrites(&self, _operand: usize) -> bool {
+        !self.of_bytes
+    }
+
+    fn describe(&self) -> String {
+        format!("rounded{}", read(self.rounds(0).filter(|_| self.of_bytes)))
+    }
+}
+
+impl ByRows for Rounding {
+    fn sizes(&self) -> [usize; 2] {
+        [1, self.row]
+    }
+
+    fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>) {
+        self.write(out, self.after(rows.start * self.row, operands));
+    }
+}

@@ -23,7 +23,7 @@ struct Video {
 impl Video {
     fn new() -> Self {
         Self {
-            stem: nn::Conv3d::new(3, 16, [3, 5, 5]).stride([1, 2, 2]).padding([1, 2, 2]).bias(false),
+            stem: nn::Conv3d::new(3, 16, [3, 5, 5]).stride([1, 2, 2]).padding([0, 2, 2]).bias(false),
             norm: nn::BatchNorm3d::new(16),
             narrow: nn::Conv3d::new(16, 16, 1).stride(2),
             across: nn::Conv3d::new(16, 24, [1, 3, 3]).padding([0, 1, 1]).stride([1, 2, 2]),
@@ -33,7 +33,8 @@ impl Video {
     }
 
     fn forward(&self, x: &Tensor) -> Tensor {
-        let x = self.norm.forward(self.stem.forward(x)).relu();
+        // No frame sees one that comes later.
+        let x = self.norm.forward(self.stem.forward(x.pad([0, 0, 0, 0, 2, 0]))).relu();
         let y = self.along.forward(self.across.forward(&x).relu());
         let x = (y + self.narrow.forward(x)).relu();
         self.head.forward(x.adaptive_avg_pool3d([1, 1, 1]).flatten_with(FlattenOptions::new().start_dim(1)))
@@ -50,7 +51,7 @@ fn videos() {
         {
             assert!(text.contains(kernel), "{kernel}: {text}");
         }
-        assert_eq!(text.matches("copy").count(), 1, "{text}");
+        assert!(text.matches("copy").count() == 1 && !text.contains("pad"), "{text}");
     }
 }
 

@@ -5,6 +5,7 @@ mod attention;
 mod contraction;
 mod enlarged;
 mod join;
+mod padded;
 mod rotary;
 mod rounding;
 
@@ -14,7 +15,7 @@ use fx_kernels::dense::Format;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::kernels::{Copy, Lowered, Site, Wanted, lower};
+use super::kernels::{Copy, Lowered, Margin, Site, Wanted, lower};
 use super::known::{Known, Stored};
 use super::layout::Layout;
 use super::memory::assign;
@@ -53,6 +54,7 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &
         copies: Vec::new(),
         masks: Vec::new(),
         late: FxHashSet::default(),
+        around: SmallVec::new(),
         inputs: 0,
         work: (0, 0),
     };
@@ -108,6 +110,8 @@ struct Builder<'a> {
     masks: Vec<(usize, Arg<Known>)>,
     /// Nodes whose values are not made before the convolution that reads them is planned.
     late: FxHashSet<NodeId>,
+    /// The zeros around what the convolution that is being planned reads.
+    around: SmallVec<[Margin; 3]>,
     inputs: usize,
     /// Floating-point operations and bytes of the call that is being planned.
     work: (u64, usize),
@@ -173,6 +177,10 @@ impl Builder<'_> {
         if is_mean(function) {
             self.round_operand(id, &mut places.0);
         }
+        if self.pads_later(id, function, &places) {
+            return Ok(Held { place: Arg::None, meta: function.infer(&metas.0, &metas.1)? });
+        }
+        self.padded(id, function, &metas, &mut places)?;
         if let Some(held) = self.convolved_first(id, function, (&metas.0, &metas.1), (&places.0, &places.1))? {
             return Ok(held);
         }
@@ -317,8 +325,8 @@ impl Builder<'_> {
         kwargs: &Kwargs<Known>,
         meta: &Arg<Meta>,
     ) -> Option<Arg<Known>> {
-        let (results, packs) = (layouts(meta)?, self.packs);
-        let lowered = lower(&Site { function, args, kwargs, results: &results, packs })?;
+        let (results, packs, around) = (layouts(meta)?, self.packs, std::mem::take(&mut self.around));
+        let lowered = lower(&Site { function, args, kwargs, results: &results, packs, around: &around })?;
         let lowered = self.attended(id, &lowered).unwrap_or(lowered);
         let Some(then) = lowered.then else { return Some(self.kernel(id, lowered)) };
         let (flops, bytes) = self.work;
@@ -327,7 +335,7 @@ impl Builder<'_> {
         let Arg::Tuple(parts) = self.kernel(id, lowered) else { return None };
         self.work = (flops - flops / 2, bytes);
         let args: Vec<_> = args.iter().take(1).cloned().chain(parts).collect();
-        let lowered = then(&Site { function, args: &args, kwargs, results: &results, packs })?;
+        let lowered = then(&Site { function, args: &args, kwargs, results: &results, packs, around: &[] })?;
         Some(self.kernel(id, lowered))
     }
 

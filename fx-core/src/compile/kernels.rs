@@ -40,6 +40,7 @@ use crate::value::Meta;
 pub(super) use attention::{Added, written_out};
 use conv::Convs;
 pub(super) use copy::Copy;
+pub(super) use pad::margins;
 pub(super) use pointwise::Addend;
 use pointwise::Pointwise;
 pub(super) use rotary::{Factors, rotary};
@@ -163,6 +164,21 @@ pub(super) struct Site<'a> {
     /// How the results lie, row-major; at least one.
     pub(super) results: &'a [Layout],
     pub(super) packs: &'a Packs,
+    /// The zeros around the images that a convolution reads, beside its own padding.
+    pub(super) around: &'a [Margin],
+}
+
+/// How much stands before and after a dimension of images.
+pub(super) type Margin = [usize; 2];
+
+/// Convolutions of images or lines, of volumes, and of quantized ones.
+const CONVS: [Function; 4] = [ops::conv1d, ops::conv1d_pointwise, ops::conv2d, ops::conv2d_pointwise];
+const VOLUMES: [Function; 2] = [ops::conv3d, ops::conv3d_pointwise];
+const QUANTIZED: [Function; 3] = [ops::qconv1d_pointwise, ops::qconv2d_pointwise, ops::qconv3d_pointwise];
+
+/// Whether a function is a convolution whose kernel reads [zeros](Site::around) around its images.
+pub(super) fn is_conv(function: Function) -> bool {
+    [&CONVS[..], &VOLUMES, &QUANTIZED].iter().any(|convs| convs.contains(&function))
 }
 
 /// A call for which there is a kernel.
@@ -204,9 +220,9 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     }
     let function = site.function;
     let is = |others: &[Function]| others.contains(&function);
-    if is(&[ops::conv1d, ops::conv2d, ops::conv2d_pointwise]) {
+    if is(&CONVS) {
         conv::conv(site)
-    } else if is(&[ops::conv3d, ops::conv3d_pointwise]) {
+    } else if is(&VOLUMES) {
         volumes::conv(site)
     } else if function == ops::conv_transpose3d {
         volumes::conv_transpose(site)
@@ -216,10 +232,10 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         product::linear(site)
     } else if function == ops::qlinear_pointwise {
         quantized::linear(site)
-    } else if is(&[ops::qconv1d_pointwise, ops::qconv2d_pointwise]) {
-        quantized::conv(site)
     } else if function == ops::qconv3d_pointwise {
         quantized::volumes(site)
+    } else if is(&QUANTIZED) {
+        quantized::conv(site)
     } else if function == ops::addmm {
         product::addmm(site)
     } else if is(&[ops::matmul, ops::bmm, ops::mm]) {

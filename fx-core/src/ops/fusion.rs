@@ -14,7 +14,8 @@ use crate::value::Call;
 pub use attr::Attr;
 
 /// Products, alone and with what follows them.
-pub(crate) const FUSED: [(Function, Function); 3] = [
+pub(crate) const FUSED: [(Function, Function); 4] = [
+    (functions::conv1d, functions::conv1d_pointwise),
     (functions::conv2d, functions::conv2d_pointwise),
     (functions::conv3d, functions::conv3d_pointwise),
     (functions::linear, functions::linear_pointwise),
@@ -38,6 +39,12 @@ ops! {
     method conv2d_pointwise [conv2d_pointwise_with: Conv2dPointwiseOptions]
         (input: one, weight: one, bias: opt, other: opt;;
         stride: pair = [1; 2], padding: margin2 = Padding::Explicit([0; 2]), dilation: pair = [1; 2],
+        groups: int = 1, attr: string = "none".into()) -> one
+        = eval::conv, infer::conv, cost::conv, tolerance Tolerance::SUMMATION;
+    /// `attr(conv1d(input, weight, bias) + other)`; see `conv2d_pointwise`.
+    method conv1d_pointwise [conv1d_pointwise_with: Conv1dPointwiseOptions]
+        (input: one, weight: one, bias: opt, other: opt;;
+        stride: single = [1], padding: margin1 = Padding::Explicit([0]), dilation: single = [1],
         groups: int = 1, attr: string = "none".into()) -> one
         = eval::conv, infer::conv, cost::conv, tolerance Tolerance::SUMMATION;
     /// `attr(conv3d(input, weight, bias) + other)`; see `conv2d_pointwise`.

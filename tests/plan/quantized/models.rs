@@ -5,6 +5,7 @@ use fx::prelude::*;
 use fx::{GraphModule, nn, ops};
 
 use super::filled;
+use crate::images::Padded;
 
 /// Layers between which stand norms, sums and activations.
 #[traceable]
@@ -212,5 +213,6 @@ pub(super) fn models() -> Vec<(&'static str, GraphModule, Vec<usize>)> {
         ("shared", filled(shared), vec![7, 40]),
         ("lines", filled(lines), vec![20, 11]),
         ("shortcut", filled(Shortcut::new()), vec![3, 34, 30]),
+        ("padded", filled(Padded::new()), vec![3, 19, 21]),
     ]
 }

@@ -33,6 +33,10 @@ def conv2d_pointwise(input, weight, bias=None, other=None, *, attr="none", **opt
     return finish(F.conv2d(input, weight, bias, **options), other, attr)
 
 
+def conv1d_pointwise(input, weight, bias=None, other=None, *, attr="none", **options):
+    return finish(F.conv1d(input, weight, bias, **options), other, attr)
+
+
 def conv3d_pointwise(input, weight, bias=None, other=None, *, attr="none", **options):
     return finish(F.conv3d(input, weight, bias, **options), other, attr)
 
@@ -77,7 +81,7 @@ def qconv1d_pointwise(
 ):
     x = rounded(input, scale, zero_point, quant_min, quant_max)
     other = added(other, other_scale, other_zero_point, other_quant_min, other_quant_max)
-    return finish(F.conv1d(x, dequantized(weight, weight_scale), bias, **options), other, attr)
+    return conv1d_pointwise(x, dequantized(weight, weight_scale), bias, other, attr=attr, **options)
 
 
 def qconv3d_pointwise(
@@ -133,6 +137,22 @@ def floats(table):
     op("half", d.f(1, 3, 5, 5, dtype=F16), d.f(4, 3, 3, 3, dtype=F16), d.f(4, dtype=F16), attr="relu")
     op.error("shapes", x, weight, bias, d.f(2, 4, 4, 4))
     op.error("channels", d.f(2, 4, 5, 5), weight, bias)
+    op = table.op("conv1d_pointwise", conv1d_pointwise)
+    d = op.draw
+    x, weight, bias = d.f(2, 3, 6), d.f(4, 3, 3), d.f(4)
+    for attr in ["none", "relu", "leaky_relu[0.1]"]:
+        op(attr, x, weight, bias, attr=attr)
+    op("sum", x, weight, bias, d.f(2, 4, 4))
+    op("sum and relu", x, weight, bias, d.f(2, 4, 6), padding=[1], attr="relu")
+    op("no bias", x, weight, None, d.f(2, 4, 3), stride=[2], padding=[1], attr="silu")
+    op("groups", d.f(1, 4, 7), d.f(4, 1, 3), bias, d.f(1, 4, 7), padding=[1], groups=4, attr="relu6")
+    op("broadcast", x, weight, bias, d.f(4, 1), padding="same", attr="relu")
+    op("dilation", d.f(1, 3, 9), weight, bias, d.f(1, 4, 5), dilation=[2], attr="tanh")
+    op("single pixels", d.f(2, 20, 5), d.f(6, 20, 1), d.f(6), d.f(2, 6, 5))
+    op("double", d.f(1, 2, 5, dtype=F64), d.f(2, 2, 2, dtype=F64), None, attr="gelu")
+    op("half", d.f(1, 3, 5, dtype=F16), d.f(4, 3, 3, dtype=F16), d.f(4, dtype=F16), attr="relu")
+    op.error("shapes", x, weight, bias, d.f(2, 4, 5))
+    op.error("channels", d.f(2, 4, 6), weight, bias)
     op = table.op("conv3d_pointwise", conv3d_pointwise)
     d = op.draw
     x, weight, bias = d.f(1, 3, 4, 5, 4), d.f(4, 3, 3, 3, 3), d.f(4)

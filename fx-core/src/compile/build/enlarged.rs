@@ -91,8 +91,8 @@ impl Builder<'_> {
 
     /// How many channels a convolution makes of those of each pixel, if it is one in f32, with a weight of the state.
     fn outputs_of_pixels(&self, conv: &Node, ndim: usize) -> Option<usize> {
-        let functions = [ops::conv1d, ops::conv2d, ops::conv3d, ops::conv2d_pointwise, ops::conv3d_pointwise];
-        conv.function().filter(|function| functions.contains(function))?;
+        let convs = [ops::conv1d, ops::conv2d, ops::conv3d];
+        conv.function().filter(|function| convs.contains(&alone(*function)))?;
         let weight = self.module.state().parameter_of(self.module.graph(), conv.args().get(1)?)?;
         let is_plain = weight.dtype() == DType::F32 && conv.kwargs().iter().all(|(key, _)| key == "attr");
         let shape = weight.shape();

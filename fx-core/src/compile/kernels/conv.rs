@@ -63,16 +63,14 @@ pub(super) fn sizes(site: &Site<'_>, input: &Layout, weight: &[usize]) -> Option
         return None;
     }
     let (input, kernel) = (plane(size)?, plane(kernel)?);
-    let [stride, dilation, around] = match size {
+    let [stride, dilation, before, after] = match size {
         [_] => {
-            let [stride, dilation, around] = window(site, [kernel[1]])?;
-            [on_plane(stride, 1), on_plane(dilation, 1), on_plane(around, 0)]
+            let [stride, dilation, before, after] = window(site, [kernel[1]])?;
+            [on_plane(stride, 1), on_plane(dilation, 1), on_plane(before, 0), on_plane(after, 0)]
         }
         _ => window(site, kernel)?,
     };
     let groups = usize::try_from(site.attribute::<kind::int>("groups", 1)?).ok()?;
-    let before = around.map(|amount| amount / 2);
-    let after = [around[0] - before[0], around[1] - before[1]];
     Some((ConvShape { inputs, outputs, kernel, stride, dilation, before, after, groups }, batch, input))
 }
 
@@ -92,8 +90,8 @@ pub(super) fn on_plane<const N: usize>(amounts: [usize; N], across: usize) -> [u
     all
 }
 
-/// Steps, distances of taps and paddings of both sides together, of a window of so many dimensions.
-pub(super) fn window<const N: usize>(site: &Site<'_>, kernel: [usize; N]) -> Option<[[usize; N]; 3]> {
+/// Steps, distances of taps and what stands before and after the input, of a window of so many dimensions.
+pub(super) fn window<const N: usize>(site: &Site<'_>, kernel: [usize; N]) -> Option<[[usize; N]; 4]> {
     let stride = site.attribute::<kind::window<N>>("stride", [1; N])?;
     let dilation = site.attribute::<kind::window<N>>("dilation", [1; N])?;
     let around = match site.attribute::<kind::margin<N>>("padding", Padding::Explicit([0; N]))? {
@@ -101,7 +99,10 @@ pub(super) fn window<const N: usize>(site: &Site<'_>, kernel: [usize; N]) -> Opt
         Padding::Same => std::array::from_fn(|i| dilation[i] * (kernel[i] - 1)),
         Padding::Valid => [0; N],
     };
-    Some([stride, dilation, around])
+    let beside = |i: usize| site.around.get(i).copied().unwrap_or_default();
+    let before = std::array::from_fn(|i| around[i] / 2 + beside(i)[0]);
+    let after = std::array::from_fn(|i| around[i].div_ceil(2) + beside(i)[1]);
+    Some([stride, dilation, before, after])
 }
 
 /// What a convolution's windows are, for a description.

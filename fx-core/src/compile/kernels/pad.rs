@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fx_kernels::copy::{MOST_DIMS, copy};
 use smallvec::{SmallVec, smallvec};
 
-use super::{Kernel, Lowered, Operands, Site, Wanted};
+use super::{Kernel, Lowered, Margin, Operands, Site, Wanted};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::ops::places::{padded, runs};
@@ -54,6 +54,23 @@ pub(super) fn pad(site: &Site<'_>) -> Option<Lowered> {
     let kernel = Pad { from: input.clone(), to: to.clone(), pieces, value };
     let wanted = Wanted::new(register, input.clone());
     Some(Lowered::new(kernel, smallvec![wanted], to))
+}
+
+/// The zeros that a call puts around images, if these are all that it gives.
+pub(in super::super) fn margins(site: &Site<'_>) -> Option<SmallVec<[Margin; 3]>> {
+    let (input, _) = site.value(0)?;
+    let amounts = site.attribute::<kind::ints>("pad", SmallVec::new())?;
+    let value = site.attribute::<kind::opt_float>("value", None)?.unwrap_or(0.0);
+    let is_zero = site.attribute::<kind::string>("mode", "constant".into())? == "constant" && value == 0.0;
+    let mut margins: SmallVec<[Margin; 3]> = smallvec![[0; 2]; input.shape.len().checked_sub(2)?];
+    if !is_zero || amounts.len() > 2 * margins.len() || input.numel() == 0 {
+        return None;
+    }
+    // The last dimension comes first.
+    for (margin, pair) in margins.iter_mut().rev().zip(amounts.chunks_exact(2)) {
+        *margin = [usize::try_from(pair[0]).ok()?, usize::try_from(pair[1]).ok()?];
+    }
+    Some(margins)
 }
 
 impl Piece {

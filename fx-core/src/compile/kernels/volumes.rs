@@ -50,9 +50,7 @@ pub(super) fn conv(site: &Site<'_>) -> Option<Lowered> {
 pub(super) fn sizes(site: &Site<'_>, input: &Layout, weight: &[usize]) -> Option<(VolumeShape, usize, [usize; 3])> {
     let [batch, inputs, depth, height, width] = *input.shape else { return None };
     let [outputs, _, kd, kh, kw] = *weight else { return None };
-    let [stride, dilation, around] = window(site, [kd, kh, kw])?;
-    let before = around.map(|amount| amount / 2);
-    let after: [usize; 3] = std::array::from_fn(|i| around[i] - before[i]);
+    let [stride, dilation, before, after] = window(site, [kd, kh, kw])?;
     let frame = ConvShape {
         inputs,
         outputs,

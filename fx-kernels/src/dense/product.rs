@@ -8,24 +8,26 @@
 mod near;
 mod one_tile;
 mod rounded;
+mod slice;
 mod written;
 
 use std::ops::Range;
 use std::ptr::null;
 
+pub(crate) use self::slice::far;
+use self::slice::{Place, Slice};
 pub(crate) use self::written::{Quantized, Written};
 use super::Epilogue;
 use super::algorithm::Algorithm;
 use super::block::{Block, Rounding, rounded};
-use super::format::Packing;
 use super::left::{Inside, Left, Windows};
 use super::matrix_unit::OnUnit;
-use super::panels::{Panel, Panels};
+use super::panels::Panels;
 use super::strassen::Strassen;
-use super::tile::{Aside, MOST_ROWS, OfBytes, Tile, UNROLL};
+use super::tile::{Aside, MOST_ROWS, OfBytes, Tile};
 use crate::elementwise::run_rows;
 use crate::gemm::Matrix;
-use crate::memory::{LINE, ahead_in_cache, fills_second, foresees_rows, new_key, scratch, second_level, ways};
+use crate::memory::{ahead_in_cache, fills_second, foresees_rows, new_key, second_level, ways};
 use crate::rounded::Rounded;
 use crate::simd::Level;
 use crate::threads::{Shared, for_each, num_threads, shared_out};
@@ -44,11 +46,11 @@ const RESULTS: usize = 64 * 1024;
 const WIDE: usize = 256;
 /// The pointers to the left operand in a block.
 const POINTERS: usize = 16 * 1024;
-/// How far ahead numbers of a panel are asked for that are used once: as many as are on their way at a time.
-const STREAM: usize = 4096;
 /// The words that are read forwards where panels are multiplied from the last one to the first. Measured: half and twice as many take a
 /// fiftieth longer.
 const PIECE: usize = 64 * 1024;
+/// The tiles of a block from which on a few panels at least go down all of them together.
+const MANY_TILES: usize = 8;
 /// The tasks that make a fair share for each of a few threads likely, at least.
 const TASKS: usize = 8;
 
@@ -94,6 +96,8 @@ struct Split {
     steps: Steps,
     /// How many panels a set has at most where [each step is made with all of them](Product::near).
     near: usize,
+    /// How many panels of others go down all tiles of a block together, or none.
+    few: usize,
     /// How many of them are made before the next panel.
     ahead: usize,
 }
@@ -256,17 +260,17 @@ impl Product<'_> {
             Steps { runs: runs.div_ceil(count), parts: 1, count }
         };
         let (together, widened) = (self.go_together(tiles / blocks), self.widens(tiles.div_ceil(blocks)));
-        let near = match together || steps.count == 1 && !widened {
-            true => SMALL_PANELS / (steps.longest(run) * 2 * panels.lanes() * if widened { 2 } else { 1 }).max(1),
-            false => 0,
-        };
+        let fitting = SMALL_PANELS / (steps.longest(run) * 2 * panels.lanes() * if widened { 2 } else { 1 }).max(1);
+        let near = if together || steps.count == 1 && !widened { fitting } else { 0 };
+        // What a tile has written goes on its way to memory while the next one multiplies, but not while that is called.
+        let few = if runs == 1 && !widened && tiles / blocks >= MANY_TILES { fitting.max(2) } else { 0 };
         let sets = if together && near > 0 { sets.max(range.len().div_ceil(near)) } else { sets };
         // A panel that is used once is read from its start to its end.
         let parts = runs == 1 && tiles > 1;
         let ahead =
             if parts { (BLOCK / (block * left * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
         let (least, more) = (self.rows / tiles, self.rows % tiles);
-        Split { id: new_key(), tiles, least, more, lines, blocks, range, sets, run, steps, near, ahead }
+        Split { id: new_key(), tiles, least, more, lines, blocks, range, sets, run, steps, near, few, ahead }
     }
 
     /// The rows of a line, and the tiles of at most so many rows that it is better split into: where the padding beside it is as wide as a tile, and
@@ -303,9 +307,13 @@ impl Product<'_> {
         let (key, width) = ((split.id, block), self.width(split.run));
         Block::prepare(key, &self.left, tiles.clone().map(rows), width, self.rounding(), |table| {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
-            if set.len() <= split.near {
-                for step in 0..split.steps.count {
-                    self.near(split, (group, set.clone(), step), (tiles.clone(), table), out, stride);
+            let few = if set.len() <= split.near { set.len() } else { split.few };
+            if few > 0 {
+                for first in set.clone().step_by(few) {
+                    let few = first..set.end.min(first + few);
+                    for step in 0..split.steps.count {
+                        self.near(split, (group, few.clone(), step), (tiles.clone(), table), out, stride);
+                    }
                 }
                 return;
             }
@@ -515,78 +523,5 @@ impl Steps {
         let (index, part) = (step / self.parts, step % self.parts);
         let (start, stop) = (part * run / self.parts, (part + 1) * run / self.parts);
         (index..index + 1, start, stop - start)
-    }
-}
-
-/// A step down a panel.
-struct Slice<'a> {
-    panel: Panel<'a>,
-    /// How many panels, of which this is the first, the rows are multiplied with.
-    panels: usize,
-    /// The runs that it covers, where it starts in those of the left operand, and for how long.
-    runs: Range<usize>,
-    offset: usize,
-    depth: usize,
-    /// What the words are.
-    packing: Packing,
-    /// Its part of the first panel's words.
-    steps: &'a [f32],
-    /// Whether it has its runs from their start, and to their end.
-    starts: bool,
-    ends: bool,
-}
-
-impl Slice<'_> {
-    /// Calls a function with the same step of numbers, if this one is of half floats.
-    fn widened(&self, level: Level, f: impl FnOnce(&Slice<'_>)) {
-        scratch(2 * self.steps.len(), |numbers| {
-            self.packing.widen(level, self.steps, numbers, self.panel.width);
-            f(&self.of_numbers(numbers));
-        });
-    }
-
-    /// The same step, of half floats, where the panel's numbers are, and those of others side by side after them.
-    fn of_numbers<'a>(&self, numbers: &'a [f32]) -> Slice<'a> {
-        let panel = Panel { data: numbers, ..self.panel };
-        let (offset, depth, packing) = (2 * self.offset, 2 * self.depth, Packing::Single);
-        Slice { panel, offset, depth, packing, steps: numbers, runs: self.runs.clone(), ..*self }
-    }
-}
-
-/// Where a tile is.
-struct Place {
-    group: usize,
-    rows: Range<usize>,
-    stride: usize,
-    /// Its number among the tiles that use the same step of a panel, and how many these are.
-    share: usize,
-    of: usize,
-    /// What is used after that.
-    next: *const f32,
-}
-
-/// From where, seen from the place in a panel of some width, numbers of what comes `next` are brought in while one of a few
-/// tiles works through `steps`. Tiles of the same step bring in different ones, so that what comes next is spread over the time
-/// there is.
-pub(crate) fn far(
-    (share, of): (usize, usize),
-    (steps, len): (*const f32, usize),
-    next: *const f32,
-    width: usize,
-) -> (usize, usize) {
-    let next = next.addr().wrapping_sub(steps.addr()) / size_of::<f32>();
-    let line = |line: usize| next.wrapping_add(line * LINE);
-    let own = len.min(STREAM);
-    // The lines between two times that a tile asks.
-    let lines = UNROLL * width / LINE;
-    let half = lines / 2;
-    match (share, of) {
-        // A tile that is alone brings its own.
-        (_, 1) => (own, own + half * LINE),
-        _ if of >= lines && share < lines => (line(share), line(share)),
-        // The processor brings in the other line of a pair by itself: two tiles that share one would bring in the same.
-        _ if (half..lines).contains(&of) && share < half => (line(2 * share), line(2 * share + 1)),
-        (0..2, ..4) => (line(2 * share), line(2 * (share + 2))),
-        _ => (0, 0),
     }
 }

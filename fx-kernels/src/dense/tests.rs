@@ -109,6 +109,30 @@ fn linear_layers() {
     }
 }
 
+/// What a row gives does not depend on those beside it: on how many tiles go down a few panels together, in one step and in two.
+#[test]
+fn rows_of_many_tiles() {
+    let rows = 100;
+    for (outputs, inputs) in [(1000, 600), (601, 800)] {
+        let (x, w) = (numbers(rows * inputs, 1), numbers(outputs * inputs, 2));
+        let (bias, residual) = (numbers(outputs, 3), numbers(rows * outputs, 4));
+        for level in Level::available() {
+            let layer = PackedLinear::at(level, Weight::Numbers(&w), [outputs, inputs], Algorithm::Direct, Format::F32);
+            let run = |some: usize| {
+                let mut out = vec![0.25; rows * outputs];
+                for first in (0..rows).step_by(some) {
+                    let (count, residual) = (some.min(rows - first), &residual[first * outputs..]);
+                    let out = &mut out[first * outputs..][..count * outputs];
+                    let x = &x[first * inputs..][..count * inputs];
+                    layer.run(out, outputs, x, inputs, count, &following(7, &bias, residual, outputs));
+                }
+                out
+            };
+            assert!(run(rows) == run(7), "{level:?} {inputs} to {outputs}");
+        }
+    }
+}
+
 /// The same from the last weights to the first: of pieces of some panels, a panel that is not full, and rows that are widened for.
 #[test]
 fn weights_backwards() {

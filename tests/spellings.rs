@@ -93,6 +93,15 @@ fn spellings_of_pytorch() {
     }
 }
 
+/// A limit on one side records a clamp.
+#[test]
+fn limits() {
+    let short = fx::trace_fn!(|x| x.clamp_min(0.5) + x.clamp_max(2)).unwrap();
+    let long = fx::trace_fn!(|x| x.clamp(0.5, None) + x.clamp(None, 2)).unwrap();
+    assert_eq!(short.graph(), long.graph());
+    assert_eq!(Tensor::from([-1.0, 1.0, 3.0]).clamp_min(0.0).clamp_max(2.5), Tensor::from([0.0, 1.0, 2.5]));
+}
+
 /// Reductions over some dimensions record what their options do.
 #[test]
 fn reductions_over_dimensions() {

@@ -144,6 +144,24 @@ pub trait Derived: Sized {
         Call::method(targets::min).operand(self).output()
     }
 
+    /// The elements, `min` for those below it: `clamp(min, None)`, as `torch.clamp_min`.
+    #[track_caller]
+    fn clamp_min(&self, min: impl Encode<kind::scalar, Self>) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::clamp).operand(self).attribute("min", min.encode()).output()
+    }
+
+    /// The elements, `max` for those above it: `clamp(None, max)`, as `torch.clamp_max`.
+    #[track_caller]
+    fn clamp_max(&self, max: impl Encode<kind::scalar, Self>) -> Self
+    where
+        Self: Value,
+    {
+        Call::method(targets::clamp).operand(self).attribute("max", max.encode()).output()
+    }
+
     /// The largest elements along a dimension, and where they are.
     #[track_caller]
     fn max_dim(&self, dim: i64) -> (Self, Self)

@@ -40,9 +40,10 @@ const LONGEST: usize = 4096;
 /// one of the result where panels are [narrow](Panels::is_narrow), which the direct algorithm is faster with.
 const SUMS: [usize; 2] = [6, 8];
 const NARROW: usize = 75;
-/// The same for a number of the rows or of the result on Intel's processors, if the rows are more than the second-level cache holds: sums wait
-/// for what comes from memory and goes there, which products do not.
-const FAR: usize = 50;
+/// The same for a number of the rows on Intel's processors, if these are more than the second-level cache holds: sums wait for rows, which
+/// products do not. And for a number of the rows and of the result, if neither stays there.
+const FAR: usize = 40;
+const FAR_BOTH: usize = 50;
 /// The tasks that make a fair share for each of a few threads likely, and how many do where pairs of panels go together.
 const TASKS: usize = 8;
 const GROUPED: usize = 4;
@@ -75,9 +76,13 @@ impl Strassen<'_> {
         let (inner, columns) = (panels.steps(), panels.columns());
         let [weights, others] = SUMS;
         let products = rows * inner * columns;
-        let is_far = rows * inner * size_of::<f32>() > second_level() && maker() == Maker::Intel;
-        let read = if is_far { FAR } else { others };
-        let written = if panels.is_narrow() { NARROW } else { read };
+        let leaves = |row: usize| rows * row * size_of::<f32>() > second_level() && maker() == Maker::Intel;
+        let [read, written] = match (leaves(inner), leaves(columns)) {
+            (true, true) => [FAR_BOTH; 2],
+            (true, false) => [FAR, others],
+            (false, _) => [others; 2],
+        };
+        let written = if panels.is_narrow() { NARROW } else { written };
         let sums = weights * inner * columns * rows.div_ceil(BLOCK) + rows * (read * inner + written * columns);
         let fits = panels.packing() == Packing::Single && panels.groups() == 1 && columns >= 4 * panels.lanes();
         fits && inner.is_multiple_of(2) && inner <= 2 * LONGEST && products / 8 > sums + products / 30

@@ -357,6 +357,14 @@ fn zeros_around_images_are_padding() {
         // Around what is reduced too, with other numbers, and around channels.
         assert_eq!(text.lines().filter(|line| line.contains("  pad  ")).count(), 5, "{text}");
     }
+    // Wider than windows are.
+    for size in [1, 3, 5, 7] {
+        let conv = || nn::Conv2d::new(32, 32, size).padding(1);
+        for conv in [conv(), conv().stride(2), conv().dilation(3), conv().groups(4), conv().groups(32)] {
+            let module = filled(Wide { conv });
+            assert!(!only_kernels(&module, &[2, 32, 17, 18]).contains("  pad  "), "{size}");
+        }
+    }
     // A weight that only a run knows has no kernel, and a sum that repeats is apart.
     let of_itself = fx::trace_fn!(|x| x.pad([2, 1]).conv1d(x.narrow(2, 0, 3), None)).unwrap();
     let text = planned(&of_itself, &Tensor::randn([2, 3, 8]));
@@ -365,6 +373,18 @@ fn zeros_around_images_are_padding() {
         filled(Repeated { conv: nn::Conv1d::new(3, 5, 3), places: Parameter::new(Tensor::zeros([2, 5, 8])) });
     let text = only_kernels(&repeated, &[1, 3, 8]);
     assert!(text.contains("conv 1x3") && text.contains("add"), "{text}");
+}
+
+#[traceable]
+struct Wide {
+    conv: nn::Conv2d,
+}
+
+#[traceable]
+impl Wide {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.conv.forward(x.pad([9, 0, 0, 21])).relu()
+    }
 }
 
 /// What is added has more images than the convolution.

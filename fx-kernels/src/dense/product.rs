@@ -1,8 +1,8 @@
 //! The loops around the register tile.
 //!
 //! The rows are split into blocks that stay in the second-level cache together with what a thread does next, the
-//! columns into sets of panels; a block times a set is a task. A task goes panel by panel, and down a panel in steps
-//! that stay in the cache while all tiles of the block use them. Sums that are not finished wait in the
+//! columns into sets of panels; a block times a set is a task. A task goes panel by panel, or a few at a time, and down these
+//! in steps that stay in the cache while all tiles of the block use them. Sums that are not finished wait in the
 //! output. How a product is split depends on its sizes only, so a result does not depend on the number of threads.
 
 mod near;

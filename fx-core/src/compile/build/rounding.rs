@@ -23,11 +23,8 @@ impl Builder<'_> {
             return node.users().all(|user| self.rounds(user).is_some()).then_some(Arg::None);
         }
         let (register, layout, quantization) = self.rounds(id)?;
-        if node.users().all(|user| graph[user].function().is_some_and(is_mean)) {
-            return Some(Arg::None);
-        }
-        let lowered = rounding(register, &layout, quantization)?;
-        Some(self.kernel(id, lowered))
+        let are_means = node.users().all(|user| graph[user].function().is_some_and(is_mean));
+        Some(if are_means { Arg::None } else { self.kernel(id, rounding(register, &layout, quantization)) })
     }
 
     /// Rounds what a mean reads, if that has not been done.
@@ -35,10 +32,8 @@ impl Builder<'_> {
         let operand = self.module.graph().get(id).and_then(|node| node.args().first()?.as_value()).copied();
         let (Some(operand), Some(arg @ Arg::None)) = (operand, args.first_mut()) else { return };
         let Some((register, layout, quantization)) = self.rounds(operand) else { return };
-        if let Some(lowered) = rounding(register, &layout, quantization) {
-            self.work = (layout.numel() as u64, 2 * layout.bytes());
-            *arg = self.kernel(id, lowered);
-        }
+        self.work = (layout.numel() as u64, 2 * layout.bytes());
+        *arg = self.kernel(id, rounding(register, &layout, quantization));
     }
 
     /// What a call rounds, if it does, and to what.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use fx_kernels::dense::Words;
 use fx_kernels::threads::for_each_piece;
 use fx_kernels::{Quantization, Rounded};
 use smallvec::smallvec;
@@ -19,22 +20,21 @@ struct Rounding {
     quantization: Quantization,
     /// How many neighbours are a row.
     row: usize,
-    /// Whether they are read as bytes.
-    of_bytes: bool,
+    words: Words,
 }
 
-pub(in super::super) fn rounding(register: usize, layout: &Layout, quantization: Quantization) -> Option<Lowered> {
+pub(in super::super) fn rounding(register: usize, layout: &Layout, quantization: Quantization) -> Lowered {
     let layout = layout.dense();
-    let row = layout.order()?.last().map_or(1, |dim| layout.shape[*dim]);
-    let kernel = Rounding { quantization, row, of_bytes: false };
-    Some(Lowered::new(kernel, smallvec![Wanted::new(register, layout.clone())], layout))
+    let row = layout.order().and_then(|order| order.last().map(|dim| layout.shape[*dim])).unwrap_or(1);
+    let kernel = Rounding { quantization, row, words: Words::default() };
+    Lowered::new(kernel, smallvec![Wanted::new(register, layout.clone())], layout)
 }
 
 impl Rounding {
     /// Writes some numbers, given those from the first of them on, or none where they are there already.
     fn write(&self, out: &mut [f32], from: Option<&[f32]>) {
         match from {
-            Some(words) if self.of_bytes => self.quantization.widen(out, words),
+            Some(words) if self.words.input.is_some() => self.quantization.widen(out, words),
             Some(numbers) => {
                 out.copy_from_slice(&numbers[..out.len()]);
                 self.quantization.apply(out);
@@ -45,7 +45,7 @@ impl Rounding {
 
     /// From a number on, or from the word that begins with it.
     fn after<'a>(&self, first: usize, operands: &Operands<'a>) -> Option<&'a [f32]> {
-        operands[0].map(|x| &x[if self.of_bytes { first / 4 } else { first }..])
+        operands[0].map(|x| &x[self.words.input_len(first)..])
     }
 }
 
@@ -67,16 +67,16 @@ impl Kernel for Rounding {
         Some(Rounded::Bytes(self.quantization)).filter(|bytes| self.row.is_multiple_of(bytes.numbers()))
     }
 
-    fn reading_words(&self, _operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        Some(Arc::new(Self { of_bytes: true, ..self.clone() }))
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        Some(Arc::new(Self { words: self.words.reading(rounded), ..self.clone() }))
     }
 
     fn overwrites(&self, _operand: usize) -> bool {
-        !self.of_bytes
+        self.words.input.is_none()
     }
 
     fn describe(&self) -> String {
-        format!("rounded{}", read(self.rounds(0).filter(|_| self.of_bytes)))
+        format!("rounded{}", read(self.words.input))
     }
 }
 

@@ -23,8 +23,8 @@ impl Mixed {
             window: nn::Conv2d::new(256, 256, 3).padding(1),
             norm: nn::BatchNorm2d::new(256),
             pixels: nn::Conv2d::new(256, 384, 1),
-            up: nn::Linear::new(384, 400),
-            down: nn::Linear::new(400, 384),
+            up: nn::Linear::new(384, 448),
+            down: nn::Linear::new(448, 384),
         }
     }
 
@@ -50,7 +50,7 @@ fn fast_algorithms_can_be_switched_off() {
     let text = plan(&module, &x);
     assert!(text.contains("conv 3x3 by Winograd"), "{text}");
     // What a matrix unit is there for is in pieces.
-    for (before, after) in [("conv 1x1", " + relu"), ("linear 384 to 400", " + gelu"), ("linear 400 to 384", " + add")]
+    for (before, after) in [("conv 1x1", " + relu"), ("linear 384 to 448", " + gelu"), ("linear 448 to 384", " + add")]
     {
         let is_fast = |by: &str| text.contains(&format!("{before} by {by}{after}"));
         // With shorter vectors the direct algorithm is faster where inner dimensions are so short.

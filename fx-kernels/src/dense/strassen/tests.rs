@@ -200,6 +200,9 @@ fn algorithms() {
         (128, 384, 384, of_wide),
         (96, 768, 768, of_wide),
         (64, 768, 768, Algorithm::Direct),
+        // Columns that make no pair.
+        (196, 336, 336, Algorithm::Direct),
+        (196, 888, 888, Algorithm::Direct),
         (784, 512, 128, Algorithm::Direct),
         (128, 769, 768, Algorithm::Direct),
         (128, 768, 10, Algorithm::Direct),

@@ -49,7 +49,7 @@ const POINTERS: usize = 16 * 1024;
 /// The words that are read forwards where panels are multiplied from the last one to the first. Measured: half and twice as many take a
 /// fiftieth longer.
 const PIECE: usize = 64 * 1024;
-/// The tiles of a block from which on a few panels at least go down all of them together.
+/// The tiles of a block from which on two panels at least go down all of them together.
 const MANY_TILES: usize = 8;
 /// The tasks that make a fair share for each of a few threads likely, at least.
 const TASKS: usize = 8;
@@ -94,11 +94,9 @@ struct Split {
     run: usize,
     /// The steps down a panel.
     steps: Steps,
-    /// How many panels a set has at most where [each step is made with all of them](Product::near).
-    near: usize,
-    /// How many panels of others go down all tiles of a block together, or none.
-    few: usize,
-    /// How many of them are made before the next panel.
+    /// How many panels of a set [go down a block together](Product::near), step by step; none where each goes on its own.
+    together: usize,
+    /// How many steps are made before the next panel.
     ahead: usize,
 }
 
@@ -259,18 +257,21 @@ impl Product<'_> {
             let count = runs.div_ceil(DEPTH / run.max(1));
             Steps { runs: runs.div_ceil(count), parts: 1, count }
         };
-        let (together, widened) = (self.go_together(tiles / blocks), self.widens(tiles.div_ceil(blocks)));
-        let fitting = SMALL_PANELS / (steps.longest(run) * 2 * panels.lanes() * if widened { 2 } else { 1 }).max(1);
-        let near = if together || steps.count == 1 && !widened { fitting } else { 0 };
-        // What a tile has written goes on its way to memory while the next one multiplies, but not while that is called.
-        let few = if runs == 1 && !widened && tiles / blocks >= MANY_TILES { fitting.max(2) } else { 0 };
-        let sets = if together && near > 0 { sets.max(range.len().div_ceil(near)) } else { sets };
+        let widened = self.widens(tiles.div_ceil(blocks));
+        let near = SMALL_PANELS / (steps.longest(run) * 2 * panels.lanes() * if widened { 2 } else { 1 }).max(1);
+        let together = match widened {
+            _ if self.go_together(tiles / blocks) => near,
+            // What a tile has written goes on its way to memory while the next one multiplies, but not while that is called.
+            false if runs == 1 && tiles / blocks >= MANY_TILES => near.max(2),
+            false if steps.count == 1 && range.len().div_ceil(sets) <= near => near,
+            _ => 0,
+        };
         // A panel that is used once is read from its start to its end.
         let parts = runs == 1 && tiles > 1;
         let ahead =
             if parts { (BLOCK / (block * left * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
         let (least, more) = (self.rows / tiles, self.rows % tiles);
-        Split { id: new_key(), tiles, least, more, lines, blocks, range, sets, run, steps, near, few, ahead }
+        Split { id: new_key(), tiles, least, more, lines, blocks, range, sets, run, steps, together, ahead }
     }
 
     /// The rows of a line, and the tiles of at most so many rows that it is better split into: where the padding beside it is as wide as a tile, and
@@ -307,12 +308,11 @@ impl Product<'_> {
         let (key, width) = ((split.id, block), self.width(split.run));
         Block::prepare(key, &self.left, tiles.clone().map(rows), width, self.rounding(), |table| {
             let place = |tile, share, next| Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
-            let few = if set.len() <= split.near { set.len() } else { split.few };
-            if few > 0 {
-                for first in set.clone().step_by(few) {
-                    let few = first..set.end.min(first + few);
+            if split.together > 0 {
+                for first in set.clone().step_by(split.together) {
+                    let panels = first..set.end.min(first + split.together);
                     for step in 0..split.steps.count {
-                        self.near(split, (group, few.clone(), step), (tiles.clone(), table), out, stride);
+                        self.near(split, (group, panels.clone(), step), (tiles.clone(), table), out, stride);
                     }
                 }
                 return;

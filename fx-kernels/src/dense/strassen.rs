@@ -85,11 +85,12 @@ impl Strassen<'_> {
         let written = if panels.is_narrow() { NARROW } else { written };
         let sums = weights * inner * columns * rows.div_ceil(BLOCK) + rows * (read * inner + written * columns);
         let pair = 4 * panels.lanes();
+        let single = columns % pair;
+        let saved = rows * inner * (columns - single) / 8;
         // Columns that make no pair come after all others, when threads have waited for each other: half again.
-        let rest = rows * inner * (columns % pair).next_multiple_of(pair / 2);
+        let rest = rows * inner * single.next_multiple_of(pair / 2) / 2;
         let fits = panels.packing() == Packing::Single && panels.groups() == 1 && columns >= pair;
-        let saved = (products - products / columns * (columns % pair)) / 8;
-        fits && inner.is_multiple_of(2) && inner <= 2 * LONGEST && saved > sums + rest / 2 + products / 30
+        fits && inner.is_multiple_of(2) && inner <= 2 * LONGEST && saved > sums + rest + products / 30
     }
 
     /// Computes the product into rows that are `stride` apart.

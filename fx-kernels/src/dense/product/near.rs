@@ -5,7 +5,7 @@ use std::ptr::null;
 
 use smallvec::SmallVec;
 
-use super::{Place, Product, Slice, Split};
+use super::{MANY_TILES, Place, Product, Slice, Split};
 use crate::dense::format::Packing;
 use crate::dense::tile::MOST_ROWS;
 use crate::memory::scratch;
@@ -36,10 +36,10 @@ impl Product<'_> {
     ) {
         let panels = self.panels;
         let is_widened = self.widens(tiles.len());
-        // Few panels are followed by nothing, and those that are widened are read in order. What follows a few of many numbers in f32 comes by
-        // itself: asking for it would take shorter ones a fiftieth longer, while it saves a thirtieth with large weights in bytes.
-        let asks = split.few > 0 && self.panels.packing() != Packing::Single;
-        let next = match (self.go_together(tiles.len()) || asks) && !is_widened {
+        // Those that are widened are read in order, and what follows wide panels in f32 comes by itself: asking for it would take shorter ones a
+        // fiftieth longer, while it saves a thirtieth with large weights in bytes. A few tiles use it too soon.
+        let is_asked = panels.packing() != Packing::Single && self.left.runs() == 1 && tiles.len() >= MANY_TILES;
+        let next = match (self.go_together(tiles.len()) || is_asked) && !is_widened {
             true if step + 1 < split.steps.count => Some((set.start, step + 1)),
             true if set.end < split.range.end => Some((set.end, 0)),
             _ => None,

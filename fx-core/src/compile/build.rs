@@ -54,7 +54,6 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &
         copies: Vec::new(),
         masks: Vec::new(),
         late: FxHashSet::default(),
-        around: SmallVec::new(),
         inputs: 0,
         work: (0, 0),
     };
@@ -110,8 +109,6 @@ struct Builder<'a> {
     masks: Vec<(usize, Arg<Known>)>,
     /// Nodes whose values are not made before the convolution that reads them is planned.
     late: FxHashSet<NodeId>,
-    /// The zeros around what the convolution that is being planned reads.
-    around: SmallVec<[Margin; 3]>,
     inputs: usize,
     /// Floating-point operations and bytes of the call that is being planned.
     work: (u64, usize),
@@ -180,7 +177,9 @@ impl Builder<'_> {
         if self.pads_later(id, function, &places) {
             return Ok(Held { place: Arg::None, meta: function.infer(&metas.0, &metas.1)? });
         }
-        self.padded(id, function, &metas, &mut places)?;
+        if let Some(held) = self.padded(id, function, &metas, &mut places)? {
+            return Ok(held);
+        }
         if let Some(held) = self.convolved_first(id, function, (&metas.0, &metas.1), (&places.0, &places.1))? {
             return Ok(held);
         }
@@ -195,10 +194,7 @@ impl Builder<'_> {
         metas: (Vec<Arg<Meta>>, Kwargs<Meta>),
         (args, kwargs): (Vec<Arg<Known>>, Kwargs<Known>),
     ) -> Result<Held> {
-        let meta = function.infer(&metas.0, &metas.1)?;
-        let flops = (function.definition().flops)(&metas.0, &metas.1, &meta).as_int().unwrap_or(0);
-        let operands: usize = metas.0.iter().map(bytes_of).sum();
-        self.work = (u64::try_from(flops).unwrap_or(0), operands + bytes_of(&meta));
+        let meta = self.inferred(function, &metas)?;
         if let Ok(immediate) = meta.try_map(&mut |_| Err(())) {
             return Ok(known(immediate));
         }
@@ -214,7 +210,7 @@ impl Builder<'_> {
             .or_else(|| self.round(id, function))
             .or_else(|| match apart::is_repeated(function, &metas.0, &metas.1, &meta) {
                 true => None,
-                false => self.lowered(id, function, &args, &kwargs, &meta),
+                false => self.lowered(id, function, (&args, &[]), &kwargs, &meta),
             })
             .or_else(|| self.apart(id, function, (&metas.0, &metas.1), (&args, &kwargs), &meta));
         let place = found.unwrap_or_else(|| {
@@ -224,6 +220,15 @@ impl Builder<'_> {
             place(self.step(id, action, layout.clone()), layout)
         });
         Ok(Held { place, meta })
+    }
+
+    /// What a call gives, whose work is noted.
+    fn inferred(&mut self, function: Function, (args, kwargs): &(Vec<Arg<Meta>>, Kwargs<Meta>)) -> Result<Arg<Meta>> {
+        let meta = function.infer(args, kwargs)?;
+        let flops = (function.definition().flops)(args, kwargs, &meta).as_int().unwrap_or(0);
+        let operands: usize = args.iter().map(bytes_of).sum();
+        self.work = (u64::try_from(flops).unwrap_or(0), operands + bytes_of(&meta));
+        Ok(meta)
     }
 
     fn call_module(&mut self, id: NodeId, node: &Node) -> Result<Held> {
@@ -316,17 +321,17 @@ impl Builder<'_> {
         Some(place(self.step(id, action, Some(rows(of))), Some(rows(of))))
     }
 
-    /// A call for which there is a kernel.
+    /// A call for which there is a kernel, given the zeros around images that it reads.
     fn lowered(
         &mut self,
         id: NodeId,
         function: Function,
-        args: &[Arg<Known>],
+        (args, around): (&[Arg<Known>], &[Margin]),
         kwargs: &Kwargs<Known>,
         meta: &Arg<Meta>,
     ) -> Option<Arg<Known>> {
-        let (results, packs, around) = (layouts(meta)?, self.packs, std::mem::take(&mut self.around));
-        let lowered = lower(&Site { function, args, kwargs, results: &results, packs, around: &around })?;
+        let (results, packs) = (layouts(meta)?, self.packs);
+        let lowered = lower(&Site { function, args, kwargs, results: &results, packs, around })?;
         let lowered = self.attended(id, &lowered).unwrap_or(lowered);
         let Some(then) = lowered.then else { return Some(self.kernel(id, lowered)) };
         let (flops, bytes) = self.work;

@@ -2,9 +2,9 @@
 
 use smallvec::SmallVec;
 
-use super::{Builder, apart, layouts};
+use super::{Builder, Held, apart};
 use crate::arg::{Arg, Kwargs};
-use crate::compile::kernels::{Margin, Site, is_conv, lower, margins};
+use crate::compile::kernels::{Margin, Site, is_conv, margins};
 use crate::compile::known::Known;
 use crate::error::Result;
 use crate::graph::NodeId;
@@ -28,33 +28,32 @@ impl Builder<'_> {
         is_pad && graph[id].users().all(reads)
     }
 
-    /// Has a convolution read what such a call before it reads, with zeros around, if a kernel can.
+    /// The result of a convolution that reads what such a call before it reads, with zeros around. Without a kernel that does, its argument is
+    /// what that call gives.
     pub(super) fn padded(
         &mut self,
         id: NodeId,
         function: Function,
         metas: &Given<Meta>,
         places: &mut Given<Known>,
-    ) -> Result<()> {
+    ) -> Result<Option<Held>> {
         let graph = self.module.graph();
         let input = graph[id].args().first().and_then(Arg::as_value).filter(|_| is_conv(function));
-        let (Some(pad), Some(Arg::None)) = (input.map(|input| &graph[*input]), places.0.first()) else { return Ok(()) };
+        let (Some(pad), Some(Arg::None)) = (input.map(|input| &graph[*input]), places.0.first()) else {
+            return Ok(None);
+        };
         let before = (self.known(pad.args())?, self.kwargs(pad, |held| held.place.clone())?);
-        let Some(around) = self.margins(&before).filter(|_| pad.function() == Some(ops::pad)) else { return Ok(()) };
-        let meta = function.infer(&metas.0, &metas.1)?;
+        let Some(around) = self.margins(&before).filter(|_| pad.function() == Some(ops::pad)) else { return Ok(None) };
         places.0[0] = before.0[0].clone();
-        let results = layouts(&meta);
-        let is_lowered = results.is_some_and(|results| {
-            let (args, kwargs, packs, around) = (&places.0[..], &places.1, self.packs, &around[..]);
-            lower(&Site { function, args, kwargs, results: &results, packs, around }).is_some()
-        });
-        if is_lowered && !apart::is_repeated(function, &metas.0, &metas.1, &meta) {
-            self.around = around;
-            return Ok(());
+        let meta = self.inferred(function, metas)?;
+        if !apart::is_repeated(function, &metas.0, &metas.1, &meta)
+            && let Some(place) = self.lowered(id, function, (&places.0, &around), &places.1, &meta)
+        {
+            return Ok(Some(Held { place, meta }));
         }
         let metas = (self.metas(pad.args())?, self.kwargs(pad, |held| held.meta.clone())?);
         places.0[0] = self.planned(id, ops::pad, metas, before)?.place;
-        Ok(())
+        Ok(None)
     }
 
     /// The zeros that a call with these arguments puts around images.

@@ -44,7 +44,7 @@ pub use fuse_conv_bn::fuse_conv_bn;
 pub use fuse_linear_bn::fuse_linear_bn;
 pub use fuse_pointwise::fuse_pointwise;
 pub use fuse_quantized::fuse_quantized;
-pub(crate) use fuse_quantized::rounded;
+pub(crate) use fuse_quantized::{Rounded, rounded};
 pub use manager::{Log, LogEntry, PassManager};
 pub use matmul_to_linear::matmul_to_linear;
 pub use normalize::normalize;

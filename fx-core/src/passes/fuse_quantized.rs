@@ -3,8 +3,6 @@
 //! `linear(dequantize_per_tensor(quantize_per_tensor(x, s, z), s, z), dequantize_per_channel(w, ws), b)` becomes
 //! `qlinear_pointwise(x, w, ws, b)` with `s` and `z` as attributes, or without them where `choose_qparams` gives them.
 
-use fx_kernels::Quantization;
-
 use super::as_one;
 use super::dead_code::eliminate_dead_code;
 use super::fusion::replace_chain;
@@ -75,24 +73,13 @@ fn operands(graph: &Graph, state: &State, id: NodeId, axis: i64) -> Option<(Vec<
 /// A value that is quantized to integers of 8 bits and dequantized.
 pub(crate) struct Rounded {
     /// The value before.
-    pub(super) input: NodeArg,
+    pub(crate) input: NodeArg,
     /// The scale and the zero point; None if they are those that `choose_qparams` gives.
-    pub(super) qparams: Option<[NodeArg; 2]>,
+    pub(crate) qparams: Option<[NodeArg; 2]>,
     /// The smallest integer and the largest one.
-    pub(super) range: [i64; 2],
+    pub(crate) range: [i64; 2],
     /// The calls that quantize and dequantize it.
     pub(super) calls: [NodeId; 2],
-}
-
-impl Rounded {
-    /// The value before, and how it is rounded, if both are known before a run.
-    pub(crate) fn known(&self) -> Option<(NodeId, Quantization)> {
-        let ([Arg::Float(scale), Arg::Int(zero_point)], [min, max]) = (self.qparams.as_ref()?, self.range) else {
-            return None;
-        };
-        let [zero_point, min, max] = [*zero_point, min, max].map(|whole| whole as i32);
-        Some((*self.input.as_value()?, Quantization { scale: *scale as f32, zero_point, min, max }))
-    }
 }
 
 /// What an argument is, if it is a value that is rounded in a way that kernels have.

@@ -90,8 +90,9 @@ pub fn prepare_fx(module: &GraphModule, mapping: &QConfigMapping) -> Result<Prep
     let order = graph.node_ids();
     for id in &order {
         // Sums are among the readers too, and are no layers.
-        let is_layer = readers.get(id).is_some_and(|reader| reader.weight.is_some());
-        if let Some(sum) = is_layer.then(|| added(graph, *id, &readers, mapping, &mut places)).transpose()?.flatten() {
+        if readers.get(id).is_some_and(|reader| reader.weight.is_some())
+            && let Some(sum) = added(graph, *id, &readers, mapping, &mut places)?
+        {
             readers.insert(sum.node, sum);
         }
     }
@@ -217,8 +218,7 @@ fn added(
     places: &mut Places,
 ) -> Result<Option<Reader>> {
     let Some((sum, Arg::Value(other))) = sum_after(graph, layer) else { return Ok(None) };
-    let config = mapping.of(ops::add, frame(&graph[sum]));
-    let Some(config) = config.filter(|config| config.activation.observer != Observer::Dynamic) else { return Ok(None) };
+    let Some(config) = without_weight(mapping, ops::add, &graph[sum]) else { return Ok(None) };
     let operand = usize::from(graph[sum].args()[0].as_value() != Some(&other));
     let place = match places.find(other, config.activation) {
         Some(place) => place,
@@ -234,9 +234,14 @@ fn added(
 /// A mean of a value that layers read as it would be quantized for a mean.
 fn averaged(id: NodeId, node: &Node, mapping: &QConfigMapping, places: &Places) -> Option<Reader> {
     let function = node.function().filter(|function| is_mean(*function))?;
-    let config = mapping.of(function, frame(node)).filter(|config| config.activation.observer != Observer::Dynamic)?;
+    let config = without_weight(mapping, function, node)?;
     let place = places.find(*node.args().first()?.as_value()?, config.activation)?;
     Some(Reader { node: id, operand: 0, place, weight: None })
+}
+
+/// The configuration of a call that has no weight: ranges of each run are for layers.
+fn without_weight(mapping: &QConfigMapping, function: Function, node: &Node) -> Option<QConfig> {
+    mapping.of(function, frame(node)).filter(|config| config.activation.observer != Observer::Dynamic)
 }
 
 /// The module that made a call; nothing without one.

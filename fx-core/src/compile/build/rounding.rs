@@ -9,7 +9,7 @@ use crate::compile::known::Known;
 use crate::compile::layout::Layout;
 use crate::graph::{NodeArg, NodeId};
 use crate::ops::{Function, functions as ops, is_mean};
-use crate::passes::rounded;
+use crate::passes::{Rounded, rounded};
 use crate::tensor::DType;
 
 impl Builder<'_> {
@@ -38,8 +38,15 @@ impl Builder<'_> {
 
     /// What a call rounds, if it does, and to what.
     fn rounds(&self, id: NodeId) -> Option<(usize, Layout, Quantization)> {
-        let (input, quantization) = rounded(self.module.graph(), &NodeArg::from(id))?.known()?;
-        let Known::Value(layout, register) = self.values.get(&input)?.place.as_value()? else { return None };
+        let Rounded { input, qparams: Some([scale, zero_point]), range: [min, max], .. } =
+            rounded(self.module.graph(), &NodeArg::from(id))?
+        else {
+            return None;
+        };
+        let Known::Value(layout, register) = self.values.get(input.as_value()?)?.place.as_value()? else { return None };
+        let (scale, [zero_point, min, max]) =
+            (scale.as_float()? as f32, [zero_point.as_int()?, min, max].map(|whole| whole as i32));
+        let quantization = Quantization { scale, zero_point, min, max };
         (layout.dtype == DType::F32 && layout.numel() > 0).then(|| (*register, layout.clone(), quantization))
     }
 }

@@ -43,6 +43,15 @@ fn qparams(module: &GraphModule) -> Vec<(f64, i64)> {
     args.map(|args| (args[1].as_float().unwrap(), args[2].as_int().unwrap())).collect()
 }
 
+/// Checks them against PyTorch's; the last digits of what a convolution gives depend on its kernel.
+#[track_caller]
+fn check_qparams(found: &[(f64, i64)], wanted: &[Json]) {
+    assert_eq!(found.len(), wanted.len());
+    for (found, wanted) in found.iter().zip(wanted.iter().map(numbers)) {
+        assert!((found.0 / wanted[0] - 1.0).abs() < 1e-6 && found.1 as f64 == wanted[1], "{found:?}, {wanted:?}");
+    }
+}
+
 fn numbers(json: &Json) -> Vec<f64> {
     json.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }
@@ -76,10 +85,7 @@ fn a_quantized_model_gives_what_pytorch_gives() {
             %linear : [num_users=1] = call_function[target=linear](args = (%dequantize_per_tensor_1, %dequantize_per_channel_1, %_3_bias), kwargs = {})
             return linear",
     );
-    for (found, wanted) in found.iter().zip(golden["inputs"].as_array().unwrap()) {
-        let wanted = numbers(wanted);
-        assert!((found.0 / wanted[0] - 1.0).abs() < 1e-6 && found.1 as f64 == wanted[1], "{found:?}, {wanted:?}");
-    }
+    check_qparams(&found, golden["inputs"].as_array().unwrap());
     for (path, scales) in ["0.weight_scale", "3.weight_scale"].iter().zip(golden["weights"].as_array().unwrap()) {
         assert_eq!(module.state().buffers[*path].tensor().to_vec_as::<f64>(), numbers(scales));
     }
@@ -264,7 +270,7 @@ fn what_is_chosen_from_a_value_shares_its_observer() {
     fill(&model);
     let traced = fx::trace(&model).unwrap();
     let golden = &golden()["branches"];
-    let wanted = ["small", "pooled", "beside"].map(|layer| numbers(&golden[layer]));
+    let wanted = ["small", "pooled", "beside"].map(|layer| golden[layer].clone());
     let converted = |observer| {
         let mut prepared = prepare_fx(&traced, &QConfigMapping::new().set_global(static_config(observer))).unwrap();
         for x in &sample().1 {
@@ -274,11 +280,8 @@ fn what_is_chosen_from_a_value_shares_its_observer() {
     };
     let module = converted(Observer::MinMax);
     let found = qparams(&module);
-    for (found, wanted) in found.iter().zip(&wanted) {
-        // The last digits of what a convolution gives depend on its kernel.
-        assert!((found.0 / wanted[0] - 1.0).abs() < 1e-6 && found.1 as f64 == wanted[1], "{found:?}, {wanted:?}");
-    }
-    assert_eq!((found.len(), found[1]), (3, found[2]));
+    check_qparams(&found, &wanted);
+    assert_eq!(found[1], found[2]);
     // A histogram too is of all that is read.
     let found = qparams(&converted(Observer::Histogram(2048)));
     assert_eq!(found[1], found[2]);
@@ -322,10 +325,7 @@ fn sums_after_layers_add_what_these_read() {
     let golden = &golden()["residual"];
     let mapping = QConfigMapping::new().set_global(static_config(Observer::MinMax));
     let module = quantized(&traced, &mapping, &data);
-    for (found, layer) in qparams(&module).iter().zip(["first", "second", "last"]) {
-        let wanted = numbers(&golden["inputs"][layer]);
-        assert!((found.0 / wanted[0] - 1.0).abs() < 1e-6 && found.1 as f64 == wanted[1], "{found:?}, {wanted:?}");
-    }
+    check_qparams(&qparams(&module), &["first", "second", "last"].map(|layer| golden["inputs"][layer].clone()));
     let adds = |module: &GraphModule| {
         let graph = module.graph();
         let sum = &graph[graph.find_calls(ops::add)[0]];
@@ -390,12 +390,8 @@ fn sums_of_two_layers_and_means_read_what_is_rounded() {
     };
     let module = convert(&mapping);
     // In the graph's order; `first` reads the input, `second` and `down` the same.
-    let wanted = ["first", "second", "sum", "last"].map(|reader| numbers(&golden["inputs"][reader]));
-    let found = qparams(&module);
-    assert_eq!(found.len(), wanted.len());
-    for (found, wanted) in found.iter().zip(wanted) {
-        assert!((found.0 / wanted[0] - 1.0).abs() < 1e-6 && found.1 as f64 == wanted[1], "{found:?}, {wanted:?}");
-    }
+    let readers = ["first", "second", "sum", "last"];
+    check_qparams(&qparams(&module), &readers.map(|reader| golden["inputs"][reader].clone()));
     let reads = |module: &GraphModule, function, operand: usize| {
         let graph = module.graph();
         let read = *graph[graph.find_calls(function)[0]].args()[operand].as_value().unwrap();

@@ -88,7 +88,7 @@ pub use function::{Definition, Effect, Function, Source, Style, Tolerance};
 pub(crate) use linalg::{ContractionPart, contraction_parts};
 pub(crate) use pool::{AVERAGES, is_mean};
 pub(crate) use quantize::{EPS as QPARAMS_EPS, chosen as chosen_qparams, is_bytes, is_scale};
-pub(crate) use view::is_view;
+pub(crate) use view::{is_view, is_view_of_any};
 
 /// A family of ops.
 #[derive(Debug)]

@@ -98,7 +98,7 @@ impl Level {
 }
 
 /// The lanes of the longest vector.
-const MOST_LANES: usize = 16;
+pub(crate) const MOST_LANES: usize = 16;
 
 /// A register full of numbers.
 pub(crate) trait Vector: Lanes {

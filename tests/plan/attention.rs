@@ -57,6 +57,11 @@ fn attention_is_found_where_it_is_written_out() {
         let [q, k, v] = heads!(x);
         (q.matmul(k.transpose(-2, -1)) / 6f64.sqrt()).softmax(-1).matmul(v)
     });
+    // What the weights are for is cut out when there are weights.
+    planned!([2, 5, 3, 4, 6], "attention of 4 heads, 5 x 5  ", |x| {
+        let [q, k, _] = heads!(x);
+        (q.matmul(k.transpose(-2, -1)) * 0.25).softmax(-1).matmul(x.select(2, 2).transpose(1, 2))
+    });
     // The heads as one dimension, and the number before the product.
     planned!([8, 5, 6], "attention of 8 heads, 5 x 5  ", |x| (&x * 0.5).bmm(x.transpose(1, 2)).softmax(2).bmm(x));
     // A bias for each head, as known as the mask of each window.

@@ -235,6 +235,68 @@ fn products_are_reduced_in_the_cache() {
     }
 }
 
+/// Rows, blocks of long ones and columns, each of operands that repeat, with what is no number and any number of threads; but not a few
+/// columns of a few rows.
+#[test]
+fn elementwise_ops_are_reduced_in_the_cache() {
+    let rows = fx::trace_fn!(|x, y, z| {
+        let few = (&x * &y).sum_dim([-1]) + (&x - &y).abs().amax_with(AmaxOptions::new().dim([-1]));
+        let all = (&x * &z).mean() + (&x + &z).square().mean_keepdim([1, 2]).sum();
+        let columns = ((&z - &x).exp().sum_dim([1]), (&x - &z).mean_dim([1]));
+        (few + all, columns, (&x + &y).square().mean_dim([1]))
+    });
+    let (rows, mut x) = (rows.unwrap(), floats("x", &[3, 700, 17]).to_vec::<f32>());
+    for nan in [false, true] {
+        x[9] = if nan { f32::NAN } else { 1.0 };
+        let inputs = [Tensor::from_vec([3, 700, 17], x.clone()), floats("y", &[3, 1, 17]), floats("z", &[700, 1])];
+        let text = rows.plan((&inputs[0], &inputs[1], &inputs[2])).unwrap().to_string();
+        let inputs = inputs.map(Arg::Value).to_vec();
+        for kernel in
+            ["mul, sum of 17 ", "sub + abs, largest of 17 ", "mul, mean of 35700 ", "add + square, mean of 11900 "]
+        {
+            assert!(text.contains(kernel), "{kernel}: {text}");
+        }
+        for kernel in ["sub + exp, sum of 700 ", "sub, mean of 700 ", "add + square, mean of 700 "] {
+            assert!(text.contains(kernel), "{kernel}: {text}");
+        }
+        let expected = flat(&Interpreter::new(&rows).run(inputs.clone()).unwrap());
+        let found = flat(&rows.run(inputs.clone()).unwrap());
+        fx::set_num_threads(1);
+        let alone = flat(&rows.run(inputs).unwrap());
+        fx::set_num_threads(0);
+        for ((found, alone), expected) in found.iter().zip(alone).zip(expected) {
+            let most = 1e-4 * expected.abs().max(1.0);
+            assert!((found - expected).abs() <= most || found.is_nan() && expected.is_nan(), "{found}, not {expected}");
+            assert_eq!(found.to_bits(), alone.to_bits());
+        }
+        assert_eq!(found[0].is_nan(), nan);
+    }
+    let few = fx::trace_fn!(|x| x.exp().sum_dim([1])).unwrap();
+    assert!(!only_kernels(&few, &[5, 3, 2]).contains("exp, sum"), "{}", few.graph());
+}
+
+/// The numbers of all results, in order.
+fn flat(results: &Arg<Tensor>) -> Vec<f32> {
+    let mut all = Vec::new();
+    results.for_each(&mut |tensor| all.extend(tensor.to_vec::<f32>()));
+    all
+}
+
+/// A scan, as models of state spaces have it: each step's operands are views of what was computed before.
+#[test]
+fn views_of_others_do_not_stand_between_steps() {
+    let scan = fx::trace_fn!(|x| {
+        let (decay, driven) = (x.sigmoid(), &x * 0.5);
+        let mut state = driven.select(1, 0);
+        for step in 1..4 {
+            state = decay.select(1, step) * state + driven.select(1, step);
+        }
+        state
+    });
+    let text = only_kernels(&scan.unwrap(), &[2, 4, 30]);
+    assert_eq!(text.matches("mul + add ").count(), 3, "{text}");
+}
+
 /// Each reads what the one before gives, which nobody else does.
 #[test]
 fn ops_in_one_pass() {

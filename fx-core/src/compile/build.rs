@@ -30,7 +30,7 @@ use crate::graph::{Graph, Node, NodeId, Opcode};
 use crate::graph_module::{GraphModule, no_such};
 use crate::interpreter::locate;
 use crate::ops::function::mention_unknown;
-use crate::ops::{Effect, Function, fallible, functions as ops, is_mean, is_view};
+use crate::ops::{Effect, Function, fallible, functions as ops, is_mean, is_view, is_view_of_any};
 use crate::tensor::{DType, Tensor};
 use crate::value::Meta;
 
@@ -59,7 +59,8 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &
     };
     builder.values.reserve(graph.len());
     let mut output = Arg::None;
-    for (id, node) in graph.nodes() {
+    for id in views_first(graph) {
+        let node = &graph[id];
         if node.op() == Opcode::Output {
             output = builder.output(id, node)?;
             break;
@@ -84,6 +85,21 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &
         measured: Mutex::default(),
         idle: Mutex::default(),
     })
+}
+
+/// The nodes in an order in which views come right after what they are of: calls that one step computes have none between them then.
+fn views_first(graph: &Graph) -> Vec<NodeId> {
+    let is_moved = |node: &Node| node.function().is_some_and(is_view_of_any) && node.inputs().len() == 1;
+    let mut order = Vec::with_capacity(graph.len());
+    for (id, _) in graph.nodes().filter(|(_, node)| !is_moved(node)) {
+        let mut done = order.len();
+        order.push(id);
+        while let Some(of) = order.get(done).copied() {
+            order.extend(graph[of].users().filter(|user| is_moved(&graph[*user])));
+            done += 1;
+        }
+    }
+    order
 }
 
 /// What is known of a node's value.

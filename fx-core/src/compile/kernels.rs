@@ -78,8 +78,8 @@ pub(super) trait Kernel: Send + Sync {
         None
     }
 
-    /// The same, if it computes rows of its result one by one.
-    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
+    /// The same, if it computes rows of so many numbers of its result one by one.
+    fn by_rows(&self, _outputs: usize) -> Option<Arc<dyn ByRows>> {
         None
     }
 
@@ -147,12 +147,12 @@ pub(super) trait Kernel: Send + Sync {
     }
 }
 
-/// What computes each row of its result of one of its input: a product with a matrix, say.
+/// What computes each row of its result of one of its input: a product with a matrix, say, or elementwise ops.
 pub(super) trait ByRows: Kernel {
-    /// How many numbers each of the result's is computed of, and the numbers in a row of the result.
-    fn sizes(&self) -> [usize; 2];
+    /// How many numbers each of the result's is computed of.
+    fn inputs(&self) -> usize;
 
-    /// Writes some rows of the result.
+    /// Writes some rows of the result, of as many numbers as it was asked for.
     fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>);
 }
 

@@ -32,3 +32,9 @@ pub(crate) fn is_view(function: Function) -> bool {
     ];
     views.contains(&function)
 }
+
+/// Whether a function gives views of its first argument however that lies, and reads nothing else.
+pub(crate) fn is_view_of_any(function: Function) -> bool {
+    let others = [f::reshape, f::view, f::flatten, f::expand_as, f::size, f::numel];
+    is_view(function) && !others.contains(&function)
+}

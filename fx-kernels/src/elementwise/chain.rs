@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use super::spread::Spread;
 use super::tile::{Area, Operands};
@@ -235,6 +236,27 @@ impl Chain {
         run(Level::detect(), &self.steps, out, Some(rounded), inputs);
     }
 
+    /// Computes some elements alone of all for which the operands are, on one thread.
+    ///
+    /// # Panics
+    /// If the number of operands is another, if `out` does not have as many elements, and if an operand has too few of them, is pairs, or
+    /// is the output.
+    pub fn run_some(&self, elements: Range<usize>, out: &mut [f32], inputs: &[Operand<'_>]) {
+        assert_eq!(inputs.len(), self.inputs, "the chain {self} has {} operands", self.inputs);
+        assert_eq!(elements.len(), out.len(), "there is a place for each element");
+        assert!(
+            !inputs.iter().any(|input| has_pairs(input) || matches!(input, Operand::Output)),
+            "operands are numbers"
+        );
+        if out.is_empty() {
+            return;
+        }
+        inputs.iter().for_each(|input| check_rows(input, elements.end));
+        let (tile, Range { start, end: stop }) = (few_elements(inputs), elements);
+        let out = out.as_mut_ptr().wrapping_sub(start);
+        Task { level: Level::detect(), steps: &self.steps, inputs, out, written: None, start, stop, tile }.run();
+    }
+
     fn write(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
         let step = &self.steps[index].step;
         write!(f, "{}(", step.op)?;
@@ -287,14 +309,7 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], written: Option<Rounded>,
         let parts = parts(input).unwrap_or(1);
         assert!(parts > 0 && len.is_multiple_of(parts), "an operand of {parts} elements does not divide {len}");
         assert!(!matches!(input, Operand::Pairs(x) if 2 * x.len() != len), "there are pairs for each element");
-        if let &Operand::Rows(x, row, stride) = input {
-            let reach = (len / row - 1).checked_mul(stride).and_then(|start| start.checked_add(row));
-            assert!(reach.is_some_and(|reach| reach <= x.len()), "rows reach over more than {} elements", x.len());
-        }
-        if let &Operand::Joined(parts) = input {
-            let rows = len / joined::row(parts);
-            assert!(parts.iter().all(|part| part.has(rows)), "each operand has {rows} rows of whole words");
-        }
+        check_rows(input, len);
     }
     let least = if len > 64 * TILE { 16 * TILE } else { 4 * TILE };
     let words = if inputs.iter().any(has_pairs) { numbers.max(2) } else { numbers };
@@ -310,6 +325,21 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], written: Option<Rounded>,
         let stop = len.min(start + task);
         Task { level, steps, inputs, out: place.at(0), written, start, stop, tile }.run();
     });
+}
+
+/// Panics if an operand does not have all rows that the first elements meet.
+fn check_rows(input: &Operand<'_>, elements: usize) {
+    match *input {
+        Operand::Rows(x, row, stride) => {
+            let reach = (elements.div_ceil(row) - 1).checked_mul(stride).and_then(|start| start.checked_add(row));
+            assert!(reach.is_some_and(|reach| reach <= x.len()), "rows reach over more than {} elements", x.len());
+        }
+        Operand::Joined(parts) => {
+            let rows = elements.div_ceil(joined::row(parts));
+            assert!(parts.iter().all(|part| part.has(rows)), "each operand has {rows} rows of whole words");
+        }
+        _ => (),
+    }
 }
 
 /// Whether an operand is words of pairs, in part at least.

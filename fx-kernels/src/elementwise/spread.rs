@@ -20,7 +20,7 @@ impl Kernel for Spread<'_> {
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
         let Self { to, len, x, mut place, mut left, run } = self;
-        let mut done = 0;
+        let (whole_vectors, mut done) = (run.is_multiple_of(V::LANES), 0);
         while done < len {
             let element = V::splat(x[place]);
             let stop = len.min(done + left);
@@ -36,7 +36,16 @@ impl Kernel for Spread<'_> {
                 done += V::LANES;
             }
             done = stop;
-            place = if place + 1 == x.len() { 0 } else { place + 1 };
+            place += 1;
+            let whole = if whole_vectors { (len - done) / run } else { 0 };
+            for element in x[place..].iter().take(whole) {
+                for vector in 0..run / V::LANES {
+                    // SAFETY: as above; all of this element is within the numbers.
+                    unsafe { V::splat(*element).store_at(to.add(done + vector * V::LANES)) };
+                }
+                (done, place) = (done + run, place + 1);
+            }
+            place = if place == x.len() { 0 } else { place };
             left = run;
         }
     }

@@ -89,6 +89,33 @@ fn operands_broadcast() {
     }
 }
 
+/// Some elements alone are what they are among all, wherever they begin.
+#[test]
+fn some_elements_alone() {
+    let steps = [
+        Step::binary(Binary::Mul, Place::Input(0), Place::Input(1)),
+        Step::ternary(Ternary::MulAdd, Place::Step(0), Place::Input(2), Place::Input(3)),
+        Step::unary(Unary::Exp, Place::Step(1)),
+    ];
+    let chain = Chain::new(4, &steps).unwrap();
+    let (len, row) = (6000, 30);
+    let (few, runs, gaps, first) = (numbers(row, 1), numbers(len / 50, 2), numbers(2 * len, 3), numbers(len / 3, 4));
+    let joined = [(&first, row / 3), (&gaps, row - row / 3)].map(|(x, row)| Part { x, row, pairs: false });
+    let inputs = [
+        Operand::Cycle(&few),
+        Operand::Repeat(&runs, 50),
+        Operand::Rows(&gaps, row, 2 * row),
+        Operand::Joined(&joined),
+    ];
+    let mut all = vec![0.0; len];
+    chain.run(&mut all, &inputs);
+    for elements in [0..len, 0..1, 7..7, 17..2900, 1024..5000, 5999..6000] {
+        let mut some = vec![0.0; elements.len()];
+        chain.run_some(elements.clone(), &mut some, &inputs);
+        assert!(some == all[elements.clone()], "{elements:?}");
+    }
+}
+
 /// Words of pairs, as operands, as what is there before and as results, give what their numbers give.
 #[test]
 fn words_are_operands_and_results() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{first, for_vectors, load, rows_of, store, tasks};
 use crate::math::Single;
 use crate::memory::scratch;
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Level, MOST_LANES, Vector, dispatch};
 use crate::threads::{Shared, for_each};
 
 /// The elements that are reduced before the result is joined with that of others.
@@ -120,11 +120,17 @@ pub(super) fn reduce_at(level: Level, reduction: Reduction, out: &mut [f32], x: 
     });
 }
 
-/// Whether it is faster to [compute and reduce](reduce_computed) a product of rows of so many numbers band by band than all of it before:
-/// what a band leaves in the cache is more than the matrix that it reads again, and images have several bands.
+/// Whether it is faster to [compute and reduce](reduce_computed) rows of `inner` numbers, each of `inputs`, band by band than all of them
+/// before: what a band leaves in the cache is more than the matrix that a product reads again, and images have several bands; where
+/// there is no matrix, bands are worth a call.
 pub fn reduces_in_cache(inputs: usize, len: usize, inner: usize) -> bool {
+    /// The numbers that are worth a call.
+    const FEW: usize = 1024;
     let each = computed_rows(inner);
-    inner > 1 && inputs <= 2 * each && len >= 2 * each
+    match inputs {
+        1 => inner == 1 || len * inner >= FEW,
+        _ => inner > 1 && inputs <= 2 * each && len >= 2 * each,
+    }
 }
 
 /// Reduces the middle of `[outer, len, inner]` as [`reduce`] does, with `flops` operations for what `compute` writes: some of the
@@ -147,12 +153,53 @@ pub fn reduce_computed(
     if len == 0 {
         return reduce(reduction, out, &[], len, inner);
     }
+    if inner == 1 {
+        return reduce_numbers(reduction, out, len, flops, compute);
+    }
     let (outers, place) = (out.len() / inner, Shared(out.as_mut_ptr()));
     in_bands(Level::detect(), reduction, &place, [outers, len, inner], computed_rows(inner), flops, &|rows, reduce| {
         scratch(rows.len() * inner, |numbers| {
             compute(rows, numbers);
             reduce(numbers);
         });
+    });
+}
+
+/// Reduces neighbours that are computed: some rows at a time, or blocks of a row, each as [`reduce`] does.
+fn reduce_numbers(
+    reduction: Reduction,
+    out: &mut [f32],
+    len: usize,
+    flops: usize,
+    compute: &(dyn Fn(Range<usize>, &mut [f32]) + Sync),
+) {
+    let level = Level::detect();
+    let reduced = |reduction: Reduction, out: *mut f32, numbers: Range<usize>, len: usize| {
+        let rows = numbers.len() / len;
+        scratch(numbers.len(), |x| {
+            compute(numbers, x);
+            dispatch(level, Rows { reduction, out, x, len, rows });
+        });
+    };
+    if len <= BLOCK {
+        let (rows, each, place) = (out.len(), BLOCK / len, Shared(out.as_mut_ptr()));
+        return for_each(rows.div_ceil(each), flops, |task| {
+            let (row, stop) = (task * each, rows.min((task + 1) * each));
+            reduced(reduction, place.at(row), row * len..stop * len, len);
+        });
+    }
+    let blocks = len.div_ceil(BLOCK);
+    scratch(out.len() * blocks, |parts| {
+        let part = Shared(parts.as_mut_ptr());
+        for_each(parts.len(), flops, |task| {
+            let (row, block) = (task / blocks * len, task % blocks * BLOCK);
+            let count = BLOCK.min(len - block);
+            reduced(reduction.of_part(), part.at(task), row + block..row + block + count, count);
+        });
+        for (out, parts) in out.iter_mut().zip(parts.chunks_exact(blocks)) {
+            let all = parts.iter().fold(reduction.start(), |all, part| reduction.join_lanes(all, *part));
+            *out = if reduction == Reduction::Mean { all / len as f32 } else { all };
+        }
     });
 }
 
@@ -204,21 +251,16 @@ impl Kernel for Rows<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let start = V::splat(self.reduction.start());
-        for row in 0..self.rows {
-            let from = self.x[row * self.len..(row + 1) * self.len].as_ptr();
+        let mut row = 0;
+        while row + V::LANES <= self.rows && self.len <= BLOCK {
+            self.several::<V>(row);
+            row += V::LANES;
+        }
+        for row in row..self.rows {
             let mut result = self.reduction.start();
             // Sums of blocks err less than one long sum.
             for block in (0..self.len).step_by(BLOCK) {
-                let mut parts = [start; 4];
-                for_vectors!(V, BLOCK.min(self.len - block), |i, count, part| {
-                    // SAFETY: `count` elements are left in the row.
-                    let x = unsafe { load::<V>(from.wrapping_add(block + i), count) };
-                    let x = if count < V::LANES { first(x, count, start) } else { x };
-                    parts[part] = self.reduction.join(parts[part], x);
-                });
-                let [a, b, c, d] = parts;
-                let all = self.reduction.join(self.reduction.join(a, b), self.reduction.join(c, d));
+                let all = self.lanes::<V>(row * self.len + block, BLOCK.min(self.len - block));
                 let all = all.reduce(|x, y| self.reduction.join_lanes(x, y));
                 result = self.reduction.join_lanes(result, all);
             }
@@ -226,6 +268,50 @@ impl Kernel for Rows<'_> {
             // SAFETY: there is a place for each row.
             unsafe { *self.out.wrapping_add(row) = result };
         }
+    }
+}
+
+impl Rows<'_> {
+    /// As many results, in lanes, as make one of these neighbours.
+    #[inline(always)]
+    fn lanes<V: Single>(&self, first_of: usize, len: usize) -> V {
+        let start = V::splat(self.reduction.start());
+        let from = self.x[first_of..first_of + len].as_ptr();
+        let mut parts = [start; 4];
+        for_vectors!(V, len, |i, count, part| {
+            // SAFETY: `count` elements are left in the row.
+            let x = unsafe { load::<V>(from.wrapping_add(i), count) };
+            let x = if count < V::LANES { first(x, count, start) } else { x };
+            parts[part] = self.reduction.join(parts[part], x);
+        });
+        let [a, b, c, d] = parts;
+        self.reduction.join(self.reduction.join(a, b), self.reduction.join(c, d))
+    }
+
+    /// As many rows as there are lanes, from one on: their lanes are joined in the same order as those of a row alone, for all at once.
+    #[inline(always)]
+    fn several<V: Vector<Elem = f32>>(&self, row: usize) {
+        let (mut rows, mut lanes) = ([[0.0; MOST_LANES]; MOST_LANES], [[0.0; MOST_LANES]; MOST_LANES]);
+        for (index, lanes) in rows[..V::LANES].iter_mut().enumerate() {
+            self.lanes::<V>((row + index) * self.len, self.len).store(lanes);
+        }
+        // SAFETY: both have as many rows as there are lanes, of as many numbers or more.
+        unsafe { V::transpose(rows.as_ptr().cast(), MOST_LANES, lanes.as_mut_ptr().cast(), MOST_LANES) };
+        let mut all = [V::zero(); MOST_LANES];
+        for (all, lanes) in all[..V::LANES].iter_mut().zip(&lanes) {
+            *all = V::load(lanes);
+        }
+        let mut half = V::LANES / 2;
+        while half > 0 {
+            for lane in 0..half {
+                all[lane] = self.reduction.join(all[lane], all[lane + half]);
+            }
+            half /= 2;
+        }
+        let result = self.reduction.join(V::splat(self.reduction.start()), all[0]);
+        let of = if self.reduction == Reduction::Mean { self.len as f32 } else { 1.0 };
+        // SAFETY: there is a place for each row.
+        unsafe { (result / V::splat(of)).store_at(self.out.wrapping_add(row)) };
     }
 }
 

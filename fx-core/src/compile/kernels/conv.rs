@@ -204,12 +204,12 @@ impl Kernel for Convs {
         Some(self)
     }
 
-    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
+    fn by_rows(&self, outputs: usize) -> Option<Arc<dyn ByRows>> {
         let ([Conv { packed, .. }], false) = (&self.convs[..], self.planes) else { return None };
         let is_direct = packed.algorithm(self.batch * numel(&self.input)) == Algorithm::Direct;
         let rows = || Arc::new(Self { convs: self.convs.clone(), ..*self });
-        (is_of_pixels(packed.shape(), self.input) && is_direct && self.words.output.is_none())
-            .then(|| rows() as Arc<dyn ByRows>)
+        let is_of_rows = is_of_pixels(packed.shape(), self.input) && packed.shape().outputs == outputs;
+        (is_of_rows && is_direct && self.words.output.is_none()).then(|| rows() as Arc<dyn ByRows>)
     }
 
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
@@ -268,14 +268,14 @@ impl Kernel for Convs {
 
 /// A convolution of single pixels, each of which is a row.
 impl ByRows for Convs {
-    fn sizes(&self) -> [usize; 2] {
-        let shape = self.convs[0].packed.shape();
-        [shape.inputs, shape.outputs]
+    fn inputs(&self) -> usize {
+        self.convs[0].packed.shape().inputs
     }
 
     fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>) {
-        let ([inputs, outputs], Conv { packed, follow, .. }) = (self.sizes(), &self.convs[0]);
-        let (inputs, added) = (self.words.input_len(inputs), self.words.added_len(outputs));
+        let Conv { packed, follow, .. } = &self.convs[0];
+        let outputs = packed.shape().outputs;
+        let (inputs, added) = (self.words.input_len(packed.shape().inputs), self.words.added_len(outputs));
         let data = &operands[0].unwrap_or(&[])[rows.start * inputs..rows.end * inputs];
         let pixels = Images::pixels(data, 1, [1, rows.len()], inputs);
         let epilogue = follow.epilogue(operands.get(1).copied(), added).at_row(rows.start);

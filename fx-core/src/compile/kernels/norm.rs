@@ -272,10 +272,9 @@ impl Kernel for Reduce {
     }
 
     fn after(&self, before: &dyn Kernel, _operand: usize) -> Option<Arc<dyn Kernel>> {
-        let before = before.by_rows()?;
-        let [inputs, outputs] = before.sizes();
-        let is_faster = inputs == 1 || reduces_in_cache(inputs, self.len, self.inner);
-        (outputs == self.inner && is_faster).then(|| Arc::new(ReducedRows { reduce: *self, before }) as Arc<dyn Kernel>)
+        let before = before.by_rows(self.inner)?;
+        reduces_in_cache(before.inputs(), self.len, self.inner)
+            .then(|| Arc::new(ReducedRows { reduce: *self, before }) as Arc<dyn Kernel>)
     }
 
     fn describe(&self) -> String {
@@ -298,14 +297,14 @@ struct ReducedRows {
 impl Kernel for ReducedRows {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let Reduce { reduction, len, inner, .. } = self.reduce;
-        let flops = 2 * out.len() * len * self.before.sizes()[0];
+        let flops = 2 * out.len() * len * self.before.inputs();
         let compute = |rows: Range<usize>, numbers: &mut [f32]| self.before.run_rows(rows, numbers, operands);
         rows::reduce_computed(reduction, out, len, inner, flops, &compute);
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
         self.reduce.part(count)?;
-        let before = self.before.part(count)?.by_rows()?;
+        let before = self.before.part(count)?.by_rows(self.reduce.inner)?;
         Some(Arc::new(Self { before, ..*self }))
     }
 
@@ -314,7 +313,7 @@ impl Kernel for ReducedRows {
     }
 
     fn reading_words(&self, operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
-        let before = self.before.reading_words(operand, rounded)?.by_rows()?;
+        let before = self.before.reading_words(operand, rounded)?.by_rows(self.reduce.inner)?;
         Some(Arc::new(Self { before, ..*self }))
     }
 

@@ -2,6 +2,7 @@
 
 mod side;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use fx_kernels::Rounded;
@@ -9,7 +10,7 @@ use fx_kernels::elementwise::{Binary, Chain, Op, Operand, Part, Place, Step, Ter
 use smallvec::{SmallVec, smallvec};
 
 use self::side::{Rows, Side, Spread};
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, all_half, read, words_of, written};
+use super::{ByRows, Kernel, Known, Lowered, Operands, Site, Wanted, all_half, read, words_of, written};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::{Attr, Function, channel_factors, functions as ops, kind};
@@ -326,6 +327,39 @@ impl Pointwise {
         SmallVec::new()
     }
 
+    /// What one of the parts of the result meets.
+    fn met<'a>(&'a self, part: usize, operands: &Operands<'a>, joined: &'a [Part<'a>]) -> SmallVec<[Operand<'a>; 4]> {
+        let parts = self.parts();
+        let len = self.len / parts;
+        let elements = |spread: Spread| spread.elements(part, parts, self.len);
+        let operand = |x, run| if run == 1 { Operand::Cycle(x) } else { Operand::Repeat(x, run) };
+        let mut values = operands.iter();
+        let side = |side: &'a Side| match side {
+            &Side::Number(x) => Operand::Number(x),
+            Side::Known(tensor, spread) => {
+                let x: &[f32] = tensor.as_slice().unwrap_or(&[]);
+                operand(&x[elements(*spread)], spread.run)
+            }
+            Side::Value(spread) => match values.next() {
+                Some(Some(x)) => operand(&x[elements(*spread)], spread.run),
+                _ => Operand::Output,
+            },
+            Side::Pairs => match values.next() {
+                Some(Some(x)) => Operand::Pairs(&x[part * len / 2..][..len / 2]),
+                _ => Operand::Output,
+            },
+            Side::Joined(rows) => {
+                values.nth(rows.len() - 1);
+                Operand::Joined(joined)
+            }
+            &Side::Rows(Rows { first, len: row, stride }) => {
+                let x = values.next().copied().flatten().unwrap_or(&[]);
+                Operand::Rows(&x[first + part * len / row * stride..], row, stride)
+            }
+        };
+        self.sides.iter().map(side).collect()
+    }
+
     /// Where one of the values is among the sides, and among the rows that are joined there, if it is one of these.
     fn joined_row(&self, value: usize) -> Option<(usize, usize)> {
         let index = self.values().nth(value).filter(|index| matches!(self.sides[*index], Side::Joined(_)))?;
@@ -361,42 +395,19 @@ impl Pointwise {
 
 impl Kernel for Pointwise {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let parts = self.parts();
-        let len = self.len / parts;
         let joined = self.parts_joined(operands);
-        for (part, out) in out.chunks_exact_mut(out.len() / parts).enumerate() {
-            let elements = |spread: Spread| spread.elements(part, parts, self.len);
-            let operand = |x, run| if run == 1 { Operand::Cycle(x) } else { Operand::Repeat(x, run) };
-            let mut values = operands.iter();
-            let mut side = |side| match side {
-                &Side::Number(x) => Operand::Number(x),
-                Side::Known(tensor, spread) => {
-                    let x: &[f32] = tensor.as_slice().unwrap_or(&[]);
-                    operand(&x[elements(*spread)], spread.run)
-                }
-                Side::Value(spread) => match values.next() {
-                    Some(Some(x)) => operand(&x[elements(*spread)], spread.run),
-                    _ => Operand::Output,
-                },
-                Side::Pairs => match values.next() {
-                    Some(Some(x)) => Operand::Pairs(&x[part * len / 2..][..len / 2]),
-                    _ => Operand::Output,
-                },
-                Side::Joined(rows) => {
-                    values.nth(rows.len() - 1);
-                    Operand::Joined(&joined)
-                }
-                &Side::Rows(Rows { first, len: row, stride }) => {
-                    let x = values.next().copied().flatten().unwrap_or(&[]);
-                    Operand::Rows(&x[first + part * len / row * stride..], row, stride)
-                }
-            };
-            let inputs: SmallVec<[Operand<'_>; 4]> = self.sides.iter().map(&mut side).collect();
+        for (part, out) in out.chunks_exact_mut(out.len() / self.parts()).enumerate() {
+            let inputs = self.met(part, operands, &joined);
             match self.written {
                 Some(rounded) => self.chain.run_words(out, rounded, &inputs),
                 None => self.chain.run(out, &inputs),
             }
         }
+    }
+
+    fn by_rows(&self, outputs: usize) -> Option<Arc<dyn ByRows>> {
+        let is_of_numbers = self.written.is_none() && !self.reads_pairs() && self.len.is_multiple_of(outputs);
+        is_of_numbers.then(|| Arc::new(self.clone()) as Arc<dyn ByRows>)
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
@@ -490,5 +501,24 @@ impl Kernel for Pointwise {
             self.sides.iter().find_map(|side| if let Side::Joined(rows) = side { Some(rows.len()) } else { None });
         let joined = joined.map_or_else(String::new, |count| format!("cat of {count} + "));
         format!("{joined}{ops}{from}{}", written(self.written))
+    }
+}
+
+impl ByRows for Pointwise {
+    fn inputs(&self) -> usize {
+        1
+    }
+
+    fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>) {
+        let (each, len) = (out.len() / rows.len().max(1), self.len / self.parts());
+        let joined = self.parts_joined(operands);
+        let (mut at, mut out) = (rows.start * each, out);
+        while !out.is_empty() {
+            // As many as there are of this part.
+            let (part, first) = (at / len, at % len);
+            let (here, rest) = out.split_at_mut(out.len().min(len - first));
+            self.chain.run_some(first..first + here.len(), here, &self.met(part, operands, &joined));
+            (at, out) = (at + here.len(), rest);
+        }
     }
 }

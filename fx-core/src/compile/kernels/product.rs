@@ -143,10 +143,10 @@ impl Kernel for Linear {
         self.run_rows(0..rows, out, operands);
     }
 
-    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
+    fn by_rows(&self, outputs: usize) -> Option<Arc<dyn ByRows>> {
         let Product::Rows(rows, packed) = &self.product else { return None };
         let is_direct = packed.algorithm(*rows) == Algorithm::Direct && self.words.output.is_none();
-        is_direct.then(|| Arc::new(self.clone()) as Arc<dyn ByRows>)
+        (is_direct && packed.outputs() == outputs).then(|| Arc::new(self.clone()) as Arc<dyn ByRows>)
     }
 
     fn followed(&self, function: Unary) -> Option<Arc<dyn Kernel>> {
@@ -199,8 +199,8 @@ impl Kernel for Linear {
 }
 
 impl ByRows for Linear {
-    fn sizes(&self) -> [usize; 2] {
-        self.product.sizes()
+    fn inputs(&self) -> usize {
+        self.product.sizes()[0]
     }
 
     fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>) {

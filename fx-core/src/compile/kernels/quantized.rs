@@ -194,6 +194,15 @@ impl Pixels {
 }
 
 impl Quantized {
+    /// How many numbers each of a result is computed of, and the numbers of a row or a pixel.
+    fn sizes(&self) -> [usize; 2] {
+        match &self.product {
+            Product::Linear(packed, _) => [packed.inputs(), packed.outputs()],
+            Product::Conv(packed, _) => [packed.shape().inputs, packed.shape().outputs],
+            Product::Volumes(packed, ..) => [packed.shape().frame.inputs, packed.shape().frame.outputs],
+        }
+    }
+
     /// An input as it is rounded, if all of it is this.
     fn activations(&self, input: &[f32]) -> Activations {
         let added = match self.added {
@@ -223,7 +232,7 @@ impl Kernel for Quantized {
         }
     }
 
-    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
+    fn by_rows(&self, outputs: usize) -> Option<Arc<dyn ByRows>> {
         let is_of_rows = match &self.product {
             Product::Linear(..) => true,
             Product::Conv(packed, pixels) => !pixels.planes && is_of_pixels(packed.shape(), pixels.size),
@@ -231,7 +240,7 @@ impl Kernel for Quantized {
         };
         // A range that is not known is that of all rows.
         let is_known = self.range.is_known() && self.words.output.is_none();
-        (is_of_rows && is_known).then(|| Arc::new(self.clone()) as Arc<dyn ByRows>)
+        (is_of_rows && is_known && self.sizes()[1] == outputs).then(|| Arc::new(self.clone()) as Arc<dyn ByRows>)
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {
@@ -316,12 +325,8 @@ impl Kernel for Quantized {
 
 /// Of rows of a matrix, or of single pixels.
 impl ByRows for Quantized {
-    fn sizes(&self) -> [usize; 2] {
-        match &self.product {
-            Product::Linear(packed, _) => [packed.inputs(), packed.outputs()],
-            Product::Conv(packed, _) => [packed.shape().inputs, packed.shape().outputs],
-            Product::Volumes(packed, ..) => [packed.shape().frame.inputs, packed.shape().frame.outputs],
-        }
+    fn inputs(&self) -> usize {
+        self.sizes()[0]
     }
 
     fn run_rows(&self, rows: ops::Range<usize>, out: &mut [f32], operands: &Operands<'_>) {

@@ -59,8 +59,8 @@ impl Kernel for Rounding {
         Some(Arc::new(self.clone()))
     }
 
-    fn by_rows(&self) -> Option<Arc<dyn ByRows>> {
-        Some(Arc::new(self.clone()))
+    fn by_rows(&self, outputs: usize) -> Option<Arc<dyn ByRows>> {
+        (outputs == self.row).then(|| Arc::new(self.clone()) as Arc<dyn ByRows>)
     }
 
     fn rounds(&self, _operand: usize) -> Option<Rounded> {
@@ -81,8 +81,8 @@ impl Kernel for Rounding {
 }
 
 impl ByRows for Rounding {
-    fn sizes(&self) -> [usize; 2] {
-        [1, self.row]
+    fn inputs(&self) -> usize {
+        1
     }
 
     fn run_rows(&self, rows: Range<usize>, out: &mut [f32], operands: &Operands<'_>) {

@@ -130,7 +130,7 @@ impl Pointers {
 /// # Safety
 /// They must be readable.
 #[inline(always)]
-unsafe fn load<V: Single>(from: *const f32, count: usize) -> V {
+pub(crate) unsafe fn load<V: Single>(from: *const f32, count: usize) -> V {
     // SAFETY: the caller's promise.
     unsafe { if count >= V::LANES { V::load_at(from) } else { V::load_first(from, count) } }
 }
@@ -140,7 +140,7 @@ unsafe fn load<V: Single>(from: *const f32, count: usize) -> V {
 /// # Safety
 /// They must be writable.
 #[inline(always)]
-unsafe fn store<V: Single>(x: V, to: *mut f32, count: usize) {
+pub(crate) unsafe fn store<V: Single>(x: V, to: *mut f32, count: usize) {
     // SAFETY: the caller's promise.
     unsafe { if count >= V::LANES { x.store_at(to) } else { x.store_first(to, count) } }
 }

@@ -100,10 +100,7 @@ impl PackedConv {
         let (channels, taps) = shape.row();
         let step = channels * taps;
         weight.check(outputs, step);
-        let winograd = match Winograd::fits(&shape) {
-            true => Winograd::new(level, weight, algorithm, [outputs, inputs, 1]),
-            false => None,
-        };
+        let winograd = if Winograd::fits(&shape) { Winograd::new(level, weight, algorithm, &shape, 1) } else { None };
         let all = VolumeShape::of_images(shape);
         let weights = if let Some(winograd) = winograd {
             Weights::Winograd(winograd)

@@ -7,6 +7,7 @@ use super::format::{Format, Packing};
 use super::grouped::Grouped;
 use super::matrix_unit::Estimate;
 use super::padded::are_in_place;
+use super::panels::tile_size;
 use super::product::SMALL_PANELS;
 use super::tile::MOST_ROWS;
 use super::volumes::VolumeShape;
@@ -154,17 +155,21 @@ impl VolumeShape {
             return if is_faster { Algorithm::Bf16x6 } else { Algorithm::Direct };
         }
         let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
-        let (ConvShape { inputs, outputs, dilation, .. }, [depth, height, width]) = (*frame, output);
+        let (ConvShape { inputs, outputs, dilation, groups, .. }, [depth, height, width]) = (*frame, output);
         let pixels = volumes * depth * height * width;
         let tiles = |side: usize| volumes * depth * Grid::new([height, width], dilation, side).area();
-        let matrix = self.depth * inputs * outputs;
-        let taps = 9 * matrix;
+        // Panels are whole vectors of a group's outputs, and those of one take as long as those of two; but for vectors that belong to several
+        // groups.
+        let (_, lanes) = tile_size(level);
+        let panels = groups * (outputs / groups).next_multiple_of(lanes).max(2 * lanes);
+        let matrix = self.depth * inputs / groups * panels;
+        let taps = if Grouped::fits(level, frame) { 9 * self.depth * inputs / groups * outputs } else { 9 * matrix };
         let is_copied = in_pairs && frame.is_copied();
         let is_on_unit = in_pairs && (is_copied || inputs >= SIDE) && MatrixUnit::detect().is_some();
         let tiled = |side: usize| {
             let (tiles, places) = (tiles(side), (side + 2).pow(2));
             let products = places * matrix * tiles.max(FEW);
-            let all = match Winograd::keeps(places * matrix, self.depth) {
+            let all = match Winograd::keeps(places * matrix, self.depth, groups) {
                 true => products,
                 false => {
                     // For each part of the tiles once.

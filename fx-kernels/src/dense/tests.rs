@@ -257,8 +257,11 @@ fn convolutions() {
         let algorithms = [Algorithm::Direct, Algorithm::Winograd2, Algorithm::Winograd4];
         for (level, algorithm) in Level::available().flat_map(|level| algorithms.map(|algorithm| (level, algorithm))) {
             let conv = PackedConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
-            // The last two have what the transforms are made for.
-            assert_eq!(conv.algorithm(1), if case >= 17 { algorithm } else { Algorithm::Direct });
+            // What the transforms are made for.
+            let fits = shape.kernel == [3; 2]
+                && shape.stride == [1; 2]
+                && shape.inputs.min(shape.outputs) / shape.groups >= 16;
+            assert_eq!(conv.algorithm(1), if fits { algorithm } else { Algorithm::Direct });
             let mut out = vec![0.0; want.len()];
             let images = Images { layout: Layout::Pixels { distance: pixel }, ..Images::planes(&x, batch, input) };
             conv.run(&mut out, shape.outputs, &images, &Epilogue::default());
@@ -291,10 +294,23 @@ fn algorithms() {
         (512, 1, 3, Algorithm::Direct),
         (16, 1, 8, Algorithm::Winograd4),
         (16, 1, 2, Algorithm::Direct),
-        (24, 1, 56, Algorithm::Direct),
+        (24, 1, 56, Algorithm::Winograd4),
+        (15, 1, 56, Algorithm::Direct),
     ] {
         let got = MatrixUnit::with(None, || window(channels).algorithm(images, [side; 2], Format::F32));
         assert_eq!(got, algorithm, "{images}x{side}x{channels}");
+    }
+    // Of a few tiles the weights of many groups take longer to make, and panels of a group that are half empty to be multiplied with.
+    for (group, groups, images, side, algorithm) in [
+        (24, 14, 8, 14, Algorithm::Winograd4),
+        (24, 37, 1, 7, Algorithm::Direct),
+        (16, 32, 1, 7, Algorithm::Direct),
+        (32, 32, 8, 7, Algorithm::Winograd4),
+        (8, 32, 8, 28, Algorithm::Direct),
+    ] {
+        let shape = ConvShape { groups, ..window(group * groups) };
+        let got = MatrixUnit::with(None, || shape.algorithm(images, [side; 2], Format::F32));
+        assert_eq!(got, algorithm, "{images}x{side}, {groups} groups of {group}");
     }
     // Taps that are apart leave no fewer products, as long as every so many pixels fill tiles. What windows see beyond the image costs nothing, and what
     // all tiles of many channels take is more than a cache holds.

@@ -159,11 +159,11 @@ impl VolumeConv {
         let (outputs, all) = (shape.frame.outputs, channels * taps);
         weight.check(outputs, all);
         let is_deep = shape.depth > 1;
-        if is_deep && Winograd::fits(&shape.frame) {
-            let sizes = [outputs, shape.frame.inputs, shape.depth];
-            if let Some(winograd) = Winograd::new(level, weight, algorithm, sizes) {
-                return Self { shape, weights: Weights::Winograd(winograd) };
-            }
+        if is_deep
+            && Winograd::fits(&shape.frame)
+            && let Some(winograd) = Winograd::new(level, weight, algorithm, &shape.frame, shape.depth)
+        {
+            return Self { shape, weights: Weights::Winograd(winograd) };
         }
         let packing = || shape.packing(level, format, |is_such| weight.all(outputs, all, is_such));
         let weights = match is_deep.then(packing) {

@@ -16,6 +16,8 @@ mod parts;
 mod transform;
 mod weights;
 
+use std::ops::Range;
+
 pub(super) use self::grid::Grid;
 use self::parts::{Part, Parts};
 use self::transform::{Enter, TAPS, Tiles, Transform, leave, pixels};
@@ -29,10 +31,11 @@ use super::shape::ConvShape;
 use super::tile::MOST_ROWS;
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
+use crate::rows::{load, store};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::{Shared, for_each, for_each_piece, num_threads, shared_out};
 
-/// What the channels are multiples of: the longest vector.
+/// The fewest channels and outputs of a group: the longest vector.
 const LANES: usize = 16;
 /// The numbers between rows, so that they do not collide in the cache.
 const GAP: usize = 16;
@@ -48,8 +51,8 @@ impl Winograd {
     /// Whether a convolution can be computed so.
     pub(crate) fn fits(shape: &ConvShape) -> bool {
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
-        let fits = |channels: usize| channels > 0 && channels.is_multiple_of(LANES);
-        kernel == [3; 2] && stride == [1; 2] && !dilation.contains(&0) && groups == 1 && fits(inputs) && fits(outputs)
+        let is_of_vectors = inputs.min(outputs) / groups >= LANES;
+        kernel == [3; 2] && stride == [1; 2] && !dilation.contains(&0) && is_of_vectors
     }
 
     /// Applies the convolution that `windows` are those of, to so many images or volumes, into pixels that are `stride` apart.
@@ -91,7 +94,9 @@ impl Winograd {
         assert!(Left::Windows(windows).covers(pixels, inputs), "the images are too short");
         assert!(stride >= outputs && (pixels - 1) * stride + outputs <= out.len(), "the result does not fit");
         epilogue.check(pixels, outputs);
-        let (row, weights) = (N * N * inputs + GAP, N * N * self.depth() * inputs * outputs);
+        let set = self.set(parts.seen() * N * N);
+        let (sets, row) = (self.groups().div_ceil(set), N * N * set * self.group() + GAP);
+        let weights = N * N * set * self.numbers();
         let count = match self.are_kept() {
             true if frames.kernel == 1 => shared_out(tiles.div_ceil(MOST_ROWS)).min(tiles),
             // A single part would be one thread's.
@@ -101,42 +106,54 @@ impl Winograd {
         let parts = parts.shared_out(count);
         let leave = Leave { grid, epilogue, out: &Shared(out.as_mut_ptr()), stride };
         // Several parts are shared out among threads, a single one is worked on by all.
-        for_each(parts.count(), 2 * tiles * weights, |index| {
-            let part = parts.part(index);
+        for_each(parts.count() * sets, 2 * tiles * sets * weights, |index| {
+            let (part, first) = (parts.part(index / sets), index % sets * set);
+            let groups = first..self.groups().min(first + set);
             // What windows see beyond the volume is a tile of zeros.
             let zeros = if frames.kernel > 1 { row } else { 0 };
-            scratch(part.seen() * row + zeros, |memory| self.part::<M, N>(&part, &windows, (memory, row), &leave));
+            scratch(part.seen() * row + zeros, |memory| {
+                self.part::<M, N>((&part, groups), &windows, (memory, row), &leave);
+            });
         });
     }
 
-    /// Some tiles, with memory for transformed ones and the numbers from one to the next.
+    /// How many groups are computed at once: as many as stay in the cache, of which each channel has so many numbers, but whole vectors.
+    fn set(&self, numbers: usize) -> usize {
+        let whole = LANES >> self.group().trailing_zeros().min(LANES.ilog2());
+        let most = CACHE / (numbers * self.group()).max(1);
+        (most / whole * whole).clamp(whole.min(self.groups()), self.groups())
+    }
+
+    /// Some tiles of some groups, with memory for transformed ones and the numbers from one to the next.
     fn part<const M: usize, const N: usize>(
         &self,
-        part: &Part,
+        (part, groups): (&Part, Range<usize>),
         windows: &Windows<'_>,
         (memory, stride): (&mut [f32], usize),
         leave: &Leave<'_>,
     ) where
         Tiles: Transform<M, N>,
     {
-        let (channels, level, count, grid) = (self.inputs(), self.level(), part.seen(), leave.grid);
+        let (level, count, grid) = (self.level(), part.seen(), leave.grid);
+        let channels = groups.start * self.group()..groups.end * self.group();
         let (transformed, zeros) = memory.split_at_mut(count * stride);
         zeros.fill(0.0);
-        let work = 8 * N * N * count * channels;
+        let work = 8 * N * N * count * channels.len();
         // Pieces so small that threads have equally many, nearly, where there is enough to share.
         let few = if self.are_kept() { MOST_ROWS } else { count.div_ceil(4 * num_threads()).max(1) };
         for_each_piece(transformed, few * stride, work, |piece, to| {
             let first = piece * few;
             for (run, tiles) in part.neighbours(first..count.min(first + few)) {
-                let to = &mut to[(run.start - first) * stride..];
+                let (to, channels, gap) =
+                    (&mut to[(run.start - first) * stride..], channels.clone(), stride - N * N * channels.len());
                 if windows.data.len() > CLOSE {
-                    dispatch(level, Enter::<M, N, true> { windows, grid, tiles, channels, to, gap: GAP });
+                    dispatch(level, Enter::<M, N, true> { windows, grid, tiles, channels, to, gap });
                 } else {
-                    dispatch(level, Enter::<M, N, false> { windows, grid, tiles, channels, to, gap: GAP });
+                    dispatch(level, Enter::<M, N, false> { windows, grid, tiles, channels, to, gap });
                 }
             }
         });
-        let rows = Rows { data: memory, part, stride };
+        let rows = Rows { data: memory, part, groups, stride };
         self.multiply::<M, N>(rows, |panel, first, sums| {
             leave.tiles::<M, N>((level, panel), (part, first), sums, |index| {
                 self.direct::<M, N>(panel, (part, index), (windows, grid))
@@ -152,11 +169,12 @@ impl Winograd {
         (windows, grid): (&Windows<'_>, &Grid),
     ) -> Vec<f32> {
         let mut sums = vec![0.0; M * M * panel.width];
-        let frames = panel.data.chunks_exact(TAPS * self.inputs() * panel.width).enumerate();
+        let group = self.inputs_of(panel);
+        let frames = panel.data.chunks_exact(TAPS * group.len() * panel.width).enumerate();
         for (met, weights) in frames.filter_map(|(tap, weights)| Some((part.met(index, tap)?, weights))) {
             let pixels = pixels::<N>(windows, grid, part.number(met));
             for (row, weights) in weights.chunks_exact(panel.width).enumerate() {
-                let (channel, y, x) = (row / TAPS, row % TAPS / 3, row % 3);
+                let (channel, y, x) = (group.start + row / TAPS, row % TAPS / 3, row % 3);
                 for (index, sums) in sums.chunks_exact_mut(panel.width).enumerate() {
                     // SAFETY: the pixels have so many channels.
                     let number = unsafe { *pixels[y + index / M][x + index % M].add(channel) };
@@ -268,12 +286,11 @@ where
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) -> usize {
-        let Leave { grid, epilogue, stride, out } = *self.leave;
-        let [below, beside] = grid.steps();
-        let Panel { first, columns, width, .. } = self.panel;
+        let Leave { grid, epilogue, .. } = *self.leave;
+        let Panel { columns, width, .. } = self.panel;
         let each = width * if DONE { M * M } else { N * N };
         let count = self.sums.len() / each;
-        assert!(columns <= width && columns.is_multiple_of(V::LANES));
+        assert!(columns <= width && width.is_multiple_of(V::LANES));
         for index in 0..count {
             let sums = self.sums[index * each..][..each].as_ptr();
             let mut all = V::zero();
@@ -286,24 +303,15 @@ where
                     return index;
                 }
             }
-            let (tile, size) = grid.pixels(self.part.tile(self.first + index));
+            let tile = grid.pixels(self.part.tile(self.first + index));
             for column in (0..columns).step_by(V::LANES) {
                 // SAFETY: there are so many (seen above).
                 let numbers: [[V; M]; M] = unsafe { numbers::<V, M, N, DONE>(sums.add(column), width) };
                 all = doubt(all, &numbers);
-                for (i, x) in numbers.as_flattened().iter().enumerate() {
-                    let [i, j] = [i / M, i % M];
-                    if i >= size[0] || j >= size[1] {
-                        continue;
-                    }
-                    let pixel = tile + i * below + j * beside;
-                    let place = |stride: usize| pixel * stride + first + column;
-                    // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
-                    // whose places for this tile are the caller's.
-                    let load = |from: *const f32, stride| unsafe { V::load_at(from.add(place(stride))) };
-                    let x = epilogue.finish(*x, (out.at(0), stride), load);
-                    // SAFETY: as above.
-                    unsafe { x.store_at(out.at(place(stride))) };
+                // Of the last ones there may be fewer than a vector has lanes.
+                match columns - column {
+                    rest if rest < V::LANES => self.write(&numbers, tile, column, rest),
+                    _ => self.write(&numbers, tile, column, V::LANES),
                 }
             }
             if !DONE && all.reduce(|a, b| a + b) != 0.0 {
@@ -311,5 +319,34 @@ where
             }
         }
         count
+    }
+}
+
+impl<const M: usize, const N: usize, const DONE: bool> Pixels<'_, M, N, DONE> {
+    /// Finishes and writes the pixels of a tile, which begins somewhere and has some size, for so many outputs from one of the panel's on.
+    #[inline(always)]
+    fn write<V: Vector<Elem = f32>>(
+        &self,
+        numbers: &[[V; M]; M],
+        (tile, size): (usize, [usize; 2]),
+        column: usize,
+        count: usize,
+    ) {
+        let Leave { grid, epilogue, stride, out } = *self.leave;
+        let [below, beside] = grid.steps();
+        for (i, x) in numbers.as_flattened().iter().enumerate() {
+            let [i, j] = [i / M, i % M];
+            if i >= size[0] || j >= size[1] {
+                continue;
+            }
+            let pixel = tile + i * below + j * beside;
+            let place = |stride: usize| pixel * stride + self.panel.first + column;
+            // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
+            // whose places for this tile are the caller's.
+            let load = |from: *const f32, stride| unsafe { load(from.add(place(stride)), count) };
+            let x = epilogue.finish(*x, (out.at(0), stride), load);
+            // SAFETY: as above.
+            unsafe { store(x, out.at(place(stride)), count) };
+        }
     }
 }

@@ -162,12 +162,13 @@ pub(super) fn pixels<const N: usize>(windows: &Windows<'_>, grid: &Grid, tile: u
 }
 
 /// Transforms tiles of the input, one row for each: a number for each place and channel. If it asks, it does so for the next tile's
-/// pixels, which takes time where they are in the second-level cache.
+/// pixels, which takes time where they are in the second-level cache. There are as many channels as a vector has lanes at least; the last vector
+/// may begin within the one before.
 pub(super) struct Enter<'a, const M: usize, const N: usize, const ASKS: bool> {
     pub(super) windows: &'a Windows<'a>,
     pub(super) grid: &'a Grid,
     pub(super) tiles: Range<usize>,
-    pub(super) channels: usize,
+    pub(super) channels: Range<usize>,
     pub(super) to: &'a mut [f32],
     /// The numbers between two rows.
     pub(super) gap: usize,
@@ -183,21 +184,22 @@ where
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn run<V: Vector<Elem = f32>>(self) {
-        let Enter { windows, grid, tiles, channels, to, gap } = self;
+        let Enter { windows, grid, tiles, channels: Range { start: first, end }, to, gap } = self;
+        let channels = end - first;
         let next = M * grid.steps()[1] * windows.pixel;
         let stride = N * N * channels + gap;
-        assert!(to.len() >= tiles.len() * stride && channels.is_multiple_of(V::LANES));
+        assert!(to.len() >= tiles.len() * stride && channels >= V::LANES);
         for (index, tile) in tiles.enumerate() {
             let pixels = pixels::<N>(windows, grid, tile);
             let row = to[index * stride..].as_mut_ptr();
-            for channel in (0..channels).step_by(V::LANES) {
+            for channel in (0..channels).step_by(V::LANES).map(|channel| channel.min(channels - V::LANES)) {
                 let mut lines = [[V::zero(); N]; N];
                 for i in 0..N {
                     for j in 0..N {
                         // SAFETY: the pixels have so many channels.
-                        lines[i][j] = unsafe { V::load_at(pixels[i][j].add(channel)) };
+                        lines[i][j] = unsafe { V::load_at(pixels[i][j].add(first + channel)) };
                         if ASKS && j >= N - M {
-                            prefetch(pixels[i][j].wrapping_add(next + channel));
+                            prefetch(pixels[i][j].wrapping_add(next + first + channel));
                         }
                     }
                     lines[i] = Tiles::enter(lines[i]);

@@ -11,6 +11,7 @@ use super::super::algorithm::Algorithm;
 use super::super::format::Packing;
 use super::super::panels::{Matrices, Panel, Panels, tile_size};
 use super::super::product::SMALL_PANELS;
+use super::super::shape::ConvShape;
 use super::super::tile::{MOST_ROWS, Stack, Tile, UNROLL};
 use super::super::weight::Weight;
 use super::parts::Part;
@@ -22,29 +23,43 @@ use crate::tiles::tiles;
 
 /// The most inputs whose taps are transformed at a time: they stay in the second-level cache with what comes out.
 const DEPTH: usize = 128;
+/// The most numbers of all places' matrices for a panel that are read again for every few tiles, whose sums are done with at once: those stay in
+/// the first-level cache.
+const TOGETHER: usize = 64 * 1024;
 /// Taps that are not larger do not overflow as they are transformed.
 const LARGEST: f32 = f32::MAX / 16.0;
 
 /// A convolution's weights for the algorithm.
 #[derive(Debug)]
 pub(crate) struct Winograd {
-    /// Nine rows for each input, of each frame that a window sees, with a column for each output.
+    /// For each group nine rows for each input, of each frame that a window sees, with a column for each output.
     taps: Panels,
     /// The frames that a window sees.
     depth: usize,
-    /// For each place of a tile a matrix with a row for each input of each frame, if they stay in the cache.
+    /// For each place of a tile a matrix with a row for each input of each frame, if there is one group and they stay in the cache.
     kept: Option<Panels>,
     /// The places along a side of a tile.
     side: usize,
 }
 
-/// Transformed tiles: a row for each of a part, with a stretch for each place, and after them one of zeros where a window sees several frames.
-#[derive(Clone, Copy)]
+/// Transformed tiles of some groups: a row for each of a part, with a stretch for each place, and after them one of zeros where a window sees
+/// several frames.
 pub(super) struct Rows<'a> {
     pub(super) data: &'a [f32],
     pub(super) part: &'a Part,
+    pub(super) groups: Range<usize>,
     /// The numbers from one row to the next.
     pub(super) stride: usize,
+}
+
+/// The matrices of all places.
+struct Stacked<'a> {
+    /// The first one's numbers, and the distance to the next.
+    data: &'a [f32],
+    distance: usize,
+    /// Where in a place's stretch of a row what they are multiplied with begins, and the distance to the next place's.
+    first: usize,
+    offset: usize,
 }
 
 /// Tiles of the result that are multiplied at once.
@@ -91,27 +106,30 @@ impl Rows<'_> {
 }
 
 impl Winograd {
-    /// Whether so many transformed weights are kept, of windows that see so many frames: they stay in the cache beside all else. Those of volumes,
+    /// Whether so many transformed weights are kept, of windows that see so many frames, if all channels are one group: they stay in the cache beside all else. Those of volumes,
     /// which have many tiles, may have five eighths of the second-level cache.
-    pub(crate) fn keeps(weights: usize, depth: usize) -> bool {
+    pub(crate) fn keeps(weights: usize, depth: usize, groups: usize) -> bool {
         let own = if depth > 1 { second_level() / size_of::<f32>() / 8 * 5 } else { 0 };
-        weights <= SMALL_PANELS.max(own)
+        groups == 1 && weights <= SMALL_PANELS.max(own)
     }
 
-    /// The products in the time in which a weight is made of taps as it is used. Measured: 7 cycles for a vector on Intel's processors, which make
-    /// twice the products of AMD's family 19h (Zen 4) in each with 512 bits.
+    /// The products in the time in which a weight is made of taps as it is used. Measured: 7 cycles for a vector on Intel's processors, with 256 bits too,
+    /// which make twice the products of AMD's family 19h (Zen 4) in each with 512 bits.
     pub(in crate::dense) fn making(level: Level) -> usize {
-        if level == Level::Avx512 && maker() == Maker::Intel { 10 } else { 4 }
+        if level == Level::Avx512 && maker() != Maker::Intel { 4 } else { 10 }
     }
 
-    /// Packs a weight in PyTorch's layout, outputs, inputs, depth, 3, 3, for an algorithm. None if that is not Winograd's, or the
-    /// weight is not finite or so large that the transform could overflow.
+    /// Packs a weight in PyTorch's layout, outputs, inputs of a group, depth, 3, 3, for an algorithm and windows that see so many frames. None
+    /// if that is not Winograd's, or the weight is not finite or so large that the transform could overflow.
     pub(crate) fn new(
         level: Level,
         weight: Weight<'_>,
         algorithm: Algorithm,
-        [outputs, inputs, depth]: [usize; 3],
+        shape: &ConvShape,
+        depth: usize,
     ) -> Option<Self> {
+        let groups = shape.groups;
+        let (inputs, outputs) = (shape.inputs / groups, shape.outputs / groups);
         let side = match algorithm {
             Algorithm::Direct | Algorithm::Strassen | Algorithm::Bf16x6 => return None,
             Algorithm::Winograd2 => 4,
@@ -122,14 +140,15 @@ impl Winograd {
             .map(|row| (row % inputs * depth + row / inputs) * TAPS)
             .flat_map(|first| first..first + TAPS)
             .collect();
-        let matrices = Matrices { weight, groups: 1, distance: outputs * step, rows: &rows, columns: outputs, step };
+        let matrices = Matrices { weight, groups, distance: outputs * step, rows: &rows, columns: outputs, step };
         let taps = Panels::new((level, Packing::Single), &matrices);
         // Without a branch for each.
         let are_small = |numbers: &[f32]| numbers.iter().fold(true, |all, x| all & (x.abs() <= LARGEST));
-        if !(0..taps.count()).all(|index| are_small(taps.panel(0, index).data)) {
+        let mut panels = (0..groups).flat_map(|group| (0..taps.count()).map(move |index| (group, index)));
+        if !panels.all(|(group, index)| are_small(taps.panel(group, index).data)) {
             return None;
         }
-        let kept = Self::keeps(side * side * depth * inputs * outputs, depth).then(|| {
+        let kept = Self::keeps(side * side * depth * inputs * outputs, depth, groups).then(|| {
             let width = 2 * taps.lanes();
             Panels::written(level, side * side, depth * inputs, outputs, |first, places| {
                 let Panel { data: taps, width, .. } = taps.panel(0, first / width);
@@ -151,8 +170,30 @@ impl Winograd {
         self.taps.level()
     }
 
+    /// All channels of an image.
     pub(super) fn inputs(&self) -> usize {
+        self.groups() * self.group()
+    }
+
+    /// The groups that channels are split into.
+    pub(super) fn groups(&self) -> usize {
+        self.taps.groups()
+    }
+
+    /// The channels of a group.
+    pub(super) fn group(&self) -> usize {
         self.taps.inner() / (TAPS * self.depth)
+    }
+
+    /// The channels that a panel of taps is multiplied with.
+    pub(super) fn inputs_of(&self, panel: Panel<'_>) -> Range<usize> {
+        let group = panel.first / self.taps.columns();
+        group * self.group()..(group + 1) * self.group()
+    }
+
+    /// The numbers of a group's matrix for a place of a tile.
+    pub(super) fn numbers(&self) -> usize {
+        self.depth * self.group() * self.taps.columns()
     }
 
     /// The frames that a window sees.
@@ -161,7 +202,7 @@ impl Winograd {
     }
 
     pub(super) fn outputs(&self) -> usize {
-        self.taps.columns()
+        self.groups() * self.taps.columns()
     }
 
     /// The bytes of the weights.
@@ -171,7 +212,14 @@ impl Winograd {
 
     /// The panels that threads share out among them.
     pub(super) fn panels(&self) -> usize {
-        self.taps.count()
+        self.groups() * self.taps.count()
+    }
+
+    /// One of them: its first column is one of all outputs.
+    fn panel(&self, index: usize) -> Panel<'_> {
+        let (group, index) = (index / self.taps.count(), index % self.taps.count());
+        let panel = self.taps.panel(group, index);
+        Panel { first: group * self.taps.columns() + panel.first, ..panel }
     }
 
     /// Whether transformed ones are kept.
@@ -191,61 +239,86 @@ impl Winograd {
     ) where
         Tiles: Transform<M, N>,
     {
-        let Rows { data, part, stride } = rows;
+        let Rows { data, part, ref groups, stride } = rows;
         let (count, held) = (part.written(), part.seen() + usize::from(self.depth > 1));
         assert!(N == self.side && part.depth() == self.depth, "the weights are for tiles of another size");
-        assert!(stride >= N * N * self.inputs() && data.len() >= held * stride, "the tiles are too short");
+        assert!(
+            stride >= N * N * groups.len() * self.group() && data.len() >= held * stride,
+            "the tiles are too short"
+        );
         if let Some(kept) = &self.kept {
             return rows.for_each_group(self.level(), |group| {
-                (0..kept.count()).for_each(|index| self.stack(group, kept, index, &done));
+                for index in 0..kept.count() {
+                    let matrices = Stacked {
+                        data: kept.panel(0, index).data,
+                        distance: kept.group(),
+                        first: 0,
+                        offset: self.inputs(),
+                    };
+                    self.stack(group, &matrices, self.panel(index), &done);
+                }
             });
         }
-        let mut groups = SmallVec::<[_; 4]>::new();
-        rows.for_each_group(self.level(), |group| groups.push(std::mem::take(group)));
-        let (panels, work) = (self.panels(), 2 * count * N * N * self.depth * self.inputs() * self.outputs());
+        let (first, panels) = (groups.start * self.taps.count(), groups.len() * self.taps.count());
+        let work = 2 * count * N * N * groups.len() * self.numbers();
+        let mut tiles = SmallVec::<[_; 4]>::new();
+        rows.for_each_group(self.level(), |group| tiles.push(std::mem::take(group)));
         // A thread takes neighbours, for it brings in what comes next.
         let sets = panels.min(2 * num_threads());
         for_each(sets, work, |set| {
             for index in set * panels / sets..(set + 1) * panels / sets {
-                let panel = self.taps.panel(0, index);
-                self.transformed::<M, N>(&groups, count, panel, |sums| done(panel, 0, sums));
+                let panel = self.panel(first + index);
+                self.transformed::<M, N>((&tiles, &rows), count, panel, |first, sums| done(panel, first, sums));
             }
         });
     }
 
-    /// Multiplies tiles with a panel of weights that are kept.
-    fn stack(&self, group: &Group, kept: &Panels, index: usize, done: impl Fn(Panel<'_>, usize, &[f32])) {
-        let (panel, count) = (kept.panel(0, index), kept.groups());
-        let stack = Stack { count, offset: self.inputs(), panel: kept.group(), out: panel.width };
-        scratch(group.count * count * panel.width, |sums| {
-            let steps = self.inputs() * panel.width;
-            let met = &panel.data[group.taps.start * steps..group.taps.end * steps];
+    /// Multiplies tiles with the matrices of all places for a panel of taps.
+    fn stack(&self, group: &Group, matrices: &Stacked<'_>, panel: Panel<'_>, done: impl Fn(Panel<'_>, usize, &[f32])) {
+        let (count, width) = (self.side.pow(2), panel.width);
+        let stack = Stack { count, offset: matrices.offset, panel: matrices.distance, out: width };
+        scratch(group.count * count * width, |sums| {
+            let steps = self.group() * width;
+            let met = &matrices.data[group.taps.start * steps..group.taps.end * steps];
             let tile = Tile {
                 segments: group.taps.len(),
-                depth: self.inputs(),
-                ..self.tile(group, 0, met, panel.width, sums.as_mut_ptr())
+                depth: self.group(),
+                offset: matrices.first,
+                ..self.tile(group, 0, met, width, sums.as_mut_ptr())
             };
             // SAFETY: a row has as many numbers as all matrices have rows for a tap (seen by `multiply`), and as many sums as their
             // panels are wide.
-            unsafe { stack.run(kept.level(), &tile) };
-            done(self.taps.panel(0, index), group.first, sums);
+            unsafe { stack.run(self.level(), &tile) };
+            done(panel, group.first, sums);
         });
     }
 
     /// Multiplies so many tiles with a panel of taps, which are transformed for some inputs at a time.
     fn transformed<const M: usize, const N: usize>(
         &self,
-        groups: &[Group],
+        (groups, rows): (&[Group], &Rows<'_>),
         count: usize,
         panel: Panel<'_>,
-        done: impl FnOnce(&[f32]),
+        done: impl Fn(usize, &[f32]),
     ) where
         Tiles: Transform<M, N>,
     {
-        let (level, inputs, width) = (self.level(), self.inputs(), panel.width);
+        let (level, own, width) = (self.level(), self.inputs_of(panel), panel.width);
+        let (inputs, channels) = (own.len(), rows.groups.len() * own.len());
+        let own = own.start - rows.groups.start * inputs;
         let most = inputs.div_ceil(inputs.div_ceil(DEPTH));
         // Places that do not collide in the cache.
         let (matrix, row) = (most * width + LINE, N * N * width);
+        if self.depth == 1 && most == inputs && N * N * inputs * width <= TOGETHER {
+            return scratch(N * N * matrix, |memory| {
+                {
+                    let mut places: SmallVec<[_; 36]> = memory.chunks_exact_mut(matrix).collect();
+                    dispatch(level, Taps::<M, N> { taps: panel.data, width, places: &mut places });
+                }
+                let matrices = Stacked { data: memory, distance: matrix, first: own, offset: channels };
+                groups.iter().for_each(|group| self.stack(group, &matrices, panel, |_, first, sums| done(first, sums)));
+            });
+        }
         scratch(N * N * matrix + count * row, |memory| {
             let (matrices, sums) = memory.split_at_mut(N * N * matrix);
             let mut places: SmallVec<[_; 36]> = matrices.chunks_exact_mut(matrix).collect();
@@ -265,7 +338,7 @@ impl Winograd {
                         let (far, farther) = next.far(taps.as_ptr_range().end, matrix.as_ptr());
                         let to = &mut sums[group.first * row + place * width..];
                         let tile = Tile {
-                            offset: place * inputs + start,
+                            offset: place * channels + own + start,
                             accumulate: met + start > 0,
                             far,
                             farther,
@@ -277,7 +350,7 @@ impl Winograd {
                     }
                 }
             }
-            done(sums);
+            done(0, sums);
         });
     }
 

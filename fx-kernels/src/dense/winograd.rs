@@ -117,11 +117,14 @@ impl Winograd {
         });
     }
 
-    /// How many groups are computed at once: as many as stay in the cache, of which each channel has so many numbers, but whole vectors.
+    /// How many groups are computed at once: as many as stay in the cache, of which each channel has so many numbers, but whole vectors. Where that
+    /// makes too few sets for several threads, these share out the tiles of all groups.
     fn set(&self, numbers: usize) -> usize {
+        let (groups, threads) = (self.groups(), num_threads());
         let whole = LANES >> self.group().trailing_zeros().min(LANES.ilog2());
         let most = CACHE / (numbers * self.group()).max(1);
-        (most / whole * whole).clamp(whole.min(self.groups()), self.groups())
+        let set = (most / whole * whole).clamp(whole.min(groups), groups);
+        if threads > 1 && groups.div_ceil(set) < 2 * threads { groups } else { set }
     }
 
     /// Some tiles of some groups, with memory for transformed ones and the numbers from one to the next.

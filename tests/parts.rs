@@ -85,6 +85,26 @@ impl Stretched {
     }
 }
 
+/// Layers of many rows, of which a later one reads the first one's input too.
+#[traceable]
+struct Rows {
+    layers: Vec<nn::Linear>,
+    last: nn::Linear,
+}
+
+#[traceable]
+impl Rows {
+    fn new() -> Self {
+        let layers = [(30, 256), (256, 256), (256, 256)].map(|(inputs, outputs)| nn::Linear::new(inputs, outputs));
+        Self { layers: layers.into(), last: nn::Linear::new(286, 2) }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = self.layers.iter().fold(x.clone(), |y, layer| layer.forward(y).relu());
+        self.last.forward(Tensor::cat_with([x, &y], CatOptions::new().dim(1)))
+    }
+}
+
 /// A captured model, whose plans are for as many threads on every machine: what stays in the cache depends on that.
 fn traced<M: fx::Traceable<Static = ()>>(model: &M) -> GraphModule {
     fx::set_num_threads(2);
@@ -126,6 +146,27 @@ fn a_batch_in_parts_gives_what_it_gives_whole() {
     let profile = module.profile(&x, 2).unwrap();
     let slowest = profile.steps.iter().map(|step| step.seconds).fold(0.0, f64::max);
     assert!(profile.seconds() > slowest && profile.steps.iter().skip(1).all(|step| step.seconds > 0.0), "{profile}");
+}
+
+/// Rows of a matrix are a batch, of which no more than some hundred parts are made.
+#[test]
+fn rows_of_layers_in_parts() {
+    let module = traced(&Rows::new());
+    let x = Tensor::randn([1 << 14, 30]);
+    let plan = module.plan(&x).unwrap();
+    assert_eq!(parts(&plan), ["steps 1 to 5 run for one of 8 parts of the batch after the other"], "{plan}");
+    // Of all rows three results would take eight times as much.
+    assert!(plan.buffer_bytes() < 4 * (1 << 11) * (256 + 256 + 286) + (1 << 18), "{plan}");
+    check(&module, &x);
+    let whole = module.forward(&x).unwrap();
+    fx::set_num_threads(1);
+    assert_eq!(module.forward(&x).unwrap(), whole, "one thread gives another result");
+    fx::set_num_threads(2);
+    // A prime number of rows has no equal parts, and a single step would find nothing in the cache.
+    let few = module.forward(x.narrow(0, 0, 16_381)).unwrap();
+    assert!(few.all_close(&whole.narrow(0, 0, 16_381), 1e-4, 1e-5));
+    let single = traced(&nn::Linear::new(256, 256));
+    assert!(parts(&single.plan(Tensor::randn([1 << 14, 256])).unwrap()).is_empty());
 }
 
 #[test]

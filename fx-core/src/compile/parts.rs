@@ -25,6 +25,8 @@ const CACHE: usize = 4 << 20;
 const WEIGHTS: usize = 5;
 /// The bytes that are worth a split.
 const WORTH_WHILE: isize = 1 << 20;
+/// The most parts: a batch may be as many rows of a matrix.
+const MOST: usize = 256;
 
 /// Finds what is faster in parts, and makes its steps those for a part.
 pub(super) fn split(steps: &mut [Step], output: &Arg<Source>) -> Vec<Parts> {
@@ -63,13 +65,14 @@ impl Search {
         let (mut best, mut most) = (None, WORTH_WHILE);
         for start in within.clone() {
             let batch = self.work[start].as_ref().map_or(0, |work| work.batch);
-            for count in (2..=batch).filter(|count| batch.is_multiple_of(*count)) {
+            for count in (2..=batch.min(MOST)).filter(|count| batch.is_multiple_of(*count)) {
                 // What was saved so far, and the last reader of what all steps but the newest give.
                 let (mut saved, mut read) = (0, 0);
                 for end in start..within.end {
                     let Some(work) = self.work[end].as_ref().filter(|work| work.batch == batch) else { break };
                     saved += work.saved(count, self.cache);
-                    if read <= end && saved > most {
+                    // A single step finds nothing in the cache.
+                    if end > start && read <= end && saved > most {
                         (most, best) = (saved, Some(Parts { steps: start..end + 1, count, frees: SmallVec::new() }));
                     }
                     read = read.max(self.last[end].unwrap_or(usize::MAX));

@@ -143,6 +143,17 @@ impl Kernel for Linear {
         self.run_rows(0..rows, out, operands);
     }
 
+    fn weights(&self) -> usize {
+        let Product::Rows(_, packed) = &self.product else { return 0 };
+        packed.bytes()
+    }
+
+    fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
+        let Product::Rows(rows, packed) = &self.product else { return None };
+        let product = Product::Rows(rows / count, Arc::clone(packed));
+        rows.is_multiple_of(count).then(|| Arc::new(Self { product, ..self.clone() }) as Arc<dyn Kernel>)
+    }
+
     fn by_rows(&self, outputs: usize) -> Option<Arc<dyn ByRows>> {
         let Product::Rows(rows, packed) = &self.product else { return None };
         let is_direct = packed.algorithm(*rows) == Algorithm::Direct && self.words.output.is_none();

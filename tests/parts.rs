@@ -165,6 +165,12 @@ fn rows_of_layers_in_parts() {
     // A prime number of rows has no equal parts, and a single step would find nothing in the cache.
     let few = module.forward(x.narrow(0, 0, 16_381)).unwrap();
     assert!(few.all_close(&whole.narrow(0, 0, 16_381), 1e-4, 1e-5));
+    let mut prepared = prepare_fx(&module, &QConfigMapping::new()).unwrap();
+    prepared.forward(&x).unwrap();
+    let (quantized, many) = (prepared.convert_fx().unwrap(), Tensor::randn([1 << 16, 30]));
+    assert_eq!(parts(&quantized.plan(&many).unwrap()).len(), 1);
+    let (all, few) = (quantized.forward(&many).unwrap(), quantized.forward(many.narrow(0, 60_000, 100)).unwrap());
+    assert_eq!(all.narrow(0, 60_000, 100).contiguous(), few);
     let single = traced(&nn::Linear::new(256, 256));
     assert!(parts(&single.plan(Tensor::randn([1 << 14, 256])).unwrap()).is_empty());
 }

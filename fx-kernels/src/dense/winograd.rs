@@ -8,6 +8,8 @@
 //!
 //! Windows whose taps are apart see every so many lines and columns of an image alone, which are an image of their own.
 //!
+//! Groups are convolutions of their own, of which some are computed at a time.
+//!
 //! Where windows see several frames of a volume, each frame is transformed once, and what comes of all that a window sees is
 //! added up before it is transformed back.
 

@@ -278,7 +278,7 @@ impl Kernel for Quantized {
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {
         let part = |batch: usize| (batch.is_multiple_of(count) && self.range.is_known()).then(|| batch / count);
         let product = match &self.product {
-            Product::Linear(..) => return None,
+            Product::Linear(packed, rows) => Product::Linear(Arc::clone(packed), part(*rows)?),
             Product::Conv(packed, pixels) => {
                 Product::Conv(Arc::clone(packed), Pixels { batch: part(pixels.batch)?, ..*pixels })
             }

@@ -64,7 +64,7 @@ struct Stacked<'a> {
 
 /// Tiles of the result that are multiplied at once.
 #[derive(Default)]
-struct Group {
+struct Bundle {
     first: usize,
     count: usize,
     /// The taps along frames with which any of them meets something; one at least.
@@ -74,29 +74,29 @@ struct Group {
 }
 
 // SAFETY: the rows are only read.
-unsafe impl Sync for Group {}
+unsafe impl Sync for Bundle {}
 
 impl Rows<'_> {
-    /// Calls a function with each group of tiles of the result: where a frame has enough, of one frame, whose windows see the same frames.
-    fn for_each_group(&self, level: Level, mut f: impl FnMut(&mut Group)) {
+    /// Calls a function with each bundle of tiles of the result: where a frame has enough, of one frame, whose windows see the same frames.
+    fn for_each_bundle(&self, level: Level, mut f: impl FnMut(&mut Bundle)) {
         let (all, frame, most) = (self.part.written(), self.part.in_frame(), tile_size(level).0);
         let len = if frame >= MOST_ROWS { frame } else { all };
-        let mut group = Group::default();
+        let mut bundle = Bundle::default();
         for start in (0..all).step_by(len) {
             for (first, count) in tiles(len, most) {
-                self.find(&mut group, start + first, count);
-                f(&mut group);
+                self.find(&mut bundle, start + first, count);
+                f(&mut bundle);
             }
         }
     }
 
     /// Finds what some tiles meet.
-    fn find(&self, group: &mut Group, first: usize, count: usize) {
+    fn find(&self, bundle: &mut Bundle, first: usize, count: usize) {
         let (part, rows) = (self.part, first..first + count);
         let taps = part.taps(rows.clone());
-        (group.first, group.count, group.taps) = (first, count, taps.clone());
-        group.places.resize(taps.len(), [self.data.as_ptr(); MOST_ROWS]);
-        for (tap, places) in taps.zip(&mut group.places) {
+        (bundle.first, bundle.count, bundle.taps) = (first, count, taps.clone());
+        bundle.places.resize(taps.len(), [self.data.as_ptr(); MOST_ROWS]);
+        for (tap, places) in taps.zip(&mut bundle.places) {
             for (place, index) in places.iter_mut().zip(rows.clone()) {
                 let row = part.met(index, tap).unwrap_or(part.seen());
                 *place = self.data.as_ptr().wrapping_add(row * self.stride);
@@ -247,7 +247,7 @@ impl Winograd {
             "the tiles are too short"
         );
         if let Some(kept) = &self.kept {
-            return rows.for_each_group(self.level(), |group| {
+            return rows.for_each_bundle(self.level(), |bundle| {
                 for index in 0..kept.count() {
                     let matrices = Stacked {
                         data: kept.panel(0, index).data,
@@ -255,57 +255,63 @@ impl Winograd {
                         first: 0,
                         offset: self.inputs(),
                     };
-                    self.stack(group, &matrices, self.panel(index), &done);
+                    self.stack(bundle, &matrices, self.panel(index), &done);
                 }
             });
         }
         let (first, panels) = (groups.start * self.taps.count(), groups.len() * self.taps.count());
         let work = 2 * count * N * N * groups.len() * self.numbers();
-        let mut tiles = SmallVec::<[_; 4]>::new();
-        rows.for_each_group(self.level(), |group| tiles.push(std::mem::take(group)));
+        let mut bundles = SmallVec::<[_; 4]>::new();
+        rows.for_each_bundle(self.level(), |bundle| bundles.push(std::mem::take(bundle)));
         // A thread takes neighbours, for it brings in what comes next.
         let sets = panels.min(2 * num_threads());
         for_each(sets, work, |set| {
             for index in set * panels / sets..(set + 1) * panels / sets {
-                let panel = self.panel(first + index);
-                self.transformed::<M, N>((&tiles, &rows), count, panel, |first, sums| done(panel, first, sums));
+                self.transformed::<M, N>((&bundles, &rows), count, self.panel(first + index), &done);
             }
         });
     }
 
     /// Multiplies tiles with the matrices of all places for a panel of taps.
-    fn stack(&self, group: &Group, matrices: &Stacked<'_>, panel: Panel<'_>, done: impl Fn(Panel<'_>, usize, &[f32])) {
+    fn stack(
+        &self,
+        bundle: &Bundle,
+        matrices: &Stacked<'_>,
+        panel: Panel<'_>,
+        done: impl Fn(Panel<'_>, usize, &[f32]),
+    ) {
         let (count, width) = (self.side.pow(2), panel.width);
         let stack = Stack { count, offset: matrices.offset, panel: matrices.distance, out: width };
-        scratch(group.count * count * width, |sums| {
+        scratch(bundle.count * count * width, |sums| {
             let steps = self.group() * width;
-            let met = &matrices.data[group.taps.start * steps..group.taps.end * steps];
+            let met = &matrices.data[bundle.taps.start * steps..bundle.taps.end * steps];
             let tile = Tile {
-                segments: group.taps.len(),
+                segments: bundle.taps.len(),
                 depth: self.group(),
                 offset: matrices.first,
-                ..self.tile(group, 0, met, width, sums.as_mut_ptr())
+                ..self.tile(bundle, 0, met, width, sums.as_mut_ptr())
             };
             // SAFETY: a row has as many numbers as all matrices have rows for a tap (seen by `multiply`), and as many sums as their
             // panels are wide.
             unsafe { stack.run(self.level(), &tile) };
-            done(panel, group.first, sums);
+            done(panel, bundle.first, sums);
         });
     }
 
     /// Multiplies so many tiles with a panel of taps, which are transformed for some inputs at a time.
     fn transformed<const M: usize, const N: usize>(
         &self,
-        (groups, rows): (&[Group], &Rows<'_>),
+        (bundles, rows): (&[Bundle], &Rows<'_>),
         count: usize,
         panel: Panel<'_>,
-        done: impl Fn(usize, &[f32]),
+        done: impl Fn(Panel<'_>, usize, &[f32]),
     ) where
         Tiles: Transform<M, N>,
     {
-        let (level, own, width) = (self.level(), self.inputs_of(panel), panel.width);
-        let (inputs, channels) = (own.len(), rows.groups.len() * own.len());
-        let own = own.start - rows.groups.start * inputs;
+        let (level, width, Range { start, end }) = (self.level(), panel.width, self.inputs_of(panel));
+        // What a place's stretch of a row has, and where in it the panel's inputs begin.
+        let (inputs, channels) = (end - start, rows.groups.len() * (end - start));
+        let own = start - rows.groups.start * inputs;
         let most = inputs.div_ceil(inputs.div_ceil(DEPTH));
         // Places that do not collide in the cache.
         let (matrix, row) = (most * width + LINE, N * N * width);
@@ -316,7 +322,7 @@ impl Winograd {
                     dispatch(level, Taps::<M, N> { taps: panel.data, width, places: &mut places });
                 }
                 let matrices = Stacked { data: memory, distance: matrix, first: own, offset: channels };
-                groups.iter().for_each(|group| self.stack(group, &matrices, panel, |_, first, sums| done(first, sums)));
+                bundles.iter().for_each(|bundle| self.stack(bundle, &matrices, panel, &done));
             });
         }
         scratch(N * N * matrix + count * row, |memory| {
@@ -324,41 +330,41 @@ impl Winograd {
             let mut places: SmallVec<[_; 36]> = matrices.chunks_exact_mut(matrix).collect();
             let steps =
                 (0..self.depth).flat_map(|tap| tiles(inputs, most).map(move |(start, depth)| (tap, start, depth)));
-            let is_met = |tap: usize| groups.iter().any(|group| group.taps.contains(&tap));
+            let is_met = |tap: usize| bundles.iter().any(|bundle| bundle.taps.contains(&tap));
             for (tap, start, depth) in steps.filter(|(tap, ..)| is_met(*tap)) {
                 let taps = &panel.data[TAPS * (tap * inputs + start) * width..][..TAPS * depth * width];
                 dispatch(level, Taps::<M, N> { taps, width, places: &mut places });
                 for (place, matrix) in places.iter().enumerate() {
-                    for (number, group) in groups.iter().enumerate() {
-                        let Some(met) = tap.checked_sub(group.taps.start).filter(|_| tap < group.taps.end) else {
+                    for (number, bundle) in bundles.iter().enumerate() {
+                        let Some(met) = tap.checked_sub(bundle.taps.start).filter(|_| tap < bundle.taps.end) else {
                             continue;
                         };
-                        let (slot, slots) = (place * groups.len() + number, N * N * groups.len());
+                        let (slot, slots) = (place * bundles.len() + number, N * N * bundles.len());
                         let next = Next { slot, slots, depth, width };
                         let (far, farther) = next.far(taps.as_ptr_range().end, matrix.as_ptr());
-                        let to = &mut sums[group.first * row + place * width..];
+                        let to = &mut sums[bundle.first * row + place * width..];
                         let tile = Tile {
                             offset: place * channels + own + start,
                             accumulate: met + start > 0,
                             far,
                             farther,
                             each: 0,
-                            ..self.tile(group, met, &matrix[..depth * width], width, to.as_mut_ptr())
+                            ..self.tile(bundle, met, &matrix[..depth * width], width, to.as_mut_ptr())
                         };
                         // SAFETY: as in `stack`.
                         unsafe { tile.run(level) };
                     }
                 }
             }
-            done(0, sums);
+            done(panel, 0, sums);
         });
     }
 
-    /// Rows times a panel, from those on that are met with one of the group's taps.
-    fn tile(&self, group: &Group, met: usize, panel: &[f32], width: usize, out: *mut f32) -> Tile {
+    /// Rows times a panel, from those on that are met with one of the bundle's taps.
+    fn tile(&self, bundle: &Bundle, met: usize, panel: &[f32], width: usize, out: *mut f32) -> Tile {
         Tile {
-            rows: group.count,
-            left: group.places.as_flattened()[met * MOST_ROWS..].as_ptr(),
+            rows: bundle.count,
+            left: bundle.places.as_flattened()[met * MOST_ROWS..].as_ptr(),
             depth: panel.len() / width,
             panel: panel.as_ptr(),
             narrow: width == self.taps.lanes(),

@@ -41,7 +41,7 @@ fn embeddings_are_one_step() {
     }
 }
 
-/// Cut by `chunk`, with the product of sines first, a part of each head, factors that are known, and queries and keys by turns.
+/// Cut by `chunk`, with the product of sines first, a part of each head, factors that are known, halves that are kept, and queries and keys by turns.
 #[test]
 fn embeddings_are_written_in_other_ways() {
     let (cos, sin) = (Tensor::randn([7, 8]), Tensor::randn([7, 8]));
@@ -57,6 +57,12 @@ fn embeddings_are_written_in_other_ways() {
         let turned = fx::Proxy::cat_with([-&halves[1], halves[0].clone()], CatOptions::new().dim(-1));
         fx::Proxy::cat_with([&x * cos + turned * sin, rest], CatOptions::new().dim(-1))
     });
+    // Somebody else reads a half too.
+    let half = fx::trace_fn!(|x, cos, sin| {
+        let halves = x.chunk::<2>(3);
+        let turned = fx::Proxy::cat_with([-&halves[1], halves[0].clone()], CatOptions::new().dim(3));
+        (&x * cos + turned * sin).narrow(3, 0, 4) + &halves[1]
+    });
     let known = fx::trace_fn!(|x, y, z| {
         let [cos, sin] = [&cos, &sin].map(|x| fx::Proxy::constant(x));
         let [x, y] = [x + &z, y * z].map(|x| {
@@ -67,9 +73,12 @@ fn embeddings_are_written_in_other_ways() {
         x - y
     });
     let wide = Tensor::randn([2, 3, 7, 11]);
-    for (module, inputs, all) in
-        [(chunks, [&x, &cos, &sin], 1), (part, [&wide, &cos, &sin], 1), (known, [&x, &x, &x], 2)]
-    {
+    for (module, inputs, all) in [
+        (chunks, [&x, &cos, &sin], 1),
+        (half, [&x, &cos, &sin], 1),
+        (part, [&wide, &cos, &sin], 1),
+        (known, [&x, &x, &x], 2),
+    ] {
         let text = planned(&module.unwrap(), inputs);
         assert_eq!(count(&text, "rotary embedding of 8"), all, "{text}");
     }

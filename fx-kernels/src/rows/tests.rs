@@ -260,6 +260,31 @@ fn factors_of_groups_that_are_no_numbers() {
     }
 }
 
+/// Rows that are reduced together are what each is alone, to the last bit, be they numbers or not.
+#[test]
+fn rows_together_are_as_alone() {
+    for len in [1, 3, 16, 31, 100, 4096] {
+        let rows = 37;
+        let mut x = numbers(rows * len, 1);
+        for (row, number) in [(2, f32::NAN), (5, f32::INFINITY), (6, f32::NEG_INFINITY), (20, -0.0), (33, f32::NAN)] {
+            x[row * len + len / 2] = number;
+        }
+        for level in Level::available() {
+            for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min] {
+                let [mut together, mut alone] = [vec![1.0; rows], vec![1.0; rows]];
+                reduce_at(level, reduction, &mut together, &x, len, 1);
+                for (out, x) in alone.chunks_exact_mut(1).zip(x.chunks_exact(len)) {
+                    reduce_at(level, reduction, out, x, len, 1);
+                }
+                for (row, (together, alone)) in together.iter().zip(&alone).enumerate() {
+                    let is_same = together.to_bits() == alone.to_bits() || together.is_nan() && alone.is_nan();
+                    assert!(is_same, "{level:?} {reduction:?} of {len}, row {row}: {together}, not {alone}");
+                }
+            }
+        }
+    }
+}
+
 /// Of no elements, and in bands of which the last is shorter.
 #[test]
 fn reductions_of_columns() {

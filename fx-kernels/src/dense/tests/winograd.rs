@@ -11,14 +11,39 @@ fn winograd_is_as_direct() {
     }
 }
 
-/// Channels that are no whole vectors, groups of them that are computed in one set, or in several of which the last is smaller, and groups of
-/// several panels.
+/// Channels that are no whole vectors, groups of them, and groups of several panels.
 #[test]
 fn winograd_of_any_channels() {
     for (inputs, outputs, groups) in
         [(17, 19, 1), (84, 100, 1), (120, 120, 5), (120, 66, 3), (128, 64, 4), (90, 142, 2)]
     {
         winograd_as_direct(inputs, outputs, groups, [1; 2]);
+    }
+}
+
+/// Groups of so many tiles that one thread takes a few at a time, of which the last ones are fewer, and several threads share out the tiles.
+#[test]
+fn winograd_of_sets_of_groups() {
+    let (batch, input, [inputs, outputs], groups) = (2, [33, 30], [120, 90], 5);
+    let plain = ConvShape { groups, ..ConvShape::pointwise(inputs, outputs) };
+    let shape = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..plain };
+    let pixels = batch * input[0] * input[1];
+    let (x, w) = (numbers(pixels * inputs, 1), numbers(inputs / groups * outputs * 9, 2));
+    for level in Level::available() {
+        let run = |algorithm| {
+            let conv = PackedConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
+            of_threads(|| {
+                let mut out = vec![0.0; pixels * outputs];
+                conv.run(&mut out, outputs, &Images::pixels(&x, batch, input, inputs), &Epilogue::default());
+                out
+            })
+        };
+        let [direct, _] = run(Algorithm::Direct);
+        for algorithm in [Algorithm::Winograd2, Algorithm::Winograd4] {
+            let [one, many] = run(algorithm);
+            assert!(one.iter().zip(&direct).all(|(x, y)| (x - y).abs() < 1e-5), "{algorithm:?} {level:?}");
+            assert!(one == many, "{algorithm:?} {level:?}: threads change it");
+        }
     }
 }
 

@@ -6,10 +6,13 @@ use super::{Function, functions as f};
 ///
 /// A `reshape` of a tensor whose strides do not allow it copies; without strides that cannot be told, and is rare.
 pub(crate) fn is_view(function: Function) -> bool {
+    let others = [f::reshape, f::view, f::flatten, f::expand_as, f::size, f::numel];
+    others.contains(&function) || is_view_of_any(function)
+}
+
+/// Whether a function gives views of its first argument however that lies, and reads nothing else.
+pub(crate) fn is_view_of_any(function: Function) -> bool {
     let views = [
-        f::reshape,
-        f::view,
-        f::flatten,
         f::unflatten,
         f::squeeze,
         f::unsqueeze,
@@ -17,7 +20,6 @@ pub(crate) fn is_view(function: Function) -> bool {
         f::transpose,
         f::movedim,
         f::expand,
-        f::expand_as,
         f::broadcast_to,
         f::narrow,
         f::select,
@@ -27,14 +29,6 @@ pub(crate) fn is_view(function: Function) -> bool {
         f::chunk,
         f::unbind,
         f::getitem,
-        f::size,
-        f::numel,
     ];
     views.contains(&function)
-}
-
-/// Whether a function gives views of its first argument however that lies, and reads nothing else.
-pub(crate) fn is_view_of_any(function: Function) -> bool {
-    let others = [f::reshape, f::view, f::flatten, f::expand_as, f::size, f::numel];
-    is_view(function) && !others.contains(&function)
 }

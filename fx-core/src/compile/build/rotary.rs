@@ -119,12 +119,9 @@ impl Builder<'_> {
         Some(Seen { layout, register: *register, of, offset })
     }
 
-    /// Whether all that a node gives, or views of it, is read by some nodes.
+    /// Whether a node is one of some, or read by these alone.
     fn is_within(&self, node: NodeId, readers: &[NodeId]) -> bool {
         let mut users = self.module.graph().get(node).into_iter().flat_map(Node::users);
-        let is_reader = |user: NodeId| {
-            readers.contains(&user) || self.function_of(user) == Some(ops::getitem) && self.is_within(user, readers)
-        };
-        readers.contains(&node) || users.all(is_reader)
+        readers.contains(&node) || users.all(|user| readers.contains(&user))
     }
 }

@@ -18,6 +18,7 @@ pub use rotary::{Along, rotate_halves};
 pub use softmax::{Softmax, softmax};
 
 use crate::math::Single;
+use crate::simd::{load, store};
 use crate::threads::for_each;
 
 /// How many elements a task has at least, so that starting it costs little beside them.
@@ -125,26 +126,6 @@ impl Pointers {
     }
 }
 
-/// Reads a vector, or as many of its elements as there are.
-///
-/// # Safety
-/// They must be readable.
-#[inline(always)]
-pub(crate) unsafe fn load<V: Single>(from: *const f32, count: usize) -> V {
-    // SAFETY: the caller's promise.
-    unsafe { if count >= V::LANES { V::load_at(from) } else { V::load_first(from, count) } }
-}
-
-/// Writes a vector, or as many of its elements as there are.
-///
-/// # Safety
-/// They must be writable.
-#[inline(always)]
-pub(crate) unsafe fn store<V: Single>(x: V, to: *mut f32, count: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { if count >= V::LANES { x.store_at(to) } else { x.store_first(to, count) } }
-}
-
 /// Calls `f` with the first and the last row of each of the tasks that `rows` rows of `len` elements make.
 fn tasks(rows: usize, len: usize, work: usize, f: impl Fn(usize, usize) + Sync) {
     let each = (TASK / len.max(1)).clamp(1, rows.max(1));
@@ -156,13 +137,6 @@ fn rows_of(elements: usize, columns: usize) -> usize {
     /// So many rows are worth a result of their own.
     const LEAST: usize = 16;
     (elements / columns).max(LEAST)
-}
-
-/// Those of the first `count` lanes of `x`, and `other` in the rest.
-#[inline(always)]
-pub(crate) fn first<V: Single>(x: V, count: usize, other: V) -> V {
-    const LANE: [f32; 16] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
-    V::select(V::load(&LANE).lt(V::splat(count as f32)), x, other)
 }
 
 /// Calls `$body` for every vector of a row of `$len` elements, with the place where it begins, how many of its lanes

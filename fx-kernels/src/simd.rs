@@ -21,6 +21,7 @@ mod matrix_unit;
 mod neon;
 mod pieces;
 mod plain;
+mod some;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
@@ -35,6 +36,7 @@ pub(crate) use matrix_unit::{
     Between, MatrixUnit, Meanwhile, Place, Registers, SIDE, SplitSquares, Squares, row_distance, rows_collide,
 };
 pub(crate) use pieces::{Across, Below, PIECES, PRODUCTS, Splits, split_rows};
+pub(crate) use some::{first, load, store};
 
 /// A set of vector instructions that kernels are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

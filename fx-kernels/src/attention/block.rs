@@ -17,7 +17,7 @@ use super::{Ends, GROUP, Kernel, Mask, Scores, Sizes, Strides, Vector};
 use crate::math::Single;
 use crate::memory::{LINE, Lent};
 use crate::pairs::{round_below, round_to_pairs};
-use crate::rows::first as first_lanes;
+use crate::simd::first as first_lanes;
 use crate::simd::{BESIDE, Beside, Lanes, MatrixUnit, PairKernel, Pairs};
 use crate::tiles::tiles;
 

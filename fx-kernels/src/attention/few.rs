@@ -5,7 +5,7 @@ use super::block::Block;
 use super::words::power;
 use crate::math::Single;
 use crate::memory::{LINE, Lent};
-use crate::rows::first as first_lanes;
+use crate::simd::first as first_lanes;
 use crate::tiles::tiles;
 
 /// The most queries at a time.

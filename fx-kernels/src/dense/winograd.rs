@@ -33,8 +33,7 @@ use super::shape::ConvShape;
 use super::tile::MOST_ROWS;
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
-use crate::rows::{load, store};
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Level, Vector, dispatch, load, store};
 use crate::threads::{Shared, for_each, for_each_piece, num_threads, shared_out};
 
 /// The fewest channels and outputs of a group: the longest vector.

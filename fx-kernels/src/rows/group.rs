@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::ptr::null_mut;
 
 use super::norm::{Affine, moments};
-use super::{Input, Pointers, for_vectors, load, rows_of, store, tasks};
+use super::{Input, Pointers, for_vectors, rows_of, tasks};
 use crate::math::Single;
 use crate::memory::scratch;
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Level, Vector, dispatch, load, store};
 use crate::threads::{Shared, for_each};
 
 /// The numbers of a few pixels that stay in the first-level cache.

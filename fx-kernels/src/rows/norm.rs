@@ -1,10 +1,10 @@
 //! Layer norm and RMS norm.
 
-use super::{Input, Pointers, first, for_vectors, load, store, tasks};
+use super::{Input, Pointers, for_vectors, tasks};
 use crate::math::Single;
 use crate::memory::scratch;
 use crate::rounded::Rounded;
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Level, Vector, dispatch, first, load, store};
 use crate::threads::for_each_piece;
 
 /// What a normalisation does after it: a factor and a summand for each element or channel, and what is added to the

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{first, for_vectors, load, rows_of, store, tasks};
+use super::{for_vectors, rows_of, tasks};
 use crate::math::Single;
 use crate::memory::scratch;
-use crate::simd::{Kernel, Level, MOST_LANES, Vector, dispatch};
+use crate::simd::{Kernel, Level, MOST_LANES, Vector, dispatch, first, load, store};
 use crate::threads::{Shared, for_each};
 
 /// The elements that are reduced before the result is joined with that of others.

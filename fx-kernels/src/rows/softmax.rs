@@ -1,9 +1,9 @@
 //! The softmax and its logarithm.
 
-use super::{Input, Pointers, first, for_vectors, load, store, tasks};
+use super::{Input, Pointers, for_vectors, tasks};
 use crate::math::{self, Single};
 use crate::memory::scratch;
-use crate::simd::{BESIDE, Beside, Kernel, Lanes, Level, Vector, dispatch};
+use crate::simd::{BESIDE, Beside, Kernel, Lanes, Level, Vector, dispatch, first, load, store};
 use crate::threads::for_each;
 
 /// Which of the two.

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::{Grouped, Job, Part, SIDE};
 use crate::math;
-use crate::simd::{Kernel, Vector, dispatch};
+use crate::simd::{Kernel, Vector, dispatch, load};
 
 use super::super::left::Windows;
 
@@ -169,7 +169,7 @@ impl Lanes<'_> {
         let load = |from: *const f32| -> V {
             let from = from.wrapping_add(channel);
             // SAFETY: as for `run`.
-            unsafe { if count == V::LANES { V::load_at(from) } else { V::load_first(from, count) } }
+            unsafe { load(from, count) }
         };
         let bias = if let Some(bias) = job.epilogue.bias { load(bias.as_ptr()) } else { V::zero() };
         let mut sums = [bias; NEAR];

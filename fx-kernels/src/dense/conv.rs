@@ -347,10 +347,7 @@ impl PackedConv {
         written: Written<'_>,
     ) {
         let rows = batch * windows.output[0] * windows.output[1];
-        let left = match self.shape.is_pointwise() {
-            true => Left::Rows { data: windows.data, stride: windows.pixel },
-            false => Left::Windows(windows),
-        };
+        let left = windows.into();
         match &self.weights {
             Weights::Groups(panels) => {
                 let product = Product { written, ..Product::new(left, rows, panels, epilogue) };

@@ -1,10 +1,14 @@
 //! The left operand of a product where it lies in memory: rows of a matrix, or the windows of a convolution.
 
 mod inside;
+mod seen;
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 pub(crate) use self::inside::Inside;
+pub(crate) use self::seen::Seen;
 use super::tile::MOST_ROWS;
 
 /// Where the numbers of each row are: so many runs of equal length.
@@ -98,6 +102,16 @@ impl Axis {
     }
 }
 
+impl<'a> From<Windows<'a>> for Left<'a> {
+    /// Windows where they lie: rows, where each is one pixel and these follow each other.
+    fn from(windows: Windows<'a>) -> Self {
+        let Windows { data, input, pixel, output, kernel, stride, before, frames, .. } = windows;
+        let is_one = [kernel, stride] == [[1; 2]; 2] && [frames.kernel, frames.stride] == [1; 2];
+        let is_all = before == [0; 2] && frames.before == 0 && input == output && frames.input == frames.output;
+        if is_one && is_all { Left::Rows { data, stride: pixel } } else { Left::Windows(windows) }
+    }
+}
+
 impl Left<'_> {
     /// The runs of a row.
     pub(crate) fn runs(&self) -> usize {
@@ -116,25 +130,12 @@ impl Left<'_> {
         }
     }
 
-    /// Of the runs of a tile, whose rows begin at these places, those from the first to the last in which any row has more
-    /// than padding; one at least.
-    pub(crate) fn inside(&self, table: &[*const f32], rows: Range<usize>) -> Range<usize> {
-        let runs = self.runs();
-        let windows = match self {
-            Left::Rows { .. } | Left::Taps(_) => return 0..runs,
-            Left::Inside(inside) => return inside.seen(rows),
-            Left::Windows(windows) => windows,
-        };
-        let is_inside = |run: &usize| windows.sees(table, *run, rows.len());
-        let first = (0..runs).find(is_inside).unwrap_or(0);
-        first..(first + 1..runs).rfind(is_inside).unwrap_or(first) + 1
-    }
-
-    /// Whether any of so many rows of a tile, which begin at these places, has more than padding in a run. Of windows that lie inside all may have.
-    pub(crate) fn sees(&self, table: &[*const f32], run: usize, rows: usize) -> bool {
+    /// What a tile, whose rows begin at these places, sees: the runs in which any row has more than padding.
+    pub(crate) fn seen(&self, table: &[*const f32], rows: Range<usize>) -> Seen {
         match self {
-            Left::Rows { .. } | Left::Taps(_) | Left::Inside(_) => true,
-            Left::Windows(windows) => windows.sees(table, run, rows),
+            Left::Rows { .. } | Left::Taps(_) => Seen::all(1),
+            Left::Inside(inside) => inside.seen(rows),
+            Left::Windows(windows) => Seen::of(self.runs(), |run| windows.sees(table, run, rows.len())),
         }
     }
 
@@ -191,7 +192,7 @@ impl Left<'_> {
 }
 
 impl Windows<'_> {
-    /// See [`Left::sees`].
+    /// Whether any of so many rows, which begin at these places, has more than padding in a run.
     fn sees(&self, table: &[*const f32], run: usize, rows: usize) -> bool {
         let zeros = self.zeros.as_ptr();
         table[run * MOST_ROWS..][..rows].iter().any(|place| *place != zeros)
@@ -266,6 +267,27 @@ impl Windows<'_> {
             && frames.before == 0
             && (0..2).all(|axis| fits(input[axis], output[axis], kernel[axis], stride[axis], dilation[axis]))
             && fits(frames.input, frames.output, frames.kernel, frames.stride, frames.dilation)
+    }
+
+    /// How many lines of the output at the top and at the bottom of an image see padding there.
+    pub(crate) fn lines_beyond(&self) -> [usize; 2] {
+        let Self { input: [input, _], output: [height, _], kernel, stride, dilation, before, .. } = *self;
+        let inside = (input + before[0]).saturating_sub((kernel[0] - 1) * dilation[0]).div_ceil(stride[0]);
+        [before[0].div_ceil(stride[0]).min(height), height.saturating_sub(inside)]
+    }
+
+    /// Lends the windows of images as a left operand: as windows that lie all inside, if they do.
+    pub(crate) fn with_inside(&self, f: impl FnOnce(Left<'_>)) {
+        if self.frames != Axis::ONE || !self.are_inside() {
+            return f((*self).into());
+        }
+        let Self { data, input: [height, width], pixel, output, kernel: [lines, columns], stride, dilation, .. } =
+            *self;
+        let place = |line: usize, column: usize| (line * dilation[0] * width + column * dilation[1]) * pixel;
+        let places: SmallVec<[_; 16]> =
+            (0..lines).flat_map(|line| (0..columns).map(move |column| place(line, column))).collect();
+        let steps = [height * width, stride[0] * width, stride[1]].map(|pixels| pixels * pixel * size_of::<f32>());
+        f(Left::Inside(Inside { data, output, steps, places: &places, axes: [Axis::ONE; 2], first: [0; 2] }));
     }
 
     /// The image of a row, which is one of the output's, and where its window begins; a place before the image wraps around to one far behind it.

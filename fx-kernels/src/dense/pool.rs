@@ -2,7 +2,7 @@
 
 use super::epilogue::Epilogue;
 use super::images::{Images, Layout};
-use super::left::{Axis, Left, Windows};
+use super::left::{Axis, Windows};
 use super::window::{Reduction, Sliding};
 use super::words::Words;
 use crate::memory::scratch;
@@ -55,24 +55,22 @@ pub enum Divisor {
 /// Pool::max(shape).run(&mut out, 1, &Images::pixels(&image, 1, [2, 2], 1));
 /// assert_eq!(out, [4.0]);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pool {
     shape: PoolShape,
     /// What the mean is divided by, or none for the largest.
     divisor: Option<Divisor>,
-    /// What is read beyond the image.
-    nothing: Vec<f32>,
 }
 
 impl Pool {
     /// The largest number of each window, NaN if there is one: `max_pool2d`.
     pub fn max(shape: PoolShape) -> Self {
-        Self { shape, divisor: None, nothing: vec![f32::NEG_INFINITY; shape.channels] }
+        Self { shape, divisor: None }
     }
 
     /// The mean of each window: `avg_pool2d`.
     pub fn avg(shape: PoolShape, divisor: Divisor) -> Self {
-        Self { shape, divisor: Some(divisor), nothing: vec![0.0; shape.channels] }
+        Self { shape, divisor: Some(divisor) }
     }
 
     /// Pools images; the output's channels are last, its pixels `stride` apart.
@@ -107,52 +105,31 @@ impl Pool {
     /// As there, or if the processor does not have the level.
     pub(super) fn run_at(&self, level: Level, out: &mut [f32], stride: usize, images: &Images<'_>, words: Words) {
         words.check(words.input == words.output, |_| false, |rounded| self.takes_words_at(level, rounded));
-        let Some(rounded) = words.input else {
-            let scale = |row: usize| self.shape.scale(row, images.size, self.divisor);
-            let reduction = if self.divisor.is_some() { Reduction::Scaled(&scale) } else { Reduction::Largest };
-            return self.reduce((level, reduction, words.output), out, stride, images, &self.nothing);
-        };
-        scratch(words.input_len(self.shape.channels), |nothing| {
-            nothing.fill(rounded.least());
-            self.reduce((level, Reduction::LargestOf(rounded), None), out, stride, images, nothing);
-        });
-    }
-
-    /// Reduces all windows; beyond the images is nothing.
-    fn reduce(
-        &self,
-        (level, reduction, written): (Level, Reduction<'_>, Option<Rounded>),
-        out: &mut [f32],
-        stride: usize,
-        images: &Images<'_>,
-        nothing: &[f32],
-    ) {
-        let PoolShape { kernel, stride: step, dilation, before, output, .. } = self.shape;
-        let channels = nothing.len();
+        let channels = words.input_len(self.shape.channels);
         images.with_pixels(channels, 0..images.size[0], |images| {
-            let Layout::Pixels { distance: pixel } = images.layout else { return };
-            let (data, input, zeros) = (images.data, images.size, nothing);
-            let windows = Windows {
-                data,
-                input,
-                pixel,
-                output,
-                kernel,
-                stride: step,
-                dilation,
-                before,
-                zeros,
-                frames: Axis::ONE,
+            let written = words.output_len(self.shape.channels);
+            let together = self.shape.together(images, channels, stride == written);
+            let shape = self.shape.of_several(together);
+            let [height, width] = images.size;
+            let images = Images {
+                size: [height, width / together],
+                layout: Layout::Pixels { distance: together * images.strides(channels)[2] },
+                ..*images
             };
-            let (left, rows) = (Left::Windows(windows), images.batch * output[0] * output[1]);
-            let epilogue = &Epilogue::default();
-            Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);
+            let size = (together * channels, together * stride);
+            let Some(rounded) = words.input else {
+                let scale = |row: usize| shape.scale(row, images.size, self.divisor);
+                let reduction = if self.divisor.is_some() { Reduction::Scaled(&scale) } else { Reduction::Largest };
+                let nothing = if self.divisor.is_some() { 0.0 } else { f32::NEG_INFINITY };
+                return shape.reduce((level, reduction, words.output), out, size, &images, nothing);
+            };
+            shape.reduce((level, Reduction::LargestOf(rounded), None), out, size, &images, rounded.least());
         });
     }
 }
 
-/// A pooling layer for volumes with the channels last, ready to run: frames are pooled, then what is at a place of frames beside
-/// each other.
+/// A pooling layer for volumes with the channels last, ready to run: what is at a place of frames beside each other is pooled, then the
+/// frames that come of it.
 ///
 /// ```
 /// use fx_kernels::dense::{PoolShape, VolumePool};
@@ -174,7 +151,7 @@ pub struct VolumePool {
 }
 
 impl VolumePool {
-    /// The largest number of each window, of frames and of images whose lines are the frames that come out: `max_pool3d`.
+    /// The largest number of each window, of frames and of images whose lines are frames: `max_pool3d`.
     pub fn max(frames: PoolShape, places: PoolShape) -> Self {
         Self { frames: Pool::max(frames), places: Pool::max(places) }
     }
@@ -212,23 +189,64 @@ impl VolumePool {
     ) {
         let PoolShape { channels, output, .. } = self.frames.shape;
         let (read, written) = (words.input_len(channels), words.output_len(channels));
-        let (pixels, frame) = (output[0] * output[1], depth * height * width * read);
-        let len = self.places.shape.output[0] * pixels * written;
-        // Frames are what is read.
-        let of_frames = Words { output: words.input, ..words };
+        let (pixels, frames) = (height * width, self.places.shape.output[0]);
+        let (volume_len, len) = (depth * pixels * read, frames * output[0] * output[1] * written);
+        // Places are what is read.
+        let of_places = Words { output: words.input, ..words };
         // One by one, so that what lies between stays in the cache.
         for volume in 0..batch {
-            let (data, out) = (&data[volume * frame..][..frame], &mut out[volume * len..][..len]);
-            scratch(depth * pixels * read, |between| {
-                let images = Images::pixels(data, depth, [height, width], read);
-                self.frames.run_words(between, read, &images, of_frames);
-                self.places.run_words(out, written, &Images::pixels(between, 1, [depth, pixels], read), words);
+            let (data, out) = (&data[volume * volume_len..][..volume_len], &mut out[volume * len..][..len]);
+            scratch(frames * pixels * read, |between| {
+                let images = Images::pixels(data, 1, [depth, pixels], read);
+                let shape = PoolShape { output: [frames, pixels], ..self.places.shape };
+                Pool { shape, ..self.places }.run_words(between, read, &images, of_places);
+                self.frames.run_words(out, written, &Images::pixels(between, frames, [height, width], read), words);
             });
         }
     }
 }
 
 impl PoolShape {
+    /// How many pixels of a line, with so many numbers each, windows that are one pixel wide take together, as if they were channels of one.
+    /// Few numbers would not fill a vector.
+    fn together(&self, images: &Images<'_>, channels: usize, is_dense: bool) -> usize {
+        /// The numbers that are as fast as more.
+        const MANY: usize = 256;
+        let ([_, width], [_, _, distance, _]) = (images.size, images.strides(channels));
+        let is_high = [self.kernel[1], self.stride[1]] == [1; 2] && [self.before[1], self.after[1]] == [0; 2];
+        let fits = |pixels: &usize| width.is_multiple_of(*pixels);
+        let most = if is_high && is_dense && distance == channels { (MANY / channels.max(1)).min(width) } else { 1 };
+        (1..=most).rev().find(fits).unwrap_or(1)
+    }
+
+    /// The same windows, of so many pixels each.
+    fn of_several(self, together: usize) -> Self {
+        let [height, width] = self.output;
+        Self { channels: together * self.channels, output: [height, width / together], ..self }
+    }
+
+    /// Reduces all windows, of so many numbers or words each, into rows at a distance; beyond the images is nothing.
+    fn reduce(
+        &self,
+        (level, reduction, written): (Level, Reduction<'_>, Option<Rounded>),
+        out: &mut [f32],
+        (channels, stride): (usize, usize),
+        images: &Images<'_>,
+        nothing: f32,
+    ) {
+        let Self { kernel, stride: step, dilation, before, output, .. } = *self;
+        let ([_, _, pixel, _], frames) = (images.strides(channels), Axis::ONE);
+        let (data, input, rows) = (images.data, images.size, images.batch * output[0] * output[1]);
+        scratch(channels, |zeros| {
+            zeros.fill(nothing);
+            let windows = Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros, frames };
+            windows.with_inside(|left| {
+                let epilogue = &Epilogue::default();
+                Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);
+            });
+        });
+    }
+
     /// What the sum of a window is multiplied by.
     fn scale(&self, row: usize, size: [usize; 2], divisor: Option<Divisor>) -> f32 {
         if let Some(Divisor::Fixed(number)) = divisor {

@@ -20,7 +20,7 @@ pub(crate) use self::written::{Quantized, Written};
 use super::Epilogue;
 use super::algorithm::Algorithm;
 use super::block::{Block, Rounding, rounded};
-use super::left::{Inside, Left, Windows};
+use super::left::{Inside, Left, Seen, Windows};
 use super::matrix_unit::OnUnit;
 use super::panels::Panels;
 use super::strassen::Strassen;
@@ -35,6 +35,8 @@ use crate::threads::{Shared, for_each, num_threads, shared_out};
 /// The steps of the inner dimension that a panel is worked through at a time: as many products are summed up in a chain, and
 /// the chains' sums added, so that rounding errors do not grow with the inner dimension.
 pub(crate) const DEPTH: usize = 768;
+/// The same of whole numbers, whose sums are exact up to 2^31: that is more than as many words of four products of bytes add up to.
+const WHOLE_DEPTH: usize = 8 * 1024;
 /// The numbers of the left operand in a block.
 const BLOCK: usize = 160 * 1024;
 /// The numbers of the left operand in a block that stays in the cache beside panels and results.
@@ -82,8 +84,8 @@ struct Split {
     tiles: usize,
     least: usize,
     more: usize,
-    /// The rows of a line and its tiles, where no tile has rows of two.
-    lines: Option<[usize; 2]>,
+    /// Where no tile has rows of two of them.
+    zones: Option<Zones>,
     /// The blocks of tiles.
     blocks: usize,
     /// The panels of each matrix.
@@ -99,6 +101,9 @@ struct Split {
     /// How many steps are made before the next panel.
     ahead: usize,
 }
+
+/// Rows that follow each other again and again, as those of each image, in three parts: the rows and the tiles of each.
+struct Zones([[usize; 2]; 3]);
 
 /// The steps down a panel: whole runs, or parts of a run.
 struct Steps {
@@ -220,6 +225,11 @@ impl Product<'_> {
         });
     }
 
+    /// The steps of the inner dimension that a panel is worked through at a time.
+    fn depth(&self) -> usize {
+        if self.panels.packing().is_whole() { WHOLE_DEPTH } else { DEPTH }
+    }
+
     fn split(&self, range: Range<usize>) -> Split {
         let panels = self.panels;
         let runs = self.left.runs();
@@ -227,8 +237,8 @@ impl Product<'_> {
         // The words of the left operand for each step.
         let left = panels.packing().left();
         let most = panels.rows();
-        let lines = self.lines(most, run);
-        let tiles = lines.map_or(self.rows.div_ceil(most), |[width, each]| self.rows / width * each);
+        let zones = self.zones(most, run);
+        let tiles = zones.as_ref().map_or(self.rows.div_ceil(most), |zones| zones.all(self.rows));
         let columns = panels.columns().min(range.len() * 2 * panels.lanes());
         let fitting = (BLOCK / (most * run.clamp(1, DEPTH) * left)).min(POINTERS / (MOST_ROWS * self.left.pointers()));
         // Numbers that are to be rounded wait for that in the cache too.
@@ -250,11 +260,12 @@ impl Product<'_> {
         let (sets, held) = (sets(blocks), tiles.div_ceil(blocks) * columns);
         let sets = rounded.map_or(sets, |rounded| sets.max(held.div_ceil(rounded)).min(range.len()));
         let block = tiles.div_ceil(blocks) * most;
-        let steps = if run >= DEPTH {
-            let parts = run.div_ceil(DEPTH);
+        let depth = self.depth();
+        let steps = if run >= depth {
+            let parts = run.div_ceil(depth);
             Steps { runs: 1, parts, count: runs * parts }
         } else {
-            let count = runs.div_ceil(DEPTH / run.max(1));
+            let count = runs.div_ceil(depth / run.max(1));
             Steps { runs: runs.div_ceil(count), parts: 1, count }
         };
         let widened = self.widens(tiles.div_ceil(blocks));
@@ -271,16 +282,25 @@ impl Product<'_> {
         let ahead =
             if parts { (BLOCK / (block * left * run.div_ceil(steps.parts)).max(1)).max(1) } else { steps.count };
         let (least, more) = (self.rows / tiles, self.rows % tiles);
-        Split { id: new_key(), tiles, least, more, lines, blocks, range, sets, run, steps, together, ahead }
+        Split { id: new_key(), tiles, least, more, zones, blocks, range, sets, run, steps, together, ahead }
     }
 
-    /// The rows of a line, and the tiles of at most so many rows that it is better split into: where the padding beside it is as wide as a tile, and
-    /// a step down a panel has no more than one run, some tiles leave out runs that others do not.
-    fn lines(&self, most: usize, run: usize) -> Option<[usize; 2]> {
-        let Left::Windows(Windows { output: [_, width], before: [_, before], .. }) = self.left else { return None };
+    /// The zones that it is better split into tiles of at most so many rows by, since some tiles leave out runs then that others do not: lines,
+    /// where the padding beside these is as wide as a tile and a step down a panel has no more than one run, or what of an image is above,
+    /// within and below what sees the padding there.
+    fn zones(&self, most: usize, run: usize) -> Option<Zones> {
+        let Left::Windows(windows) = self.left else { return None };
+        let Windows { output: [height, width], before: [_, before], .. } = windows;
         let each = width.div_ceil(most).max(1);
         let rows = width.div_ceil(each);
-        (before >= rows && 2 * rows >= most && 2 * run > DEPTH).then_some([width, each])
+        if before >= rows && 2 * rows >= most && (2 * run > DEPTH || self.panels.packing().is_whole()) {
+            return Some(Zones([[width, each], [0; 2], [0; 2]]));
+        }
+        let [above, below] = windows.lines_beyond();
+        let within = height.saturating_sub(above + below);
+        let is_worth_while = above + below > 0 && within > 0 && 2 * rows >= most && !self.counts_padding();
+        is_worth_while
+            .then(|| Zones([above, within, below].map(|lines| [lines * width, (lines * width).div_ceil(most)])))
     }
 
     /// The numbers in a run of the left operand, for all groups together, or the words that they are written as.
@@ -382,18 +402,12 @@ impl Product<'_> {
         whole.is_some_and(|quantized| quantized.left.zero() != 0)
     }
 
-    /// Of the runs of a tile those that count: not the first and last ones that are padding for all rows, unless it is counted.
-    fn inside(&self, table: &[*const f32], rows: Range<usize>) -> Range<usize> {
+    /// Of the runs of a tile those that count: not what is padding for all rows, unless it is counted.
+    fn seen(&self, table: &[*const f32], rows: Range<usize>) -> Seen {
         match self.counts_padding() {
-            true => 0..self.left.runs(),
-            false => self.left.inside(table, rows),
+            true => Seen::all(self.left.runs()),
+            false => self.left.seen(table, rows),
         }
-    }
-
-    /// Whether a run of a tile of so many rows counts: the first and the last one of those [inside](Self::inside), and of others those in
-    /// which any row has more than padding, unless that is counted.
-    fn sees(&self, table: &[*const f32], run: usize, inside: &Range<usize>, rows: usize) -> bool {
-        run == inside.start || run + 1 == inside.end || self.counts_padding() || self.left.sees(table, run, rows)
     }
 
     /// One step of one tile.
@@ -406,13 +420,12 @@ impl Product<'_> {
     fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
         let (rows, stride) = (place.rows.clone(), place.stride);
-        let inside = self.inside(table, rows.clone());
+        let seen = self.seen(table, rows.clone());
         // The bias is in the sums of the first step also where all of that is padding: a row's sums do not depend on the others in its tile.
-        let (first, last) = (starts && runs.start == 0, ends && inside.end <= runs.end);
-        let runs = match runs.start.max(inside.start)..runs.end.min(inside.end) {
-            runs if runs.len() == 1 && !self.sees(table, runs.start, &inside, rows.len()) => return,
-            runs if !runs.is_empty() => runs,
-            _ if first => 0..0,
+        let (first, last) = (starts && runs.start == 0, ends && seen.end() <= runs.end);
+        let (runs, some) = match seen.within(runs) {
+            (runs, some) if !runs.is_empty() => (runs, some),
+            _ if first => (0..0, &[][..]),
             _ => return,
         };
         let steps = &steps[(runs.start - slice.runs.start) * depth * panel.width..];
@@ -440,7 +453,8 @@ impl Product<'_> {
             offset,
             taps,
             places,
-            segments: runs.len(),
+            segments: if some.is_empty() { runs.len() } else { some.len() },
+            some: if some.is_empty() { null() } else { some.as_ptr() },
             depth,
             panel: steps.as_ptr(),
             panels: side_by_side,
@@ -493,8 +507,8 @@ impl Split {
 
     /// The rows of some tiles.
     fn rows(&self, tiles: Range<usize>) -> Range<usize> {
-        let start = |tile: usize| match self.lines {
-            Some([width, each]) => tile / each * width + tile % each * width / each,
+        let start = |tile: usize| match &self.zones {
+            Some(zones) => zones.start(tile),
             None => tile * self.least + tile.min(self.more),
         };
         start(tiles.start)..start(tiles.end)
@@ -506,6 +520,33 @@ impl Split {
             let steps = first..self.steps.count.min(first + self.ahead);
             set.clone().flat_map(move |index| steps.clone().map(move |step| (index, step)))
         })
+    }
+}
+
+impl Zones {
+    /// The rows and tiles of all zones together.
+    fn sums(&self) -> [usize; 2] {
+        let Self([above, within, below]) = self;
+        [0, 1].map(|i| above[i] + within[i] + below[i])
+    }
+
+    /// The tiles of so many rows.
+    fn all(&self, rows: usize) -> usize {
+        let [of, tiles] = self.sums();
+        rows / of * tiles
+    }
+
+    /// The first row of a tile.
+    fn start(&self, tile: usize) -> usize {
+        let [rows, tiles] = self.sums();
+        let (mut row, mut tile) = (tile / tiles * rows, tile % tiles);
+        for [rows, tiles] in self.0 {
+            if tile < tiles {
+                return row + tile * rows / tiles;
+            }
+            (row, tile) = (row + rows, tile - tiles);
+        }
+        row
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) struct Tile {
     pub(crate) places: *const usize,
     /// How many segments the inner dimension has here.
     pub(crate) segments: usize,
+    /// Which segments these are if some are left out, counted from a place before the first one, or null.
+    pub(crate) some: *const u16,
     /// The length of a segment, in rows of the panel.
     pub(crate) depth: usize,
     /// The panel: `segments * depth` rows of as many words as one or two vectors have.
@@ -143,6 +145,7 @@ impl Tile {
         taps: null(),
         places: null(),
         segments: 1,
+        some: null(),
         depth: 0,
         panel: null(),
         panels: 1,
@@ -465,7 +468,8 @@ unsafe fn tile<
     job: &Tile,
 ) {
     for index in 0..if PANELS { job.panels } else { 1 } {
-        let mut panel = job.panel.wrapping_add(index * job.distance);
+        let start = job.panel.wrapping_add(index * job.distance);
+        let mut panel = start;
         let column = index * VECTORS * V::LANES;
         let mut parts: Sums<V, ROWS, VECTORS> = [[[V::zero(); VECTORS]; ROWS]; UNROLL];
         if !S::WHOLE && !job.bias.is_null() {
@@ -484,12 +488,18 @@ unsafe fn tile<
                 }
             }
         }
-        let mut table = job.left;
         let mut aside = 0;
         let has_places = S::WHOLE && !job.places.is_null();
         let mut rows = [null(); ROWS];
-        for segment in 0..job.segments {
-            if !has_places || segment == 0 {
+        for number in 0..job.segments {
+            let mut segment = number;
+            if !job.some.is_null() {
+                // SAFETY: there is a number for each segment.
+                segment = usize::from(unsafe { *job.some.add(number) - *job.some });
+                panel = start.wrapping_add(segment * job.depth * VECTORS * V::LANES);
+            }
+            if !has_places || number == 0 {
+                let table = job.left.wrapping_add(segment * MOST_ROWS);
                 for i in 0..ROWS {
                     // SAFETY: the table has a pointer for each row of each segment.
                     rows[i] = unsafe { *table.add(i) }.wrapping_add(job.offset * S::LEFT);
@@ -530,7 +540,6 @@ unsafe fn tile<
                 panel = panel.wrapping_add(VECTORS * V::LANES);
                 k += 1;
             }
-            table = table.wrapping_add(MOST_ROWS);
         }
         while ASIDE && aside < job.aside.numbers {
             // SAFETY: there are so many.

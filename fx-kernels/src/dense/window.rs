@@ -5,7 +5,7 @@
 
 use super::block::Block;
 use super::epilogue::Epilogue;
-use super::left::Left;
+use super::left::{Inside, Left};
 use super::tile::MOST_ROWS;
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
@@ -75,7 +75,7 @@ impl Sliding<'_> {
             let tiles = rows.len().div_ceil(TILE_ROWS);
             let tiles = (0..tiles).map(|i| rows.start + i * TILE_ROWS..rows.end.min(rows.start + (i + 1) * TILE_ROWS));
             Block::once(&self.left, tiles.clone(), |table| {
-                for (rows, table) in tiles.zip(table.chunks_exact(self.left.runs() * MOST_ROWS)) {
+                for (rows, table) in tiles.zip(table.chunks_exact(self.left.pointers() * MOST_ROWS)) {
                     let place = out.at(rows.start * stride);
                     let Some(rounded) = self.written else {
                         // SAFETY: the table points to windows that the images cover (seen above), and so do the
@@ -211,6 +211,21 @@ fn larger<V: Vector<Elem = f32>>(one: V, other: V) -> V {
 }
 
 impl Job<'_> {
+    /// Where a tap of the window of the tile's first row is, and those of the next ones.
+    ///
+    /// # Safety
+    /// There must be such a tap.
+    #[inline(always)]
+    unsafe fn row(&self, tap: usize, i: usize) -> *const f32 {
+        // SAFETY: the caller's promise; whoever makes a job gives a place for each row, of each tap or with places for these.
+        unsafe {
+            match self.sliding.left {
+                Left::Inside(Inside { places, .. }) => (*self.table.add(i)).add(*places.get_unchecked(tap)),
+                _ => *self.table.add(tap * MOST_ROWS + i),
+            }
+        }
+    }
+
     /// All words of a pixel, a vector at a time.
     #[inline(always)]
     fn words<V: Vector<Elem = f32>, L: Larger<V>>(&self) {
@@ -220,7 +235,7 @@ impl Job<'_> {
                 let count = V::LANES.min(words - word);
                 // SAFETY: whoever makes a job gives a place for each row of each tap, and rows of so many words.
                 unsafe {
-                    let load = |tap: usize| V::load_first((*self.table.add(tap * MOST_ROWS + i)).add(word), count);
+                    let load = |tap: usize| V::load_first(self.row(tap, i).add(word), count);
                     let mut largest = load(0);
                     for tap in 1..runs {
                         largest = L::larger(largest, load(tap));
@@ -278,7 +293,6 @@ impl Job<'_> {
         let start = if KIND == LARGEST { V::splat(f32::NEG_INFINITY) } else { V::zero() };
         let mut sums = [[start; VECTORS]; ROWS];
         for tap in 0..left.runs() {
-            let table = self.table.wrapping_add(tap * MOST_ROWS);
             let mut weights = [V::zero(); VECTORS];
             if let Reduction::Weighted(all) = reduction {
                 for v in 0..VECTORS {
@@ -287,7 +301,7 @@ impl Job<'_> {
             }
             for i in 0..ROWS {
                 // SAFETY: there is a place for each row of each tap.
-                let row = unsafe { *table.add(i) };
+                let row = unsafe { self.row(tap, i) };
                 for v in 0..VECTORS {
                     let x = load(row, v);
                     sums[i][v] = match KIND {

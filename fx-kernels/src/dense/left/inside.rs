@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Axis;
+use super::{Axis, Seen};
 
 /// The windows of a convolution, one a row, in the order of the output's pixels: runs at the same places of each. Numbers may be of less
 /// than four bytes, so that a window begins at any byte.
@@ -55,8 +55,8 @@ impl Inside<'_> {
         }
     }
 
-    /// The runs of those frames and lines that any of some rows sees, from the first to the last.
-    pub(super) fn seen(&self, rows: Range<usize>) -> Range<usize> {
+    /// The runs of those frames and lines that any of some rows sees.
+    pub(super) fn seen(&self, rows: Range<usize>) -> Seen {
         let [height, width] = self.output;
         let [deep, high] = self.axes;
         let runs = self.places.len() / (deep.kernel * high.kernel);
@@ -71,7 +71,10 @@ impl Inside<'_> {
             0..high.kernel
         };
         let [first, last] = [deep.taps(first.0), deep.taps(last.0)];
-        let (start, end) = (first.start.min(last.start), first.end.max(last.end) - 1);
-        (start * high.kernel + lines.start) * runs..(end * high.kernel + lines.end) * runs
+        let frames = first.start.min(last.start)..first.end.max(last.end);
+        Seen::of(self.places.len(), |run| {
+            let line = run / runs;
+            frames.contains(&(line / high.kernel)) && lines.contains(&(line % high.kernel))
+        })
     }
 }

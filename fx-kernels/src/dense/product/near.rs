@@ -85,24 +85,23 @@ impl Product<'_> {
             (true, _) => NEAR / (MOST_ROWS * split.steps.longest(split.run) * panels.packing().left()).max(1),
             (false, _) => 1,
         };
-        for equal in [tiles.start..tiles.end.min(split.more), tiles.start.max(split.more)..tiles.end] {
-            let mut tile = equal.start;
-            while tile < equal.end {
-                let rows = |tile: usize| split.rows(tile..tile + 1);
-                let share = tile - tiles.start;
-                let table = |tile: usize| &table[(tile - tiles.start) * self.left.pointers() * MOST_ROWS..];
-                let whole = |tile: &usize| self.inside(table(*tile), rows(*tile)).len() == runs;
-                let (most, share, next) = match next.filter(|_| share < ASKING) {
-                    Some(next) => (1, share, next),
-                    None => (together.clamp(1, equal.end - tile), usize::MAX, null()),
-                };
-                let count = (tile..tile + most).take_while(whole).count().max(1);
-                for slice in slices {
-                    let place = Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
-                    self.tiles(slice, count, table(tile), place, out);
-                }
-                tile += count;
+        let mut tile = tiles.start;
+        while tile < tiles.end {
+            let rows = |tile: usize| split.rows(tile..tile + 1);
+            let share = tile - tiles.start;
+            let table = |tile: usize| &table[(tile - tiles.start) * self.left.pointers() * MOST_ROWS..];
+            let len = rows(tile).len();
+            let follows = |tile: &usize| rows(*tile).len() == len && self.seen(table(*tile), rows(*tile)).are_all(runs);
+            let (most, share, next) = match next.filter(|_| share < ASKING) {
+                Some(next) => (1, share, next),
+                None => (together.clamp(1, tiles.end - tile), usize::MAX, null()),
+            };
+            let count = (tile..tile + most).take_while(follows).count().max(1);
+            for slice in slices {
+                let place = Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
+                self.tiles(slice, count, table(tile), place, out);
             }
+            tile += count;
         }
     }
 }

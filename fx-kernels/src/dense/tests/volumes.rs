@@ -214,6 +214,49 @@ fn volumes_of_bytes() {
     }
 }
 
+/// Windows of many channels, of which tiles leave out the taps that see what is above, below, before or behind the volume; where nothing is 0, they
+/// leave out none.
+#[test]
+fn taps_that_see_nothing() {
+    let (inputs, outputs) = (192, 36);
+    let wide = around(inputs, outputs, [3, 3]);
+    for (number, (frame, depth, size)) in [
+        (wide, 3, [2, 7, 7]),
+        (wide, 1, [3, 14, 14]),
+        (ConvShape { stride: [2, 1], ..around(inputs, outputs, [5, 3]) }, 3, [3, 9, 13]),
+        (ConvShape { dilation: [3, 1], before: [3, 1], after: [2, 1], ..wide }, 2, [4, 8, 6]),
+        (ConvShape { before: [0, 1], ..wide }, 1, [2, 6, 25]),
+        // With more runs than are left out one by one.
+        (around(inputs, outputs, [5, 5]), 3, [3, 6, 12]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (before, batch) = (depth / 2, 2);
+        let shape = VolumeShape { frame, depth, stride: 1, dilation: 1, before, after: before };
+        let row = inputs * depth * frame.kernel[0] * frame.kernel[1];
+        let (w, scales, bias) = (quantized::bytes(outputs * row, 2), quantized::scales(outputs), numbers(outputs, 3));
+        let x = numbers(batch * size.iter().product::<usize>() * inputs, 1);
+        let w_scaled: Vec<f32> = (0..w.len()).map(|index| f32::from(w[index]) * scales[index / row]).collect();
+        for range in [quantized::RANGES[3], quantized::RANGES[number % 3]] {
+            let x_rounded: Vec<f32> = x.iter().map(|x| quantized::rounded(*x, range) as f32).collect();
+            let want = definition(&x_rounded, &w_scaled, &shape, batch, size);
+            let bytes = Bytes { weight: &w, scales: &scales, bits: range.bits() };
+            for level in Level::available() {
+                let mut out = vec![0.25; want.len()];
+                MatrixUnit::with(None, || {
+                    let conv = QuantizedVolumeConv::at(level, bytes, shape);
+                    conv.run(&mut out, &x, batch, size, range, &following(5, &bias, &[], outputs));
+                });
+                for (index, want) in want.iter().enumerate() {
+                    let want = followed(*want, 5, bias[index % outputs], 0.0);
+                    close(out[index], want, 4 * row, &format!("{level:?} {shape:?} {range:?} at {index}"));
+                }
+            }
+        }
+    }
+}
+
 /// What is more than the cache holds, by some frames at a time, or by some lines of a frame.
 #[test]
 fn bytes_in_bands() {

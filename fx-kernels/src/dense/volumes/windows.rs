@@ -4,7 +4,6 @@ use super::super::algorithm::Algorithm;
 use super::super::block::Rows;
 use super::super::epilogue::Epilogue;
 use super::super::format::Packing;
-use super::super::left::Left;
 use super::super::panels::Panels;
 use super::super::product::{Product, Written};
 use super::super::weight::Weight;
@@ -111,7 +110,7 @@ impl VolumeWindows {
         scratch(pixel, |zeros| {
             zeros.fill(written.padding(self.packing()));
             let windows = self.shape.windows(data, pixel, size, zeros);
-            let product = Product { written, ..Product::new(Left::Windows(windows), rows, &self.panels, epilogue) };
+            let product = Product { written, ..Product::new(windows.into(), rows, &self.panels, epilogue) };
             product.run_by(self.algorithm(), out, stride);
         });
     }

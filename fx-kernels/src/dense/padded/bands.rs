@@ -1,7 +1,7 @@
 //! Windows that are multiplied where they lie in a copy of some lines, which stays in the cache. All lines of a window are runs at the same
 //! places from where it begins, be it within a word.
 
-use std::ops::Range;
+use std::slice::from_raw_parts_mut;
 
 use smallvec::SmallVec;
 
@@ -19,7 +19,7 @@ use super::{PaddedConv, by_lines};
 use crate::memory::{scratch, second_level};
 use crate::rounded::Rounded;
 use crate::simd::Level;
-use crate::threads::{WORTH_WHILE, for_each_piece, num_threads, shared_out};
+use crate::threads::{Shared, WORTH_WHILE, for_each, num_threads, shared_out};
 
 /// Whether windows are multiplied so, in such words: those of whole numbers, if runs are whole words or a window's lines.
 pub(super) fn fit(shape: &VolumeShape, packing: Packing) -> bool {
@@ -83,60 +83,81 @@ impl PaddedConv {
         let work = 2 * frames * height * width * panels.inner() * panels.columns() * groups;
         // Each thread reads what it has copied.
         let fewest = if work < WORTH_WHILE { 1 } else { num_threads() };
-        let (are_frames, together) = split(&axes, pitch, fewest);
         let row = Rounded::len(written.output, outputs);
-        let band = |out: &mut [f32], [some_frames, some_lines]: [Range<usize>; 2]| {
-            let first = (some_frames.start * height + some_lines.start) * width;
-            let (read, lines) = (deep.reached(&some_frames), high.reached(&some_lines));
-            let plane = lines.len() * pitch;
+        let out = Shared(out[..(frames * height * width - 1) * stride + row].as_mut_ptr());
+        let Split { frames: deep_each, together, lines: high_each } = split(&axes, pitch, fewest);
+        let (size, bands) = (size_of::<f32>(), height.div_ceil(high_each));
+        for_each(frames.div_ceil(deep_each) * bands, work, |index| {
+            let part = |index: usize, each: usize, of: usize| index * each..of.min((index + 1) * each);
+            let some_frames = part(index / bands, deep_each, frames);
+            let some_lines = part(index % bands, high_each, height);
+            let lines = high.reached(&some_lines);
+            let (plane, held) = (lines.len() * pitch, deep.reached(&(0..together)).len());
+            let all_read = deep.reached(&some_frames);
             // The last run may end within a row of the panel.
-            scratch(read.len() * plane + self.packing.left(), |words| {
-                let (copied, beyond) = words.split_at_mut(read.len() * plane);
-                beyond.fill(0.0);
-                self.write(copied, pitch, &all.part(&read, &lines), &image, written);
-                let size = size_of::<f32>();
-                let inside = Inside {
-                    data: words,
-                    output: [some_lines.len(), width],
-                    steps: [step * plane * size, steps[0] * pitch * size, steps[1] * self.channels * size / numbers],
-                    places: &self.places(pitch, plane),
-                    axes,
-                    first: [some_frames.start, some_lines.start],
-                };
-                let (rows, epilogue) = (some_frames.len() * some_lines.len() * width, epilogue.at_row(first));
-                let written = Written { left: true, ..written };
-                Product { written, ..Product::new(Left::Inside(inside), rows, panels, &epilogue) }.run(out, stride);
+            scratch(held * plane + self.packing.left(), |words| {
+                words[held * plane..].fill(0.0);
+                let mut copied = all_read.start;
+                for frame in some_frames.clone().step_by(together) {
+                    let now = frame..some_frames.end.min(frame + together);
+                    let read = deep.reached(&now);
+                    // Each takes the place of one that is not seen any more.
+                    let place = |frame: usize| (frame - all_read.start) % held * plane;
+                    for frame in read.start.max(copied)..read.end {
+                        let to = &mut words[place(frame)..][..plane];
+                        self.write(to, pitch, &all.part(&(frame..frame + 1), &lines), &image, written);
+                    }
+                    copied = read.end;
+                    let first = (frame * height + some_lines.start) * width;
+                    let inside = Inside {
+                        data: words,
+                        output: [some_lines.len(), width],
+                        steps: [
+                            step * plane * size,
+                            steps[0] * pitch * size,
+                            steps[1] * self.channels * size / numbers,
+                        ],
+                        places: &self.places(pitch, |tap| place(read.start + tap)),
+                        axes,
+                        first: [frame, some_lines.start],
+                    };
+                    let (rows, epilogue) = (now.len() * some_lines.len() * width, epilogue.at_row(first));
+                    let written = Written { left: true, ..written };
+                    let product = Product { written, ..Product::new(Left::Inside(inside), rows, panels, &epilogue) };
+                    // SAFETY: the result has these rows (just seen), which no other band has.
+                    let out = unsafe { from_raw_parts_mut(out.at(first * stride), (rows - 1) * stride + row) };
+                    product.run(out, stride);
+                }
             });
-        };
-        let out = &mut out[..(frames * height * width - 1) * stride + row];
-        if are_frames {
-            for_each_piece(out, together * height * width * stride, work, |index, out| {
-                band(out, [index * together..frames.min((index + 1) * together), 0..height]);
-            });
-            return;
-        }
-        let len = height * width * stride;
-        for (frame, out) in out.chunks_mut(len).enumerate() {
-            for_each_piece(out, together * width * stride, work / frames, |index, out| {
-                band(out, [frame..frame + 1, index * together..height.min((index + 1) * together)]);
-            });
-        }
+        });
     }
 
-    /// Where the runs of a window are in a copy whose lines are `pitch` words apart and whose frames are `plane`.
-    fn places(&self, pitch: usize, plane: usize) -> SmallVec<[usize; 32]> {
+    /// Where the runs of a window are in a copy whose lines are `pitch` words apart and whose frames, counted from the first that the window sees,
+    /// are at places of their own.
+    fn places(&self, pitch: usize, frame_at: impl Fn(usize) -> usize) -> SmallVec<[usize; 32]> {
         let VolumeShape { frame, depth, dilation, .. } = self.shape;
         let ConvShape { inputs, kernel, dilation: [down, across], .. } = frame;
         let taps = if are_lines(&frame) { 1 } else { kernel[1] };
         let tap = across * inputs / self.packing.numbers();
-        let lines = (0..depth).flat_map(|i| (0..kernel[0]).map(move |j| i * dilation * plane + j * down * pitch));
+        let frames = (0..depth).map(|i| frame_at(i * dilation));
+        let lines = frames.flat_map(|frame| (0..kernel[0]).map(move |j| frame + j * down * pitch));
         lines.flat_map(|line| (0..taps).map(move |index| line + index * tap)).collect()
     }
 }
 
-/// Whether a band has whole frames of the output, and how many of these, or how many lines of one: those whose copy, with lines of so many words,
-/// the cache holds, in equal parts of which there are a few at least.
-fn split([deep, high]: &[Axis; 2], pitch: usize, fewest: usize) -> (bool, usize) {
+/// How much of the output a band has.
+struct Split {
+    /// The frames.
+    frames: usize,
+    /// How many of these are computed at a time.
+    together: usize,
+    /// The lines of each.
+    lines: usize,
+}
+
+/// The bands, with lines of so many words: those whose copy the cache holds, in equal parts of which there are a few at least, by which less is
+/// copied. Of some lines of all frames, each is copied once, as it is seen; of whole frames, those that two bands see are copied for both.
+fn split([deep, high]: &[Axis; 2], pitch: usize, fewest: usize) -> Split {
     let most = second_level() / (2 * size_of::<f32>());
     let fitting = |axis: &Axis, len: usize| {
         let window = axis.reached(&(0..1)).len();
@@ -146,9 +167,14 @@ fn split([deep, high]: &[Axis; 2], pitch: usize, fewest: usize) -> (bool, usize)
         let bands = shared_out(axis.output.div_ceil(many.max(1)).max(fewest)).min(axis.output);
         axis.output.div_ceil(bands)
     };
-    let frames = fitting(deep, high.reached(&(0..high.output)).len() * pitch);
-    match frames > 0 && deep.output >= fewest {
-        true => (true, equal(deep, frames)),
-        false => (false, equal(high, fitting(high, deep.reached(&(0..1)).len() * pitch))),
+    let reached = |axis: &Axis, each: usize| axis.output.div_ceil(each) * axis.reached(&(0..each)).len();
+    let (all, fits) = (deep.output, fitting(deep, reached(high, high.output) * pitch));
+    let frames = equal(deep, fits);
+    let lines = equal(high, fitting(high, deep.reached(&(0..1)).len() * pitch));
+    let [by_frames, by_lines] =
+        [(frames, high.output), (all, lines)].map(|(frames, lines)| reached(deep, frames) * reached(high, lines));
+    match fits > 0 && all >= fewest && by_frames <= by_lines {
+        true => Split { frames, together: frames, lines: high.output },
+        false => Split { frames: all, together: 1, lines },
     }
 }

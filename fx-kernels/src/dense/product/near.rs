@@ -96,7 +96,7 @@ impl Product<'_> {
                 Some(next) => (1, share, next),
                 None => (together.clamp(1, tiles.end - tile), usize::MAX, null()),
             };
-            let count = (tile..tile + most).take_while(follows).count().max(1);
+            let count = if most == 1 { 1 } else { (tile..tile + most).take_while(follows).count().max(1) };
             for slice in slices {
                 let place = Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
                 self.tiles(slice, count, table(tile), place, out);

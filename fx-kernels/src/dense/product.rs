@@ -412,15 +412,22 @@ impl Product<'_> {
 
     /// One step of one tile.
     fn tile(&self, slice: &Slice<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
-        self.tiles(slice, 1, table, place, out);
+        let seen = self.seen(table, place.rows.clone());
+        self.tiles(slice, (1, &seen), table, place, out);
     }
 
-    /// One step of a tile and of those below it, so many of as many rows, unless all that they would multiply with is
+    /// One step of a tile and of those below it, so many of as many rows that see the same, unless all that they would multiply with is
     /// padding. There is more than one only where no run is left out.
-    fn tiles(&self, slice: &Slice<'_>, count: usize, table: &[*const f32], place: Place, out: &Shared<f32>) {
+    fn tiles(
+        &self,
+        slice: &Slice<'_>,
+        (count, seen): (usize, &Seen),
+        table: &[*const f32],
+        place: Place,
+        out: &Shared<f32>,
+    ) {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
         let (rows, stride) = (place.rows.clone(), place.stride);
-        let seen = self.seen(table, rows.clone());
         // The bias is in the sums of the first step also where all of that is padding: a row's sums do not depend on the others in its tile.
         let (first, last) = (starts && runs.start == 0, ends && seen.end() <= runs.end);
         let (runs, some) = match seen.within(runs) {

@@ -14,7 +14,7 @@ pub(crate) struct Seen {
 }
 
 /// The most runs of which others than the first and the last ones are left out.
-const MOST: usize = 64;
+const MOST: usize = 32;
 
 impl Seen {
     /// All of so many runs.

@@ -90,16 +90,18 @@ impl Product<'_> {
             let rows = |tile: usize| split.rows(tile..tile + 1);
             let share = tile - tiles.start;
             let table = |tile: usize| &table[(tile - tiles.start) * self.left.pointers() * MOST_ROWS..];
-            let len = rows(tile).len();
-            let follows = |tile: &usize| rows(*tile).len() == len && self.seen(table(*tile), rows(*tile)).are_all(runs);
+            let seen = |tile: usize| self.seen(table(tile), rows(tile));
+            let (len, first) = (rows(tile).len(), seen(tile));
             let (most, share, next) = match next.filter(|_| share < ASKING) {
                 Some(next) => (1, share, next),
                 None => (together.clamp(1, tiles.end - tile), usize::MAX, null()),
             };
-            let count = if most == 1 { 1 } else { (tile..tile + most).take_while(follows).count().max(1) };
+            let follows = |tile: &usize| rows(*tile).len() == len && seen(*tile).are_all(runs);
+            let most = if first.are_all(runs) { most } else { 1 };
+            let count = 1 + (tile + 1..tile + most).take_while(follows).count();
             for slice in slices {
                 let place = Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };
-                self.tiles(slice, count, table(tile), place, out);
+                self.tiles(slice, (count, &first), table(tile), place, out);
             }
             tile += count;
         }

@@ -7,6 +7,7 @@ mod chain;
 mod double;
 mod joined;
 mod op;
+mod scaled;
 mod spread;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use super::scaled::Scaled;
 use super::spread::Spread;
 use super::tile::{Area, Operands};
 use super::*;
@@ -137,6 +138,18 @@ pub(super) struct Coded {
     from: [usize; 3],
 }
 
+impl Coded {
+    /// What it computes.
+    pub(super) fn op(&self) -> Op {
+        self.step.op
+    }
+
+    /// What it computes with.
+    pub(super) fn args(&self) -> &[Place] {
+        self.step.args()
+    }
+}
+
 impl Chain {
     /// A chain of `inputs` operands; none if there are more operands, or results alive at once, than fit a tile's
     /// registers: it has to be cut in two then.
@@ -253,8 +266,10 @@ impl Chain {
         }
         inputs.iter().for_each(|input| check_rows(input, elements.end));
         let (tile, Range { start, end: stop }) = (few_elements(inputs), elements);
-        let out = out.as_mut_ptr().wrapping_sub(start);
-        Task { level: Level::detect(), steps: &self.steps, inputs, out, written: None, start, stop, tile }.run();
+        let (out, scaled) = (out.as_mut_ptr().wrapping_sub(start), Scaled::of(&self.steps, inputs, stop));
+        let scaled = scaled.as_ref();
+        Task { level: Level::detect(), steps: &self.steps, inputs, scaled, out, written: None, start, stop, tile }
+            .run();
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
@@ -319,11 +334,12 @@ fn run(level: Level, steps: &[Coded], out: &mut [f32], written: Option<Rounded>,
     };
     let per_element: usize = steps.iter().map(|step| if matches!(step.step.op, Op::Unary(_)) { 12 } else { 4 }).sum();
     let task = tile * least.div_ceil(tile);
-    let place = Shared(out.as_mut_ptr());
+    let (place, scaled) = (Shared(out.as_mut_ptr()), Scaled::of(steps, inputs, len));
+    let scaled = scaled.as_ref();
     for_each(len.div_ceil(task), per_element * len, |index| {
         let start = index * task;
         let stop = len.min(start + task);
-        Task { level, steps, inputs, out: place.at(0), written, start, stop, tile }.run();
+        Task { level, steps, inputs, scaled, out: place.at(0), written, start, stop, tile }.run();
     });
 }
 
@@ -401,6 +417,8 @@ struct Task<'a> {
     level: Level,
     steps: &'a [Coded],
     inputs: &'a [Operand<'a>],
+    /// The same at once, if that is how all is computed.
+    scaled: Option<&'a Scaled<'a>>,
     /// All of the output, and what elements are rounded to if it is words.
     out: *mut f32,
     written: Option<Rounded>,
@@ -421,6 +439,14 @@ impl Task<'_> {
         let mut start = self.start;
         while start < self.stop {
             let len = self.tile.min(self.stop - start);
+            let last = if self.written.is_some() { result.as_mut_ptr().cast() } else { self.out.wrapping_add(start) };
+            if let Some(scaled) = self.scaled {
+                // SAFETY: as below; `run` has seen that there are as many rows.
+                unsafe { joined::join(self.level, last, scaled.parts(), [start, len], Some(scaled.scale)) };
+                self.write(&result, start, len);
+                start += len;
+                continue;
+            }
             let mut places = [(std::ptr::null::<f32>(), false); INPUTS];
             for ((place, &input), scratch) in places.iter_mut().zip(self.inputs).zip(&mut spread) {
                 *place = self.place(input, start, len, scratch);
@@ -433,23 +459,22 @@ impl Task<'_> {
                         Place::Step(_) => (registers[coded.from[i]].cast_const(), true),
                     };
                 }
-                let last = index + 1 == self.steps.len();
-                let to = match last {
-                    false => registers[coded.register],
-                    true if self.written.is_some() => result.as_mut_ptr().cast(),
-                    true => self.out.wrapping_add(start),
-                };
+                let to = if index + 1 == self.steps.len() { last } else { registers[coded.register] };
                 // SAFETY: the output and the registers hold `len` elements; operands do too, or are a constant
                 // (see `place`), and registers that are read were written by the steps before.
                 unsafe { coded.step.op.run(self.level, to, Area { rows: 1, stride: 0, len }, &args) };
             }
-            if let Some(rounded) = self.written {
-                let to = self.out.wrapping_add(start / rounded.numbers());
-                // SAFETY: the output has the whole words of so many elements, which were written just now.
-                unsafe { rounded.write(self.level, (to, 0), (result.as_ptr().cast(), 0), [1, len]) };
-            }
+            self.write(&result, start, len);
             start += len;
         }
+    }
+
+    /// Writes a tile's result as words, if it is to be such.
+    fn write(&self, result: &Scratch, start: usize, len: usize) {
+        let Some(rounded) = self.written else { return };
+        let to = self.out.wrapping_add(start / rounded.numbers());
+        // SAFETY: the output has the whole words of so many elements, which were written just now.
+        unsafe { rounded.write(self.level, (to, 0), (result.as_ptr().cast(), 0), [1, len]) };
     }
 
     /// Where a tile finds an operand, and whether it is more than a constant.
@@ -520,7 +545,7 @@ impl Task<'_> {
             }
             Operand::Joined(parts) => {
                 // SAFETY: `run` has seen that there are as many rows; a tile holds so many elements.
-                unsafe { joined::join(self.level, scratch, parts, start, len) };
+                unsafe { joined::join(self.level, scratch, parts, [start, len], None) };
                 (scratch, true)
             }
             Operand::Repeat(x, run) => {

@@ -116,6 +116,52 @@ fn some_elements_alone() {
     }
 }
 
+/// What scales channels, and a ReLU after it, is computed in one pass: bit for bit as step by step, of numbers and pairs, joined or not, into numbers and
+/// words.
+#[test]
+fn channels_are_scaled_at_once() {
+    let scale = Step::ternary(Ternary::MulAdd, Place::Input(0), Place::Input(1), Place::Input(2));
+    let unary = |op, step| Step::unary(op, Place::Step(step));
+    // The same with steps that change nothing more.
+    let chains = [
+        (vec![scale], vec![scale, unary(Unary::Neg, 0), unary(Unary::Neg, 1)]),
+        (vec![scale, unary(Unary::Relu, 0)], vec![scale, unary(Unary::Relu, 0), unary(Unary::Relu, 1)]),
+    ]
+    .map(|(once, steps)| [once, steps].map(|steps| Chain::new(3, &steps).unwrap()));
+    let bytes = Quantization { scale: 0.05, zero_point: 3, min: 0, max: 255 };
+    for (rows, row) in [(1, 8), (13, 96), (5, 1500), (300, 20), (2, 2048), (3, 7)] {
+        let (mut x, by, shift) = (numbers(rows * row, 1), numbers(row, 2), numbers(row, 3));
+        x[rows * row / 2] = f32::NAN;
+        let first = row / 8 * 4;
+        let parts = [(first, true), (row - first, false)].map(|(row, pairs)| Part { x: &x, row, pairs });
+        let kinds = [Operand::Cycle(&x), Operand::Pairs(&x[..rows * row / 2]), Operand::Joined(&parts)];
+        for (kind, [once, steps]) in kinds.iter().flat_map(|kind| chains.iter().map(move |chains| (kind, chains))) {
+            if matches!(kind, Operand::Pairs(_)) && !row.is_multiple_of(2) {
+                continue;
+            }
+            let inputs = [*kind, Operand::Cycle(&by), Operand::Cycle(&shift)];
+            let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            for level in Level::available() {
+                let [got, want] = [once, steps].map(|chain| {
+                    let mut out = vec![0.25; rows * row];
+                    chain.run_at(level, &mut out, &inputs);
+                    bits(&out)
+                });
+                assert!(got == want, "{level:?} {once} of {rows} rows of {row}, {kind:?}");
+            }
+            let is_written = |rounded: &Rounded| rounded.is_written() && row.is_multiple_of(rounded.numbers());
+            for rounded in [Rounded::Pairs, Rounded::Bytes(bytes)].into_iter().filter(is_written) {
+                let [got, want] = [once, steps].map(|chain| {
+                    let mut out = vec![0.25; rows * row / rounded.numbers()];
+                    chain.run_words(&mut out, rounded, &inputs);
+                    bits(&out)
+                });
+                assert!(got == want, "{once} of {rows} rows of {row}, {kind:?} as {rounded:?}");
+            }
+        }
+    }
+}
+
 /// Words of pairs, as operands, as what is there before and as results, give what their numbers give.
 #[test]
 fn words_are_operands_and_results() {

@@ -322,9 +322,9 @@ impl PackedConv {
             let (zeros, frames) = (&self.zeros, Axis::ONE);
             let windows = Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros, frames };
             match (written.whole, &self.weights) {
-                // Of what stands for 0 there are words, as there are of pixels of windows.
+                // Of what stands for 0 there are words, as there are of pixels: those of single ones are rounded with their rows.
                 (Some(Quantized { left, .. }), Weights::Groups(panels))
-                    if panels.packing().is_whole() && kernel != [1; 2] =>
+                    if panels.packing().is_whole() && (written.left || kernel != [1; 2]) =>
                 {
                     scratch(inputs, |zeros| {
                         zeros.fill(left.zeros(panels.packing().numbers()));

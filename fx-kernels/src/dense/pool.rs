@@ -151,7 +151,7 @@ pub struct VolumePool {
 }
 
 impl VolumePool {
-    /// The largest number of each window, of frames and of images whose lines are frames: `max_pool3d`.
+    /// The largest number of each window, of frames and of images whose lines are frames, as are those that come of these: `max_pool3d`.
     pub fn max(frames: PoolShape, places: PoolShape) -> Self {
         Self { frames: Pool::max(frames), places: Pool::max(places) }
     }
@@ -213,7 +213,7 @@ impl PoolShape {
         /// The numbers that are as fast as more.
         const MANY: usize = 256;
         let ([_, width], [_, _, distance, _]) = (images.size, images.strides(channels));
-        let is_high = [self.kernel[1], self.stride[1]] == [1; 2] && [self.before[1], self.after[1]] == [0; 2];
+        let is_high = [self.kernel[1], self.stride[1]] == [1; 2] && self.before[1] == 0 && self.output[1] == width;
         let fits = |pixels: &usize| width.is_multiple_of(*pixels);
         let most = if is_high && is_dense && distance == channels { (MANY / channels.max(1)).min(width) } else { 1 };
         (1..=most).rev().find(fits).unwrap_or(1)

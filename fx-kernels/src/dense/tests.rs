@@ -453,6 +453,10 @@ fn pooling() {
         ([2, 3], [2, 3], [1, 1], [0, 1], [4, 4]),
         ([2, 2], [1, 1], [3, 2], [1, 0], [5, 7]),
         ([7, 9], [1, 1], [1, 1], [0, 0], [1, 1]),
+        // All inside, and one pixel wide: some of a line together.
+        ([2, 2], [2, 2], [1, 1], [0, 0], [3, 4]),
+        ([3, 1], [2, 1], [1, 1], [1, 0], [4, 9]),
+        ([2, 1], [3, 1], [2, 1], [0, 0], [2, 9]),
     ] {
         let shape = PoolShape { channels, kernel, stride, dilation, before, after: before, output };
         for level in Level::available() {

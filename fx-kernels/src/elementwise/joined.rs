@@ -107,8 +107,10 @@ impl Kernel for Join<'_> {
         };
         let scaled = |x: V, column: usize, count: usize| {
             // SAFETY: there are as many as a row has columns.
-            let [scale, shift] = [scale, shift].map(|by| unsafe { load::<V>(by.as_ptr().add(column), count) });
-            x.mul_add(scale, shift)
+            unsafe {
+                let scale = load::<V>(scale.as_ptr().add(column), count);
+                x.mul_add(scale, load(shift.as_ptr().add(column), count))
+            }
         };
         match relu {
             true => self.each::<V>(|x, column, count| V::zero().max(scaled(x, column, count))),

@@ -122,7 +122,7 @@ impl<const N: usize> Windows<N> {
 }
 
 impl Windows<3> {
-    /// Those of frames, and of images whose lines are the frames that come out.
+    /// Those of frames, and of images whose lines are frames.
     fn of_volumes(&self, channels: usize) -> (PoolShape, PoolShape) {
         let of = |sizes: [usize; 3]| ([sizes[1], sizes[2]], sizes[0]);
         let ((kernel, depth), (stride, step)) = (of(self.kernel), of(self.stride));

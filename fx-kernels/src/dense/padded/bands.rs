@@ -85,7 +85,7 @@ impl PaddedConv {
         let fewest = if work < WORTH_WHILE { 1 } else { num_threads() };
         let row = Rounded::len(written.output, outputs);
         let out = Shared(out[..(frames * height * width - 1) * stride + row].as_mut_ptr());
-        let Split { frames: deep_each, together, lines: high_each } = split(&axes, pitch, fewest);
+        let Band { frames: deep_each, together, lines: high_each } = band(&axes, pitch, fewest);
         let (size, bands) = (size_of::<f32>(), height.div_ceil(high_each));
         for_each(frames.div_ceil(deep_each) * bands, work, |index| {
             let part = |index: usize, each: usize, of: usize| index * each..of.min((index + 1) * each);
@@ -124,7 +124,7 @@ impl PaddedConv {
                     let (rows, epilogue) = (now.len() * some_lines.len() * width, epilogue.at_row(first));
                     let written = Written { left: true, ..written };
                     let product = Product { written, ..Product::new(Left::Inside(inside), rows, panels, &epilogue) };
-                    // SAFETY: the result has these rows (just seen), which no other band has.
+                    // SAFETY: the result has these rows (it was cut to all of them), which no other band has.
                     let out = unsafe { from_raw_parts_mut(out.at(first * stride), (rows - 1) * stride + row) };
                     product.run(out, stride);
                 }
@@ -146,7 +146,7 @@ impl PaddedConv {
 }
 
 /// How much of the output a band has.
-struct Split {
+struct Band {
     /// The frames.
     frames: usize,
     /// How many of these are computed at a time.
@@ -155,9 +155,9 @@ struct Split {
     lines: usize,
 }
 
-/// The bands, with lines of so many words: those whose copy the cache holds, in equal parts of which there are a few at least, by which clearly less is
+/// The bands that are best, with lines of so many words: those whose copy the cache holds, in equal parts of which there are a few at least, by which clearly less is
 /// copied. Of some lines of all frames, each is copied once, as it is seen; of whole frames, those that two bands see are copied for both.
-fn split([deep, high]: &[Axis; 2], pitch: usize, fewest: usize) -> Split {
+fn band([deep, high]: &[Axis; 2], pitch: usize, fewest: usize) -> Band {
     let most = second_level() / (2 * size_of::<f32>());
     let fitting = |axis: &Axis, len: usize| {
         let window = axis.reached(&(0..1)).len();
@@ -175,7 +175,7 @@ fn split([deep, high]: &[Axis; 2], pitch: usize, fewest: usize) -> Split {
         [(frames, high.output), (all, lines)].map(|(frames, lines)| reached(deep, frames) * reached(high, lines));
     // Measured: a fifth less does not make up for a product of each frame.
     match fits > 0 && all >= fewest && 3 * by_frames <= 4 * by_lines {
-        true => Split { frames, together: frames, lines: high.output },
-        false => Split { frames: all, together: 1, lines },
+        true => Band { frames, together: frames, lines: high.output },
+        false => Band { frames: all, together: 1, lines },
     }
 }

@@ -33,6 +33,8 @@ fn shapes() -> Vec<ConvShape> {
     vec![
         plain,
         ConvShape { stride: [2; 2], ..plain },
+        // Of which some see nothing but padding.
+        ConvShape { before: [1, 0], after: [0, 2], ..plain },
         // Without padding, so that words are read where they are.
         ConvShape { kernel: [3, 2], stride: [2, 1], dilation: [1, 2], ..plain },
         ConvShape { kernel: [2; 2], stride: [2; 2], inputs: 24, ..plain },

@@ -130,12 +130,12 @@ impl Left<'_> {
         }
     }
 
-    /// What a tile, whose rows begin at these places, sees: the runs in which any row has more than padding.
-    pub(crate) fn seen(&self, table: &[*const f32], rows: Range<usize>) -> Seen {
+    /// What a tile, whose rows begin at these places, sees of a step: the runs in which any row has more than padding.
+    pub(crate) fn seen(&self, table: &[*const f32], rows: Range<usize>, step: &Range<usize>) -> Seen {
         match self {
-            Left::Rows { .. } | Left::Taps(_) => Seen::all(1),
-            Left::Inside(inside) => inside.seen(rows),
-            Left::Windows(windows) => Seen::of(self.runs(), |run| windows.sees(table, run, rows.len())),
+            Left::Rows { .. } | Left::Taps(_) => Seen::all(1, step),
+            Left::Inside(inside) => inside.seen(rows, step),
+            Left::Windows(windows) => Seen::of(self.runs(), step, |run| windows.sees(table, run, rows.len())),
         }
     }
 

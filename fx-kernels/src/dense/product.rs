@@ -402,17 +402,17 @@ impl Product<'_> {
         whole.is_some_and(|quantized| quantized.left.zero() != 0)
     }
 
-    /// Of the runs of a tile those that count: not what is padding for all rows, unless it is counted.
-    fn seen(&self, table: &[*const f32], rows: Range<usize>) -> Seen {
+    /// Of a step's runs those that count for a tile: not what is padding for all rows, unless it is counted.
+    fn seen(&self, table: &[*const f32], rows: Range<usize>, step: &Range<usize>) -> Seen {
         match self.counts_padding() {
-            true => Seen::all(self.left.runs()),
-            false => self.left.seen(table, rows),
+            true => Seen::all(self.left.runs(), step),
+            false => self.left.seen(table, rows, step),
         }
     }
 
     /// One step of one tile.
     fn tile(&self, slice: &Slice<'_>, table: &[*const f32], place: Place, out: &Shared<f32>) {
-        let seen = self.seen(table, place.rows.clone());
+        let seen = self.seen(table, place.rows.clone(), &slice.runs);
         self.tiles(slice, (1, &seen), table, place, out);
     }
 
@@ -429,12 +429,13 @@ impl Product<'_> {
         let Slice { panel, panels: side_by_side, ref runs, offset, depth, packing, steps, starts, ends } = *slice;
         let (rows, stride) = (place.rows.clone(), place.stride);
         // The bias is in the sums of the first step also where all of that is padding: a row's sums do not depend on the others in its tile.
-        let (first, last) = (starts && runs.start == 0, ends && seen.end() <= runs.end);
-        let (runs, some) = match seen.within(runs) {
-            (runs, some) if !runs.is_empty() => (runs, some),
-            _ if first => (0..0, &[][..]),
+        let (first, last) = (starts && runs.start == 0, ends && seen.end <= runs.end);
+        let runs = match seen.runs.clone() {
+            runs if !runs.is_empty() => runs,
+            _ if first => 0..0,
             _ => return,
         };
+        let some = &seen.some;
         let steps = &steps[(runs.start - slice.runs.start) * depth * panel.width..];
         let panels = self.panels;
         let column = place.group * panels.columns() + panel.first;

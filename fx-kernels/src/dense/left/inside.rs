@@ -55,8 +55,8 @@ impl Inside<'_> {
         }
     }
 
-    /// The runs of those frames and lines that any of some rows sees.
-    pub(super) fn seen(&self, rows: Range<usize>) -> Seen {
+    /// What some rows see of a step: the runs of those frames and lines that any of them sees.
+    pub(super) fn seen(&self, rows: Range<usize>, step: &Range<usize>) -> Seen {
         let [height, width] = self.output;
         let [deep, high] = self.axes;
         let runs = self.places.len() / (deep.kernel * high.kernel);
@@ -73,9 +73,9 @@ impl Inside<'_> {
         let [first, last] = [deep.taps(first.0), deep.taps(last.0)];
         let frames = first.start.min(last.start)..first.end.max(last.end);
         if [&frames, &lines] == [&(0..deep.kernel), &(0..high.kernel)] {
-            return Seen::all(self.places.len());
+            return Seen::all(self.places.len(), step);
         }
-        Seen::of(self.places.len(), |run| {
+        Seen::of(self.places.len(), step, |run| {
             let line = run / runs;
             frames.contains(&(line / high.kernel)) && lines.contains(&(line % high.kernel))
         })

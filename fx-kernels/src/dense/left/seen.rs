@@ -4,62 +4,50 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// The runs that a tile sees, one at least.
+/// What a tile sees of the runs of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// From the first to the last.
-    range: Range<usize>,
+    /// From the first to the last; none, if it sees none of the step's.
+    pub(crate) runs: Range<usize>,
     /// Which of these; empty if all are.
-    some: SmallVec<[u16; MOST]>,
+    pub(crate) some: SmallVec<[u16; MOST]>,
+    /// The end of the last one that it sees at all, be it of another step.
+    pub(crate) end: usize,
+    /// Whether it sees all that there are.
+    pub(crate) are_all: bool,
 }
 
 /// The most runs of which others than the first and the last ones are left out.
 const MOST: usize = 32;
 
 impl Seen {
-    /// All of so many runs.
-    pub(crate) fn all(runs: usize) -> Self {
-        Self { range: 0..runs, some: SmallVec::new() }
+    /// All runs of a step, of so many.
+    pub(crate) fn all(count: usize, step: &Range<usize>) -> Self {
+        Self { runs: step.clone(), some: SmallVec::new(), end: count, are_all: true }
     }
 
-    /// Those of so many runs that are seen; the first, if none is.
-    pub(super) fn of(runs: usize, sees: impl Fn(usize) -> bool) -> Self {
-        let first = (0..runs).find(|run| sees(*run)).unwrap_or(0);
-        let last = (first + 1..runs).rfind(|run| sees(*run)).unwrap_or(first);
-        let range = first..last + 1;
-        // Who sees the first run and the last one is taken to see all.
-        if range.len() == runs || runs > MOST {
-            return Self { range, some: SmallVec::new() };
+    /// Those of a step, of so many runs, that are seen; a tile that sees none of all is taken to see the first.
+    pub(super) fn of(count: usize, step: &Range<usize>, sees: impl Fn(usize) -> bool) -> Self {
+        let first = (0..count).find(|run| sees(*run)).unwrap_or(0);
+        let last = (first + 1..count).rfind(|run| sees(*run)).unwrap_or(first);
+        let (are_all, end) = (last + 1 - first == count, last + 1);
+        let runs = step.start.max(first)..step.end.min(end);
+        // Who sees the first run and the last one is taken to see all of several.
+        if runs.len() > 1 && (are_all || count > MOST) {
+            return Self { runs, some: SmallVec::new(), end, are_all };
         }
-        let some: SmallVec<_> = range.clone().filter(|run| sees(*run)).map(|run| run as u16).collect();
-        let some = if some.len() == range.len() { SmallVec::new() } else { some };
-        Self { range, some }
-    }
-
-    /// Whether these are all of so many runs.
-    pub(crate) fn are_all(&self, runs: usize) -> bool {
-        self.range == (0..runs)
-    }
-
-    /// The end of the last one.
-    pub(crate) fn end(&self) -> usize {
-        self.range.end
-    }
-
-    /// Those within a range: from the first to the last, and which of these if not all are.
-    pub(crate) fn within(&self, runs: &Range<usize>) -> (Range<usize>, &[u16]) {
-        if self.some.is_empty() {
-            return (runs.start.max(self.range.start)..runs.end.min(self.range.end), &[]);
-        }
-        let place = |run: usize| self.some.partition_point(|some| usize::from(*some) < run);
-        match self.some.get(place(runs.start)..place(runs.end)) {
-            Some(some @ [first, .., last]) => {
-                let range = usize::from(*first)..usize::from(*last) + 1;
-                let is_some = some.len() < range.len();
-                (range, if is_some { some } else { &[] })
-            }
-            Some([run]) => (usize::from(*run)..usize::from(*run) + 1, &[]),
-            _ => (0..0, &[]),
-        }
+        let some: SmallVec<[u16; MOST]> = runs
+            .clone()
+            .filter(|run| [first, last].contains(run) || sees(*run))
+            .take(MOST)
+            .map(|run| run as u16)
+            .collect();
+        let runs = match *some.as_slice() {
+            [first, .., last] => usize::from(first)..usize::from(last) + 1,
+            [run] => usize::from(run)..usize::from(run) + 1,
+            [] => 0..0,
+        };
+        let some = if some.len() == runs.len() { SmallVec::new() } else { some };
+        Self { runs, some, end, are_all }
     }
 }

@@ -90,14 +90,14 @@ impl Product<'_> {
             let rows = |tile: usize| split.rows(tile..tile + 1);
             let share = tile - tiles.start;
             let table = |tile: usize| &table[(tile - tiles.start) * self.left.pointers() * MOST_ROWS..];
-            let seen = |tile: usize| self.seen(table(tile), rows(tile));
+            let seen = |tile: usize| self.seen(table(tile), rows(tile), &slices[0].runs);
             let (len, first) = (rows(tile).len(), seen(tile));
             let (most, share, next) = match next.filter(|_| share < ASKING) {
                 Some(next) => (1, share, next),
                 None => (together.clamp(1, tiles.end - tile), usize::MAX, null()),
             };
-            let follows = |tile: &usize| rows(*tile).len() == len && seen(*tile).are_all(runs);
-            let most = if first.are_all(runs) { most } else { 1 };
+            let follows = |tile: &usize| rows(*tile).len() == len && seen(*tile).are_all;
+            let most = if first.are_all { most } else { 1 };
             let count = 1 + (tile + 1..tile + most).take_while(follows).count();
             for slice in slices {
                 let place = Place { group, rows: rows(tile), stride, share, of: tiles.len(), next };

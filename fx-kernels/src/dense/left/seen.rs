@@ -22,6 +22,7 @@ const MOST: usize = 32;
 
 impl Seen {
     /// All runs of a step, of so many.
+    #[inline]
     pub(crate) fn all(count: usize, step: &Range<usize>) -> Self {
         Self { runs: step.clone(), some: SmallVec::new(), end: count, are_all: true }
     }

@@ -4,7 +4,7 @@ use std::ptr::null;
 
 use super::{DEPTH, Place, Product, SMALL_PANELS, Slice};
 use crate::dense::format::Packing;
-use crate::dense::left::Left;
+use crate::dense::left::{Left, Seen};
 use crate::dense::tile::MOST_ROWS;
 use crate::threads::{Shared, WORTH_WHILE};
 
@@ -32,6 +32,7 @@ impl Product<'_> {
         let panels = self.panels;
         let mut table = [null(); MOST_ROWS];
         self.left.fill(0..self.rows, &mut table);
+        let seen = Seen::all(1, &(0..1));
         let (full, rest) = self.full(0..panels.count());
         let sides = [(full.start, full.len())].into_iter().filter(|(_, count)| *count > 0);
         for (first, count) in sides.chain(rest.map(|index| (index, 1))) {
@@ -48,7 +49,7 @@ impl Product<'_> {
                 ends: true,
             };
             let place = Place { group: 0, rows: 0..self.rows, stride, share: usize::MAX, of: usize::MAX, next: null() };
-            self.tile(&slice, &table, place, out);
+            self.tiles(&slice, (1, &seen), &table, place, out);
         }
     }
 }

@@ -286,10 +286,13 @@ impl Product<'_> {
     }
 
     /// The zones that it is better split into tiles of at most so many rows by, since some tiles leave out runs then that others do not: lines,
-    /// where the padding beside these is as wide as a tile and a step down a panel has no more than one run, or what of an image is above,
-    /// within and below what sees the padding there.
+    /// where the padding beside these is as wide as a tile and runs are long, or of whole numbers; else what of an image is above, within and below
+    /// what sees the padding there.
     fn zones(&self, most: usize, run: usize) -> Option<Zones> {
         let Left::Windows(windows) = self.left else { return None };
+        if self.counts_padding() {
+            return None;
+        }
         let Windows { output: [height, width], before: [_, before], .. } = windows;
         let each = width.div_ceil(most).max(1);
         let rows = width.div_ceil(each);
@@ -298,7 +301,7 @@ impl Product<'_> {
         }
         let [above, below] = windows.lines_beyond();
         let within = height.saturating_sub(above + below);
-        let is_worth_while = above + below > 0 && within > 0 && 2 * rows >= most && !self.counts_padding();
+        let is_worth_while = above + below > 0 && within > 0 && 2 * rows >= most;
         is_worth_while
             .then(|| Zones([above, within, below].map(|lines| [lines * width, (lines * width).div_ceil(most)])))
     }

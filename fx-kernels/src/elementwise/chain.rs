@@ -131,23 +131,11 @@ pub struct Chain {
 /// A step with its place among the registers; the last step's is the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Coded {
-    step: Step,
+    pub(super) step: Step,
     /// Where the result goes, if not to the output.
     register: usize,
     /// The registers of the operands that are steps.
     from: [usize; 3],
-}
-
-impl Coded {
-    /// What it computes.
-    pub(super) fn op(&self) -> Op {
-        self.step.op
-    }
-
-    /// What it computes with.
-    pub(super) fn args(&self) -> &[Place] {
-        self.step.args()
-    }
 }
 
 impl Chain {

@@ -5,7 +5,6 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 /// What a tile sees of the runs of a step.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// From the first to the last; none, if it sees none of the step's.
     pub(crate) runs: Range<usize>,

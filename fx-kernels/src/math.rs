@@ -33,16 +33,22 @@ pub(crate) trait Real: Element {
     /// Numbers whose size is below this are their own exponential less 1, and logarithm of 1 more.
     const SMALL: Self;
 
+    /// The natural logarithm of 2.
+    const LN_2: Self;
+
     /// The number of this type.
     fn of(x: f32) -> Self;
     /// The exponential.
     fn exp<V: Lanes<Elem = Self>>(x: V) -> V;
+    /// The exponential less 1.
+    fn expm1<V: Lanes<Elem = Self>>(x: V) -> V;
     /// The natural logarithm.
     fn log<V: Lanes<Elem = Self>>(x: V) -> V;
 }
 
 impl Real for f32 {
     const SMALL: Self = 1e-9;
+    const LN_2: Self = std::f32::consts::LN_2;
 
     #[inline(always)]
     fn of(x: f32) -> Self {
@@ -51,6 +57,10 @@ impl Real for f32 {
     #[inline(always)]
     fn exp<V: Floats>(x: V) -> V {
         exp(x)
+    }
+    #[inline(always)]
+    fn expm1<V: Floats>(x: V) -> V {
+        expm1(x)
     }
     #[inline(always)]
     fn log<V: Floats>(x: V) -> V {
@@ -233,6 +243,77 @@ pub(crate) fn tanh<V: Floats>(x: V) -> V {
     V::select(size.lt(V::splat(0.625)), near, signed(far, x))
 }
 
+/// From here on the exponential of minus a number is nothing beside that of the number, which may be too large.
+const LARGE: f32 = 80.0;
+
+/// A number, or half of it where it is large, and whether it is.
+#[inline(always)]
+fn halved<V: Lanes<Elem: Real>>(x: V) -> (V, V::Mask) {
+    let large = V::splat(Real::of(LARGE)).lt(x);
+    (V::select(large, x * V::splat(Real::of(0.5)), x), large)
+}
+
+/// The hyperbolic sine.
+#[inline(always)]
+pub(crate) fn sinh<V: Lanes<Elem: Real>>(x: V) -> V {
+    let (size, large) = halved(x.abs());
+    let (power, half) = (Real::expm1(size), V::splat(Real::of(0.5)));
+    let near = half * (power + power / (power + V::splat(Real::of(1.0))));
+    odd_of(V::select(large, half * power * power, near), x)
+}
+
+/// The hyperbolic cosine.
+#[inline(always)]
+pub(crate) fn cosh<V: Lanes<Elem: Real>>(x: V) -> V {
+    let (size, large) = halved(x.abs());
+    let (power, half) = (Real::exp(size), V::splat(Real::of(0.5)));
+    V::select(large, half * power * power, half * power + half / power)
+}
+
+/// `log(1 + rest(x))`, or `log(2 x)` of what is so large that the former becomes it.
+#[inline(always)]
+fn log_of_twice<V: Lanes<Elem: Real>>(x: V, rest: V) -> V {
+    /// 2 to the power of 28: its square has no place for a 1, and is not too large.
+    const LARGE: f32 = 268_435_456.0;
+    let large = V::splat(Real::of(LARGE)).lt(x);
+    let more = V::select(large, V::splat(Real::LN_2), V::zero());
+    log1p(V::select(large, x - V::splat(Real::of(1.0)), rest)) + more
+}
+
+/// The inverse of the hyperbolic sine.
+#[inline(always)]
+pub(crate) fn asinh<V: Lanes<Elem: Real>>(x: V) -> V {
+    let (size, one) = (x.abs(), V::splat(Real::of(1.0)));
+    let square = size * size;
+    odd_of(log_of_twice(size, size + square / (one + (one + square).sqrt())), x)
+}
+
+/// The inverse of the hyperbolic cosine, of numbers from 1 on.
+#[inline(always)]
+pub(crate) fn acosh<V: Lanes<Elem: Real>>(x: V) -> V {
+    let one = V::splat(Real::of(1.0));
+    let more = x - one;
+    let y = log_of_twice(x, more + (more * more + (more + more)).sqrt());
+    V::select(x.lt(one), V::splat(Real::of(f32::NAN)), y)
+}
+
+/// The inverse of the hyperbolic tangent, of numbers from -1 to 1.
+#[inline(always)]
+pub(crate) fn atanh<V: Lanes<Elem: Real>>(x: V) -> V {
+    let (size, half) = (x.abs(), V::splat(Real::of(0.5)));
+    let (twice, small) = (size + size, size.lt(half));
+    // Twice the number over what it is short of 1, where the first part of it is exact.
+    let ratio = V::select(small, twice * size, twice) / (V::splat(Real::of(1.0)) - size);
+    odd_of(half * log1p(V::select(small, twice + ratio, ratio)), x)
+}
+
+/// What an odd function is of `x`, if it is `y` of its size.
+#[inline(always)]
+fn odd_of<V: Lanes>(y: V, x: V) -> V {
+    // With the sign of 0.
+    V::select(x.eq(V::zero()), x, signed(y, x))
+}
+
 /// `1 / (1 + exp(-x))`.
 #[inline(always)]
 pub(crate) fn sigmoid<V: Lanes<Elem: Real>>(x: V) -> V {
@@ -337,9 +418,39 @@ pub(crate) fn atan<V: Floats>(x: V) -> V {
     let size = x.abs();
     let steep = one.lt(size);
     let flat = angle(V::select(steep, one / size, size));
-    let y = signed(V::select(steep, rest(1.0, flat), flat), x);
-    // With the sign of 0.
-    V::select(x.eq(V::zero()), x, y)
+    odd_of(V::select(steep, rest(1.0, flat), flat), x)
+}
+
+/// The inverse of the sine of a number from 0 to 0.5 with that square.
+#[inline(always)]
+fn arc<V: Floats>(x: V, square: V) -> V {
+    let tail = [4.216_32e-2, 2.418_131_1e-2, 4.547_002_6e-2, 7.495_300_3e-2, 1.666_675_2e-1];
+    (polynomial(square, tail) * square).mul_add(x, x)
+}
+
+/// The inverse of the sine of a number's size, in parts: the angle, or what half of it is short of a quarter turn, and whether it is that.
+#[inline(always)]
+fn arcs<V: Floats>(size: V) -> (V, V::Mask) {
+    let half = V::splat(0.5);
+    let far = half.lt(size);
+    let square = V::select(far, (V::splat(1.0) - size) * half, size * size);
+    (arc(V::select(far, square.sqrt(), size), square), far)
+}
+
+/// The inverse of the sine.
+#[inline(always)]
+pub(crate) fn asin<V: Floats>(x: V) -> V {
+    let (arc, far) = arcs(x.abs());
+    odd_of(V::select(far, rest(1.0, arc + arc), arc), x)
+}
+
+/// The inverse of the cosine, from 0 to pi.
+#[inline(always)]
+pub(crate) fn acos<V: Floats>(x: V) -> V {
+    let (arc, far) = arcs(x.abs());
+    let twice = arc + arc;
+    let near = rest(1.0, signed(arc, x));
+    V::select(far, V::select(x.lt(V::zero()), rest(2.0, twice), twice), near)
 }
 
 /// The angle of the point `(x, y)`, from minus pi to pi.

@@ -59,6 +59,11 @@ functions! {
     Log1p: math::log1p;
     Sin: double::sin;
     Cos: double::cos;
+    Sinh: math::sinh;
+    Cosh: math::cosh;
+    Asinh: math::asinh;
+    Acosh: math::acosh;
+    Atanh: math::atanh;
     Tanh: double::tanh;
     Sigmoid: math::sigmoid;
 }

@@ -160,6 +160,20 @@ ops! {
     Tan "tan" = |x| math::tan(x);
     /// The inverse of the tangent.
     Atan "atan" = |x| math::atan(x);
+    /// The inverse of the sine.
+    Asin "asin" = |x| math::asin(x);
+    /// The inverse of the cosine.
+    Acos "acos" = |x| math::acos(x);
+    /// The hyperbolic sine.
+    Sinh "sinh" = |x| math::sinh(x);
+    /// The hyperbolic cosine.
+    Cosh "cosh" = |x| math::cosh(x);
+    /// The inverse of the hyperbolic sine.
+    Asinh "asinh" = |x| math::asinh(x);
+    /// The inverse of the hyperbolic cosine.
+    Acosh "acosh" = |x| math::acosh(x);
+    /// The inverse of the hyperbolic tangent.
+    Atanh "atanh" = |x| math::atanh(x);
     /// The hyperbolic tangent.
     Tanh "tanh" = |x| math::tanh(x), WAITS;
     /// `1 / (1 + exp(-x))`.

@@ -16,6 +16,7 @@ impl<V: Lanes<Elem = f64>> Doubles for V {}
 
 impl Real for f64 {
     const SMALL: Self = 1e-18;
+    const LN_2: Self = std::f64::consts::LN_2;
 
     #[inline(always)]
     fn of(x: f32) -> Self {
@@ -24,6 +25,10 @@ impl Real for f64 {
     #[inline(always)]
     fn exp<V: Doubles>(x: V) -> V {
         exp(x)
+    }
+    #[inline(always)]
+    fn expm1<V: Doubles>(x: V) -> V {
+        expm1(x)
     }
     #[inline(always)]
     fn log<V: Doubles>(x: V) -> V {

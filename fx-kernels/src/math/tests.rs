@@ -105,6 +105,8 @@ fn waves() {
 #[test]
 fn angles_and_lengths() {
     check(Unary::Atan, 2.6, f64::atan);
+    check(Unary::Asin, 2.6, f64::asin);
+    check(Unary::Acos, 2.6, f64::acos);
     // Points of all sizes in all directions, on the axes too.
     let some: Vec<f32> = numbers().into_iter().step_by(1009).chain(numbers().into_iter().rev().take(18)).collect();
     let points = some.iter().flat_map(|y| some.iter().map(move |x| (*y, *x)));
@@ -125,6 +127,15 @@ fn angles_and_lengths() {
             assert!(close, "{level:?} ({x:e}, {y:e}): {got:e}, not {exact:e}");
         }
     }
+}
+
+#[test]
+fn hyperbolic_functions() {
+    check(Unary::Sinh, 2.6, libm::sinh);
+    check(Unary::Cosh, 2.6, libm::cosh);
+    check(Unary::Asinh, 2.6, libm::asinh);
+    check(Unary::Acosh, 2.6, |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) });
+    check(Unary::Atanh, 2.6, libm::atanh);
 }
 
 #[test]

@@ -299,6 +299,7 @@ fn products_and_losses(bench: &Bench) {
 fn other_types(bench: &Bench) {
     let x = matrix();
     let (double, half, whole) = (x.to(DType::F64), x.to(DType::BF16), Tensor::randint(0, 1000, [256, 1024]));
+    let short = x.to(DType::F16);
     let shares = x.sigmoid();
     rows! { bench,
         "f32 to f64": x.to(DType::F64);
@@ -318,6 +319,7 @@ fn other_types(bench: &Bench) {
         "maximum i64": whole.maximum(&whole);
         "tanh f64": double.tanh();
         "f32 to f16": x.to(DType::F16);
+        "f16 to f32": short.to(DType::F32);
         "f32 to i64": x.to(DType::I64);
         "f32 to u8": x.abs().to(DType::U8);
         "quantize_per_tensor": x.quantize_per_tensor(0.05, 3, -128, 127, DType::I8);

@@ -56,7 +56,36 @@ pub fn widen_bf16(out: &mut [f32], x: &[bf16]) {
 /// # Panics
 /// If there are fewer numbers.
 pub fn round_to_f16(out: &mut [f16], x: &[f32]) {
-    convert(Level::detect(), out, x, rounded_to_f16);
+    round_to_f16_at(Level::detect(), out, x);
+}
+
+/// As [`round_to_f16`], with instructions of the given level.
+fn round_to_f16_at(level: Level, out: &mut [f16], x: &[f32]) {
+    let work = out.len();
+    for_each_piece(out, TASK, work, |task, out| {
+        dispatch(level, RoundToF16 { x: &x[task * TASK..][..out.len()], out });
+    });
+}
+
+struct RoundToF16<'a> {
+    out: &'a mut [f16],
+    x: &'a [f32],
+}
+
+impl Kernel for RoundToF16<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let (whole, rest) = self.out.split_at_mut(self.out.len() / V::LANES * V::LANES);
+        let (vectors, last) = self.x.split_at(whole.len());
+        for (out, x) in whole.chunks_exact_mut(V::LANES).zip(vectors.chunks_exact(V::LANES)) {
+            // SAFETY: an f16 is its bits, and there are as many as lanes.
+            unsafe { V::load(x).store_f16(out.as_mut_ptr().cast()) };
+        }
+        rest.iter_mut().zip(last).for_each(|(out, x)| *out = rounded_to_f16(*x));
+    }
 }
 
 /// Writes the numbers that f16 stand for.
@@ -73,7 +102,40 @@ pub fn round_to_f16(out: &mut [f16], x: &[f32]) {
 /// # Panics
 /// If there are fewer half floats.
 pub fn widen_f16(out: &mut [f32], x: &[f16]) {
-    convert(Level::detect(), out, x, widened_from_f16);
+    widen_f16_at(Level::detect(), out, x);
+}
+
+/// As [`widen_f16`], with instructions of the given level.
+fn widen_f16_at(level: Level, out: &mut [f32], x: &[f16]) {
+    if !matches!(level, Level::Avx2 | Level::Avx512) {
+        return convert(level, out, x, widened_from_f16);
+    }
+    let work = out.len();
+    for_each_piece(out, TASK, work, |task, out| {
+        dispatch(level, WidenF16 { x: &x[task * TASK..][..out.len()], out });
+    });
+}
+
+/// By a level's own instruction.
+struct WidenF16<'a> {
+    out: &'a mut [f32],
+    x: &'a [f16],
+}
+
+impl Kernel for WidenF16<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let (whole, rest) = self.out.split_at_mut(self.out.len() / V::LANES * V::LANES);
+        let (vectors, last) = self.x.split_at(whole.len());
+        for (out, x) in whole.chunks_exact_mut(V::LANES).zip(vectors.chunks_exact(V::LANES)) {
+            // SAFETY: an f16 is its bits, and there are as many as lanes.
+            unsafe { V::load_f16(x.as_ptr().cast()) }.store(out);
+        }
+        rest.iter_mut().zip(last).for_each(|(out, x)| *out = widened_from_f16(*x));
+    }
 }
 
 /// Writes the whole parts of numbers, or the integer that is nearest to them; 0 for NaN.
@@ -106,7 +168,7 @@ pub(crate) fn truncated(x: f32) -> i32 {
 
 /// Without branches, so that many are computed at once.
 #[inline(always)]
-fn rounded_to_f16(x: f32) -> f16 {
+pub(crate) fn rounded_to_f16(x: f32) -> f16 {
     /// The bits of the least f32 that is too large, and of the least that is not subnormal as an f16.
     const BEYOND: u32 = 143 << 23;
     const NORMAL: u32 = 113 << 23;
@@ -194,14 +256,10 @@ mod tests {
         let low = [0, 1, 0x0fff, 0x1000, 0x1001, 0x3000, 0x7fff, 0x8000, 0x8001, 0xffff];
         let numbers: Vec<f32> =
             (0..=u32::from(u16::MAX)).flat_map(|bits| low.map(|low| f32::from_bits(bits << 16 | low))).collect();
-        check(
-            &numbers,
-            bf16::from_bits,
-            bf16::to_bits,
-            [bf16::to_f32, widened_from_bf16],
-            [bf16::from_f32, rounded_to_bf16],
-        );
-        check(&numbers, f16::from_bits, f16::to_bits, [f16::to_f32, widened_from_f16], [f16::from_f32, rounded_to_f16]);
+        let round = |level: Level, out: &mut [bf16], x: &[f32]| convert(level, out, x, rounded_to_bf16);
+        let widen = |level: Level, out: &mut [f32], x: &[bf16]| convert(level, out, x, widened_from_bf16);
+        check(&numbers, bf16::from_bits, bf16::to_bits, bf16::to_f32, widen, bf16::from_f32, round);
+        check(&numbers, f16::from_bits, f16::to_bits, f16::to_f32, widen_f16_at, f16::from_f32, round_to_f16_at);
     }
 
     /// Conversions at each level against those of `half`, which come first.
@@ -209,14 +267,16 @@ mod tests {
         numbers: &[f32],
         of_bits: fn(u16) -> H,
         bits: fn(H) -> u16,
-        [to_f32, widened]: [fn(H) -> f32; 2],
-        [from_f32, rounded]: [fn(f32) -> H; 2],
+        to_f32: fn(H) -> f32,
+        widen: fn(Level, &mut [f32], &[H]),
+        from_f32: fn(f32) -> H,
+        round: fn(Level, &mut [H], &[f32]),
     ) {
         let halves: Vec<H> = (0..=u16::MAX).map(of_bits).collect();
         for level in Level::available() {
             let (mut wide, mut near) = (vec![0.0; halves.len()], vec![halves[0]; numbers.len()]);
-            convert(level, &mut wide, &halves, widened);
-            convert(level, &mut near, numbers, rounded);
+            widen(level, &mut wide, &halves);
+            round(level, &mut near, numbers);
             for (x, got) in halves.iter().zip(wide) {
                 let want = to_f32(*x);
                 assert!(got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan(), "{level:?} {want}: {got}");

@@ -5,6 +5,7 @@
 
 mod chain;
 mod double;
+mod integers;
 mod joined;
 mod op;
 mod scaled;
@@ -15,6 +16,7 @@ mod tile;
 
 pub use chain::{Chain, Op, Place, Step};
 pub use double::unary_f64;
+pub use integers::{larger, smaller};
 pub use joined::Part;
 pub use op::{Binary, Ternary, Unary, UnknownOp};
 

@@ -529,6 +529,14 @@ pub(crate) fn hypot<V: Floats>(x: V, y: V) -> V {
     V::select(x.eq(infinite), x, V::select(y.eq(infinite), y, length))
 }
 
+/// See [`Distance`](crate::elementwise::Binary::Distance).
+#[inline(always)]
+pub(crate) fn distance_loss<V: Floats>(x: V, y: V, bound: f32, steepness: f32, slope: f32) -> V {
+    let z = (x - y).abs();
+    let far = z.mul_add(V::splat(slope), V::splat(-0.5 * slope * bound));
+    V::select(z.le(V::splat(bound)), V::splat(steepness) * z * z, far)
+}
+
 /// The integer part, with the sign of the number.
 #[inline(always)]
 pub(crate) fn trunc<V: Floats>(x: V) -> V {

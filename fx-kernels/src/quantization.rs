@@ -1,7 +1,8 @@
 //! Numbers as whole ones of a range, and rows of them as words of several each.
 
-use crate::conversion::{convert, truncated};
-use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, Level, Vector, dispatch, dispatch_bytes};
+use crate::conversion::truncated;
+use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, Level, MOST_LANES, Vector, dispatch, dispatch_bytes};
+use crate::threads::for_each_piece;
 
 /// How numbers are written as whole ones: `round(x / scale) + zero_point`, from `min` to `max`.
 ///
@@ -268,6 +269,14 @@ impl Steps {
         let y = if y < self.min { self.min } else { y };
         if y > self.max { self.max } else { y }
     }
+
+    /// As [`whole`](Self::whole), of each lane; 0 for NaN.
+    #[inline(always)]
+    fn whole_each<V: Vector<Elem = f32>>(self, x: V) -> V {
+        let y = (x * V::splat(self.inverse)).round() + V::splat(self.zero_point);
+        let y = V::splat(self.max).min(V::splat(self.min).max(y));
+        V::select(y.eq(y), y, V::zero())
+    }
 }
 
 /// The nearest whole number, the even one of two: without a call, which a function of the standard library is where the compiler may not take
@@ -298,7 +307,55 @@ pub fn quantize<T: Send>(out: &mut [T], x: &[f32], steps: Steps, of: impl Fn(i32
 }
 
 fn quantize_at<T: Send>(level: Level, out: &mut [T], x: &[f32], steps: Steps, of: impl Fn(i32) -> T + Copy + Sync) {
-    convert(level, out, x, move |x| of(truncated(steps.whole(x))));
+    /// The numbers of a task.
+    const TASK: usize = 16 * 1024;
+    let work = 2 * out.len();
+    for_each_piece(out, TASK, work, |task, out| {
+        dispatch(level, Quantize { x: &x[task * TASK..][..out.len()], out, steps, of });
+    });
+}
+
+/// Numbers as whole ones.
+struct Quantize<'a, T, F> {
+    out: &'a mut [T],
+    x: &'a [f32],
+    steps: Steps,
+    of: F,
+}
+
+impl<T, F: Fn(i32) -> T> Kernel for Quantize<'_, T, F> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        /// 2 to the power of 31: what lies within it, and within the least integer, is one.
+        const BEYOND: f32 = 2_147_483_648.0;
+        if [self.steps.min, self.steps.max].iter().all(|bound| (-BEYOND..BEYOND).contains(bound)) {
+            // SAFETY: the number is one of the bounds, or between them, or 0.
+            self.write::<V>(|x| unsafe { x.to_int_unchecked() });
+        } else {
+            self.write::<V>(truncated);
+        }
+    }
+}
+
+impl<T, F: Fn(i32) -> T> Quantize<'_, T, F> {
+    /// Writes what is made of integers that numbers become by a function.
+    #[inline(always)]
+    fn write<V: Vector<Elem = f32>>(self, whole: impl Fn(f32) -> i32) {
+        let Self { out, x, steps, of } = self;
+        let (vectors, rest) = out.split_at_mut(out.len() / V::LANES * V::LANES);
+        let (numbers, last) = x.split_at(vectors.len());
+        for (out, x) in vectors.chunks_exact_mut(V::LANES).zip(numbers.chunks_exact(V::LANES)) {
+            let mut numbers = [0.0; MOST_LANES];
+            steps.whole_each(V::load(x)).store(&mut numbers);
+            for (out, number) in out.iter_mut().zip(&numbers[..V::LANES]) {
+                *out = of(whole(*number));
+            }
+        }
+        rest.iter_mut().zip(last).for_each(|(out, x)| *out = of(truncated(steps.whole(*x))));
+    }
 }
 
 #[cfg(test)]

@@ -162,6 +162,12 @@ pub(crate) trait Vector: Lanes {
     /// As there.
     unsafe fn load_f16(from: *const u16) -> Self;
 
+    /// Writes the f16 nearest to each number, as their bits.
+    ///
+    /// # Safety
+    /// There must be room for `LANES` of them.
+    unsafe fn store_f16(self, to: *mut u16);
+
     /// Reads `LANES` whole numbers of eight bits, without a sign.
     ///
     /// # Safety
@@ -474,6 +480,11 @@ macro_rules! vector {
             unsafe fn load_f16(from: *const u16) -> Self {
                 // SAFETY: the caller's promise.
                 Self(unsafe { load_f16(from) })
+            }
+            #[inline(always)]
+            unsafe fn store_f16(self, to: *mut u16) {
+                // SAFETY: the caller's promise.
+                unsafe { store_f16(to, self.0) }
             }
             #[inline(always)]
             unsafe fn load_u8(from: *const u8) -> Self {

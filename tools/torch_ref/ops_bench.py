@@ -219,6 +219,7 @@ def rows():
     }.items()
 
     double, bf16, whole = x.double(), x.bfloat16(), torch.randint(0, 1000, (256, 1024))
+    short = x.half()
     shares = x.sigmoid()
     yield from {
         "f32 to f64": lambda: x.double(),
@@ -238,6 +239,7 @@ def rows():
         "maximum i64": lambda: whole.maximum(whole),
         "tanh f64": lambda: double.tanh(),
         "f32 to f16": lambda: x.half(),
+        "f16 to f32": lambda: short.float(),
         "f32 to i64": lambda: x.long(),
         "f32 to u8": lambda: x.abs().byte(),
         "quantize_per_tensor": lambda: torch.quantize_per_tensor(x, 0.05, 3, torch.qint8),

@@ -253,6 +253,9 @@ ops! {
     Atan2 "atan2" = |x, y| math::atan2(x, y);
     /// `sqrt(x * x + y * y)`.
     Hypot "hypot" = |x, y| math::hypot(x, y);
+    /// A loss of the distance `z = |x - y|`: `steepness * z * z` up to the bound, the first parameter, and beyond it the line that goes on
+    /// from there with `slope`, if that is `2 * steepness * bound`.
+    Distance(bound, steepness, slope) "distance" = |x, y| math::distance_loss(x, y, bound, steepness, slope);
     /// `x` where it is larger than 0, else `x * y`.
     Prelu "prelu" = |x, y| V::select(V::zero().lt(x), x, x * y);
 }

@@ -301,6 +301,11 @@ fn nan_and_comparisons() {
             (Binary::Lt, nan, one, 0.0),
             (Binary::Le, one, one, 1.0),
             (Binary::Eq, nan, nan, 0.0),
+            (Binary::Distance(one, 0.5, one), 3.0, 0.5, 2.0),
+            (Binary::Distance(one, 0.5, one), 0.5, one, 0.125),
+            (Binary::Distance(one, 0.5, one), nan, one, nan),
+            (Binary::Distance(f32::INFINITY, one, 0.0), 3.0, f32::NEG_INFINITY, f32::INFINITY),
+            (Binary::Distance(0.0, 0.0, one), 3.0, 3.0, 0.0),
             (Binary::Prelu, nan, one, nan),
             (Binary::Prelu, 3.0, 0.25, 3.0),
             (Binary::Prelu, -3.0, 0.25, -0.75),
@@ -400,4 +405,16 @@ fn functions_of_f64() {
         }
     }
     assert!(unary_f64(Unary::Relu).is_none());
+}
+
+#[test]
+fn extremes_of_integers() {
+    let x: Vec<i64> = (0..37).map(|i| (i * i * 7919 - 4000) * if i % 3 == 0 { -1 } else { 1 }).collect();
+    let y: Vec<i64> = x.iter().rev().copied().chain([i64::MIN, i64::MAX]).skip(2).collect();
+    for (level, f) in Level::available().flat_map(|level| [i64::max, i64::min].map(|f| (level, f))) {
+        let mut out = vec![0; x.len()];
+        integers::each(level, &mut out, &x, &y, f);
+        let want: Vec<i64> = x.iter().zip(&y).map(|(x, y)| f(*x, *y)).collect();
+        assert_eq!(out, want, "{level:?}");
+    }
 }

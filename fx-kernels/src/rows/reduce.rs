@@ -1,4 +1,4 @@
-//! Sums, means and extremes of rows.
+//! Sums, means, products and extremes of rows.
 
 use std::ops::Range;
 
@@ -26,6 +26,8 @@ pub enum Reduction {
     Sum,
     /// The mean.
     Mean,
+    /// The product.
+    Product,
     /// The largest element; NaN if there is one.
     Max,
     /// The smallest element; NaN if there is one.
@@ -37,6 +39,7 @@ impl Reduction {
     fn start(self) -> f32 {
         match self {
             Self::Sum | Self::Mean => 0.0,
+            Self::Product => 1.0,
             Self::Max => f32::NEG_INFINITY,
             Self::Min => f32::INFINITY,
         }
@@ -51,6 +54,7 @@ impl Reduction {
     fn join<V: Single>(self, x: V, y: V) -> V {
         match self {
             Self::Sum | Self::Mean => x + y,
+            Self::Product => x * y,
             Self::Max => V::select(x.eq(x), x.max(y), x),
             Self::Min => V::select(x.eq(x), x.min(y), x),
         }
@@ -59,6 +63,7 @@ impl Reduction {
     fn join_lanes(self, x: f32, y: f32) -> f32 {
         match self {
             Self::Sum | Self::Mean => x + y,
+            Self::Product => x * y,
             Self::Max => {
                 if x > y || x.is_nan() {
                     x

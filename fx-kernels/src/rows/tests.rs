@@ -270,7 +270,7 @@ fn rows_together_are_as_alone() {
             x[row * len + len / 2] = number;
         }
         for level in Level::available() {
-            for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min] {
+            for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Product, Reduction::Max, Reduction::Min] {
                 let [mut together, mut alone] = [vec![1.0; rows], vec![1.0; rows]];
                 reduce_at(level, reduction, &mut together, &x, len, 1);
                 for (out, x) in alone.chunks_exact_mut(1).zip(x.chunks_exact(len)) {
@@ -311,13 +311,19 @@ fn reductions() {
     for shape @ [outer, len, inner] in SHAPES {
         let x = numbers(outer * len * inner, 1);
         for level in Level::available() {
-            for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min] {
+            for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Product, Reduction::Max, Reduction::Min] {
+                // Products of many numbers that are not around 1 have no f32.
+                let x: Vec<f32> = match reduction {
+                    Reduction::Product => x.iter().map(|x| 1.0 + 1e-3 * x).collect(),
+                    _ => x.clone(),
+                };
                 let want: Vec<f64> = (0..outer * inner)
                     .map(|i| {
                         let row = row(&x, shape, i / inner * len * inner + i % inner);
                         match reduction {
                             Reduction::Sum => row.iter().sum(),
                             Reduction::Mean => row.iter().sum::<f64>() / len as f64,
+                            Reduction::Product => row.iter().product(),
                             Reduction::Max => row.iter().copied().fold(f64::NEG_INFINITY, f64::max),
                             Reduction::Min => row.iter().copied().fold(f64::INFINITY, f64::min),
                         }
@@ -325,7 +331,9 @@ fn reductions() {
                     .collect();
                 let mut out = vec![0.0; outer * inner];
                 reduce_at(level, reduction, &mut out, &x, len, inner);
-                close(&out, &want, 1e-6, &format!("{level:?} {reduction:?} {shape:?}"));
+                // Each factor of a product is rounded.
+                let limit = if reduction == Reduction::Product { 1e-7 * len.max(10) as f64 } else { 1e-6 };
+                close(&out, &want, limit, &format!("{level:?} {reduction:?} {shape:?}"));
             }
             let mut nan = x.clone();
             nan[0] = f32::NAN;

@@ -36,12 +36,24 @@ macro_rules! swapped {
 }
 pub(in crate::simd) use swapped;
 
-/// Makes the functions `load_bf16`, `load_f16` and `load_u8` that a vector type is made from, a number at a time.
+/// Makes the functions `load_bf16`, `load_f16`, `store_f16` and `load_u8` that a vector type is made from, a number at a time.
 macro_rules! narrow {
     ($Elem:ty, $lanes:literal, $Raw:ty) => {
         crate::simd::plain::narrow!(@one load_bf16, u16, crate::simd::plain::from_bf16, $Elem, $lanes, $Raw);
         crate::simd::plain::narrow!(@one load_f16, u16, crate::simd::plain::from_f16, $Elem, $lanes, $Raw);
         crate::simd::plain::narrow!(@one load_u8, u8, f32::from, $Elem, $lanes, $Raw);
+
+        #[inline(always)]
+        unsafe fn store_f16(to: *mut u16, x: $Raw) {
+            let (mut numbers, mut near): ([$Elem; $lanes], _) = ([0.0; $lanes], [0; $lanes]);
+            // SAFETY: the caller's promise; the array has as many lanes.
+            unsafe { store(numbers.as_mut_ptr(), x) };
+            for (near, x) in near.iter_mut().zip(numbers) {
+                *near = crate::conversion::rounded_to_f16(x as f32).to_bits();
+            }
+            // SAFETY: as above.
+            unsafe { to.cast::<[u16; $lanes]>().write_unaligned(near) };
+        }
     };
     (@one $function:ident, $Narrow:ty, $from:expr, $Elem:ty, $lanes:literal, $Raw:ty) => {
         #[inline(always)]

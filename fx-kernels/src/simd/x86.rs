@@ -254,6 +254,11 @@ mod single16 {
         unsafe { x86::_mm512_cvtph_ps(x86::_mm256_loadu_si256(from.cast())) }
     }
     #[inline(always)]
+    unsafe fn store_f16(to: *mut u16, x: __m512) {
+        // SAFETY: as above.
+        unsafe { x86::_mm256_storeu_si256(to.cast(), x86::_mm512_cvtps_ph::<{ x86::_MM_FROUND_TO_NEAREST_INT }>(x)) }
+    }
+    #[inline(always)]
     unsafe fn load_u8(from: *const u8) -> __m512 {
         // SAFETY: as above.
         unsafe { x86::_mm512_cvtepi32_ps(x86::_mm512_cvtepu8_epi32(x86::_mm_loadu_si128(from.cast()))) }
@@ -447,6 +452,11 @@ mod single8 {
     unsafe fn load_f16(from: *const u16) -> __m256 {
         // SAFETY: as above.
         unsafe { x86::_mm256_cvtph_ps(x86::_mm_loadu_si128(from.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store_f16(to: *mut u16, x: __m256) {
+        // SAFETY: as above.
+        unsafe { x86::_mm_storeu_si128(to.cast(), x86::_mm256_cvtps_ph::<{ x86::_MM_FROUND_TO_NEAREST_INT }>(x)) }
     }
     #[inline(always)]
     unsafe fn load_u8(from: *const u8) -> __m256 {

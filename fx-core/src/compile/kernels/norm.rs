@@ -281,6 +281,7 @@ impl Kernel for Reduce {
         let name = match self.reduction {
             Reduction::Mean => "mean",
             Reduction::Sum => "sum",
+            Reduction::Product => "product",
             Reduction::Max => "largest",
             Reduction::Min => "smallest",
         };

@@ -1,6 +1,6 @@
 //! Elementwise ops on tensors.
 
-use fx_kernels::elementwise::{Binary, Ternary, Unary};
+use fx_kernels::elementwise::{Binary, Ternary, Unary, larger, smaller};
 
 use crate::arg::Arg;
 use crate::error::Result;
@@ -189,11 +189,17 @@ fn min_float<R: Real>(x: R, y: R) -> R {
 
 pub(super) fn maximum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     let (x, y) = operands(&a, &b);
+    if x.dtype() == DType::I64 {
+        return Ok(iter::zip_pieces(&x, &y, |x, y, out| larger(out, x, y)));
+    }
     Ok(by_kernel(Binary::Maximum, &x, &y, max_float, max_float, i64::max))
 }
 
 pub(super) fn minimum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     let (x, y) = operands(&a, &b);
+    if x.dtype() == DType::I64 {
+        return Ok(iter::zip_pieces(&x, &y, |x, y, out| smaller(out, x, y)));
+    }
     Ok(by_kernel(Binary::Minimum, &x, &y, min_float, min_float, i64::min))
 }
 

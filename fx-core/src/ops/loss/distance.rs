@@ -1,10 +1,12 @@
-//! Losses of distances between vectors. Computed in f64, whatever the element type.
+//! Losses of distances between vectors. Computed in f64, but where it says otherwise.
 
 use super::eval::{Word, common, reduced};
 use super::infer::promoted;
 use crate::error::Result;
 use crate::ops::reduction::norm_rows;
 use crate::ops::shape::float_of;
+use crate::ops::wide::in_floats;
+use crate::tensor::num::Real;
 use crate::tensor::{DType, Tensor, iter};
 
 fn wide(x: &Tensor) -> Tensor {
@@ -68,10 +70,16 @@ pub(super) fn triplet_margin_loss(
     reduction: Word,
 ) -> Result<Tensor> {
     let dtype = float_of(promoted(&[anchor, positive, negative].map(|x| (x.dtype(), x.ndim()))));
+    // The distances of f32 are rounded to f32, as in PyTorch.
+    let inner = if dtype == DType::F32 { DType::F32 } else { DType::F64 };
     let distance = |other: &Tensor| {
-        let difference = iter::zip::<f64, f64, f64>(&wide(anchor), &wide(other), |a, b| a - b + eps);
+        let [a, b] = [anchor, other].map(|x| x.to_dtype(inner));
+        let difference = in_floats!(inner, T => {
+            let eps = <T as Real>::of(eps);
+            iter::zip::<T, T, T>(&a, &b, move |a, b| a - b + eps)
+        });
         let last = difference.ndim().checked_sub(1);
-        norm_rows(&difference, p, last.as_slice(), false)
+        wide(&norm_rows(&difference, p, last.as_slice(), false))
     };
     let loss = iter::zip::<f64, f64, f64>(&distance(positive), &distance(negative), |near, far| {
         let loss = margin + near - far;

@@ -1,8 +1,9 @@
-//! Losses that are computed element by element. Sums are in f64.
+//! Losses that are computed element by element.
 
 use std::borrow::Cow;
 
-use fx_kernels::elementwise::Unary;
+use fx_kernels::elementwise::{Binary, Unary};
+use fx_kernels::rows::Reduction;
 
 use crate::error::{Error, Result};
 use crate::ops::fast;
@@ -10,11 +11,11 @@ use crate::ops::reduction::sum_of_each;
 use crate::ops::shape::{Rank, float_of, promote};
 use crate::ops::wide::{in_floats, wide};
 use crate::tensor::num::Real;
-use crate::tensor::{DType, Element, Tensor, dispatch, iter};
+use crate::tensor::{DType, Dims, Element, Tensor, dispatch, iter};
 
 pub(super) type Word = Cow<'static, str>;
 
-/// The loss after its reduction.
+/// The loss after its reduction; what has no kernel is summed in f64.
 pub(super) fn reduced(loss: Tensor, reduction: &str) -> Tensor {
     if reduction == "none" {
         return loss;
@@ -22,6 +23,11 @@ pub(super) fn reduced(loss: Tensor, reduction: &str) -> Tensor {
     if !loss.dtype().is_float() {
         let sum = loss.to_vec_as::<i64>().into_iter().fold(0_i64, i64::wrapping_add);
         return Tensor::scalar(sum);
+    }
+    let all: Dims = (0..loss.ndim()).collect();
+    let kernel = if reduction == "mean" { Reduction::Mean } else { Reduction::Sum };
+    if let Some(sum) = fast::reduce(kernel, &loss, &all) {
+        return sum;
     }
     let sum = in_floats!(loss.dtype(), T => {
         sum_of_each(loss.to_dtype(T::DTYPE).contiguous().as_slice::<T>().unwrap_or_default(), |x| x)
@@ -54,15 +60,34 @@ fn of<R: Real>(_: R, x: f64) -> R {
     R::of(x)
 }
 
-pub(super) fn mse_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor> {
+/// A loss of the distances `z` between the elements of two tensors, in the float type that they have in common: `steepness * z * z` up to
+/// the bound, and beyond it the line that goes on from there with `slope`.
+fn distances(x: &Tensor, y: &Tensor, bound: f64, steepness: f64, slope: f64) -> Tensor {
     let (x, y) = alike(x, y);
-    Ok(reduced(pointwise!(&x, &y, |x, y| (x - y) * (x - y)), &reduction))
+    let dtype = float_of(common(&x, &y));
+    let op = Binary::Distance(bound as f32, steepness as f32, slope as f32);
+    if let Some(loss) = fast::binary(op, &x.to_dtype(dtype), &y.to_dtype(dtype)) {
+        return loss;
+    }
+    pointwise!(&x, &y, |x, y| {
+        let z = (x - y).abs();
+        if z <= of(x, bound) { of(x, steepness) * z * z } else { of(x, slope) * (z - of(x, 0.5 * bound)) }
+    })
+}
+
+pub(super) fn mse_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor> {
+    Ok(reduced(distances(x, y, f64::INFINITY, 1.0, 0.0), &reduction))
+}
+
+/// The distances themselves, of floats.
+fn sizes(x: &Tensor, y: &Tensor) -> Tensor {
+    distances(x, y, 0.0, 0.0, 1.0)
 }
 
 pub(super) fn l1_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor> {
     let (x, y) = alike(x, y);
     if x.dtype().is_float() {
-        return Ok(reduced(pointwise!(&x, &y, |x, y| (x - y).abs()), &reduction));
+        return Ok(reduced(sizes(&x, &y), &reduction));
     }
     // The difference is an integer of the same type, and so is its size.
     let [a, b] = [&x, &y].map(|x| x.to_dtype(DType::I64));
@@ -72,22 +97,13 @@ pub(super) fn l1_loss(x: &Tensor, y: &Tensor, reduction: Word) -> Result<Tensor>
 }
 
 pub(super) fn smooth_l1_loss(x: &Tensor, y: &Tensor, reduction: Word, beta: f64) -> Result<Tensor> {
-    let (x, y) = alike(x, y);
-    let (steepness, half) = (0.5 / beta, 0.5 * beta);
-    let loss = pointwise!(&x, &y, |x, y| {
-        let z = (x - y).abs();
-        if z < of(x, beta) { of(x, steepness) * z * z } else { z - of(x, half) }
-    });
+    let loss = if beta == 0.0 { sizes(x, y) } else { distances(x, y, beta, 0.5 / beta, 1.0) };
     Ok(reduced(loss, &reduction))
 }
 
 pub(super) fn huber_loss(x: &Tensor, y: &Tensor, reduction: Word, delta: f64) -> Result<Tensor> {
-    let (a, b) = alike(x, y);
-    let loss = pointwise!(&a, &b, |x, y| {
-        let (z, delta) = ((x - y).abs(), of(x, delta));
-        if z <= delta { of(x, 0.5) * z * z } else { delta * (z - of(x, 0.5) * delta) }
-    });
-    Ok(reduced(loss.to_dtype(x.dtype()), &reduction))
+    let dtype = DType::promote(x.dtype(), y.dtype());
+    Ok(reduced(distances(x, y, delta, 0.5, delta).to_dtype(dtype), &reduction))
 }
 
 /// The elements of a loss times a weight, in the loss's element type.

@@ -248,6 +248,15 @@ struct Axis {
 }
 
 impl Axis {
+    /// Where the elements go that are taken, where they come from, and how many they are, if they are neighbours.
+    fn within(&self) -> Option<[usize; 3]> {
+        let mut taken = self.runs.iter().enumerate().filter(|(_, run)| run.first.is_some());
+        let (index, run) = taken.next()?;
+        let before: usize = self.runs[..index].iter().map(|run| run.len).sum();
+        let is_all = taken.next().is_none() && !run.down;
+        is_all.then_some([before * self.to, run.first? * self.from, run.len * self.to])
+    }
+
     /// Takes what is at the places: all that lies behind this dimension.
     fn take<W: Word>(&self, x: &[W], fill: Option<W>, out: &mut [W]) {
         let mut start = 0;
@@ -282,11 +291,15 @@ fn taken<W: Word>(axes: &[Axis], x: &[W], mut fill: Option<W>, out: &mut [W]) {
     if let Some(fill) = fill.take_if(|_| inner.len() == 1) {
         out.fill(fill);
     }
+    let within = inner.first().filter(|_| inner.len() == 1 && fill.is_none()).and_then(Axis::within);
     let mut rows = out.chunks_exact_mut(axis.to);
     for run in &axis.runs {
         for (i, out) in rows.by_ref().take(run.len).enumerate() {
             match (run.place(i), inner) {
                 (None, _) => fill.iter().for_each(|fill| out.fill(*fill)),
+                (Some(place), _) if let Some([to, from, len]) = within => {
+                    out[to..to + len].copy_from_slice(&x[place * axis.from + from..][..len]);
+                }
                 (Some(place), [last]) => last.take(&x[place * axis.from..][..axis.from], None, out),
                 (Some(place), _) => taken(inner, &x[place * axis.from..][..axis.from], fill, out),
             }

@@ -272,6 +272,8 @@ pub(crate) trait Pairs: Vector<Elem = f32> {
     /// # Safety
     /// They must be there.
     unsafe fn four_of_rows(from: *const f32, stride: usize) -> [Self; 4];
+    /// The first half of the lanes twice: so many of them, a power of 2, and the same again, then the next ones.
+    fn doubled(self, some: usize) -> Self;
     /// The products of both numbers of each word, added to `sum`.
     fn dot(self, other: Self, sum: Self) -> Self;
     /// As [`run`](Vector::run), with pairs.

@@ -111,7 +111,7 @@ impl PackedConv {
                 |numbers: &[f32]| (0..inputs * taps).map(|i| numbers[i % inputs * taps + i / inputs]).collect();
             Weights::Depthwise(weight.with_rows(0..outputs, step, by_tap))
         } else {
-            match Grouped::new(level, weight, &shape) {
+            match Grouped::new(level, weight, &shape, all.format(level, format)) {
                 Some(grouped) => Weights::Joined(grouped),
                 None => Weights::Padded(PaddedConv::new((level, Packing::Pairs), weight, all)),
             }
@@ -142,6 +142,7 @@ impl PackedConv {
         match &self.weights {
             Weights::Groups(panels) => panels.packing().format(),
             Weights::Padded(_) => Format::Bf16,
+            Weights::Joined(grouped) if grouped.in_pairs() => Format::Bf16,
             Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => Format::F32,
         }
     }
@@ -207,7 +208,12 @@ impl PackedConv {
 
     /// Whether the images may be [words](Words), with the channels last: of pairs of bf16.
     pub fn reads_words(&self) -> bool {
-        self.packing() == Some(Packing::Pairs)
+        self.packing() == Some(Packing::Pairs) || self.has_joined_pairs()
+    }
+
+    /// Whether pairs are multiplied whose groups are joined in vectors.
+    fn has_joined_pairs(&self) -> bool {
+        matches!(&self.weights, Weights::Joined(grouped) if grouped.in_pairs())
     }
 
     /// Whether the residual may be words of what is rounded so: of pairs of bf16.
@@ -222,6 +228,7 @@ impl PackedConv {
             // Strassen's algorithm, for weights in f32, writes numbers.
             Weights::Groups(panels) => panels.packing() != Packing::Single,
             Weights::Padded(_) => true,
+            Weights::Joined(grouped) if grouped.in_pairs() => rounded == Rounded::Pairs,
             Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
@@ -315,7 +322,11 @@ impl PackedConv {
                 Product::new(left, output[0] * output[1], panels, epilogue).run(out, stride);
             });
         }
-        let numbers = self.packing().filter(|_| written.left).map_or(1, Packing::numbers);
+        let numbers = match self.packing() {
+            Some(packing) if written.left => packing.numbers(),
+            None if written.left => 2,
+            _ => 1,
+        };
         images.with_pixels(inputs / numbers, read, |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
             let (data, input, before) = (images.data, images.size, [padding[0][0], before[1]]);
@@ -362,7 +373,7 @@ impl PackedConv {
                 let channels = self.shape.inputs;
                 Sliding { left, rows, channels, reduction, epilogue, written: None }.run(self.level, out, stride);
             }
-            Weights::Joined(grouped) => grouped.run(&Job { windows, batch, epilogue }, out, stride),
+            Weights::Joined(grouped) => grouped.run(&Job { windows, batch, epilogue, written }, out, stride),
             Weights::Winograd(winograd) => winograd.run(out, stride, batch, windows, epilogue),
             Weights::Padded(_) => unreachable!("windows of few channels are copied"),
         }

@@ -5,19 +5,26 @@
 //! in the outputs' order and added. So each lane does what counts, and no group meets another's numbers.
 //!
 //! Where a group has more channels than such bits give, but no whole vectors of them, its channels are so many blocks.
+//!
+//! Pairs of bf16 are half as many words: each group's are in its lanes twice, and are multiplied so.
 
 mod lines;
 
 use std::ops::Range;
 
+use half::bf16;
+
 use super::epilogue::Epilogue;
+use super::format::Format;
 use super::left::{Left, Windows};
 use super::panels::tile_size;
+use super::product::Written;
 use super::shape::ConvShape;
 use super::weight::Weight;
 use crate::elementwise::run_rows;
 use crate::memory::{Lines, scratch};
-use crate::simd::{Level, MatrixUnit};
+use crate::rounded::Rounded;
+use crate::simd::{Level, MatrixUnit, has_pairs};
 use crate::threads::{Shared, for_each, shared_out};
 
 /// The lines and columns of a window.
@@ -43,24 +50,35 @@ pub(crate) struct Grouped {
     /// All channels, and those of a group.
     channels: usize,
     group: usize,
-    /// The lanes that channels of one group fill wherever it begins.
+    /// The lanes that words of one group fill wherever it begins.
     block: usize,
     /// How many blocks of lanes a group is.
     planes: usize,
+    /// Whether all are words of pairs.
+    in_pairs: bool,
     weights: Lines,
 }
 
-/// What is computed: windows of so many images, and what is done with the sums.
+/// What is computed: windows of so many images, and what is done with the sums; the images and the result may be words of pairs.
 pub(crate) struct Job<'a> {
     pub(crate) windows: Windows<'a>,
     pub(crate) batch: usize,
     pub(crate) epilogue: &'a Epilogue<'a>,
+    pub(crate) written: Written<'a>,
+}
+
+impl Job<'_> {
+    /// The words, or numbers, that so many channels of the result are.
+    fn columns(&self, channels: usize) -> usize {
+        Rounded::len(self.written.output, channels)
+    }
 }
 
 impl Grouped {
-    /// Packs a weight; None where a product for each group is as fast.
-    pub(crate) fn new(level: Level, weight: Weight<'_>, shape: &ConvShape) -> Option<Self> {
-        Self::fits(level, shape).then(|| Self::packed((level, tile_size(level).1), weight, shape))
+    /// Packs a weight, which may be kept in a format; None where a product for each group is as fast.
+    pub(crate) fn new(level: Level, weight: Weight<'_>, shape: &ConvShape, format: Format) -> Option<Self> {
+        let in_pairs = format == Format::Bf16 && Self::fits_pairs(level, shape);
+        Self::fits(level, shape).then(|| Self::packed((level, tile_size(level).1), weight, shape, in_pairs))
     }
 
     /// Whether numbers are multiplied faster than pairs of bf16 are, of which a panel would have as many as a vector has outputs, or fewer;
@@ -71,6 +89,13 @@ impl Grouped {
         const FEW_ON_UNIT: usize = 4;
         let is_few = |few: usize| shape.inputs / shape.groups <= few;
         is_few(FEW) && Self::fits(level, shape) && (is_few(FEW_ON_UNIT) || MatrixUnit::detect().is_none())
+    }
+
+    /// Whether pairs are multiplied so, too: where a vector has whole groups, and there is no matrix unit.
+    pub(super) fn fits_pairs(level: Level, shape: &ConvShape) -> bool {
+        let (group, lanes) = (shape.inputs / shape.groups, tile_size(level).1);
+        let is_joined = has_pairs(level) && block(group, lanes) == group && MatrixUnit::detect().is_none();
+        is_joined && Self::fits(level, shape)
     }
 
     /// Whether panels of a group would have one vector or lanes that are empty, the windows are those that there is a version for, and the
@@ -86,28 +111,37 @@ impl Grouped {
         joined && windows && ordered && matches!(stride[1], 1 | 2)
     }
 
-    fn packed((level, lanes): (Level, usize), weight: Weight<'_>, shape: &ConvShape) -> Self {
+    fn packed((level, lanes): (Level, usize), weight: Weight<'_>, shape: &ConvShape, in_pairs: bool) -> Self {
         let channels = shape.outputs;
         let group = channels / shape.groups;
-        let (row, block) = (group * TAPS, block(group, lanes));
-        let mut weights = Lines::together(channels.div_ceil(lanes) * row * lanes);
+        let numbers = if in_pairs { 2 } else { 1 };
+        let (row, block) = (group * TAPS, block(group, lanes) / numbers);
+        let words = row / numbers;
+        let mut weights = Lines::together(channels.div_ceil(lanes) * words * lanes);
         let packed = weights.numbers_mut();
         for some in weight.few(0..channels, row) {
             weight.with_rows(some.clone(), row, |numbers| {
                 for (output, numbers) in some.zip(numbers.chunks_exact(row)) {
                     let (vector, lane) = (output / lanes, output % lanes);
                     for (place, packed) in
-                        packed[vector * row * lanes..][..row * lanes].chunks_exact_mut(lanes).enumerate()
+                        packed[vector * words * lanes..][..words * lanes].chunks_exact_mut(lanes).enumerate()
                     {
                         let (order, column) = (place / SIDE % block, place % SIDE);
                         let (plane, line) = (place / (TAPS * block), place / (SIDE * block) % SIDE);
-                        let input = plane * block + ((lane % block) ^ order);
-                        packed[lane ^ order] = numbers[input * TAPS + line * SIDE + column];
+                        let word = plane * block + ((lane % block) ^ order);
+                        let weight = |input: usize| numbers[input * TAPS + line * SIDE + column];
+                        packed[lane ^ order] =
+                            if in_pairs { pair([2 * word, 2 * word + 1].map(weight)) } else { weight(word) };
                     }
                 }
             });
         }
-        Self { level, lanes, channels, group, block, planes: group / block, weights }
+        Self { level, lanes, channels, group, block, planes: group / (numbers * block), in_pairs, weights }
+    }
+
+    /// Whether all are words of pairs.
+    pub(crate) fn in_pairs(&self) -> bool {
+        self.in_pairs
     }
 
     /// The bytes of the weights.
@@ -118,15 +152,19 @@ impl Grouped {
     /// Computes all windows, into rows that are `stride` apart.
     ///
     /// # Panics
-    /// If an operand is too short.
+    /// If an operand is too short, or added to what is words.
     pub(crate) fn run(&self, job: &Job<'_>, out: &mut [f32], stride: usize) {
         let Windows { input, output: [height, width], pixel, stride: [step, _], .. } = job.windows;
         let (rows, channels) = (job.batch * height * width, self.channels);
         if rows == 0 {
             return;
         }
-        assert!(Left::Windows(job.windows).covers(rows, channels), "the images are too short");
-        assert!(stride >= channels && (rows - 1) * stride + channels <= out.len(), "the result does not fit");
+        let Written { left, output, .. } = job.written;
+        assert!(self.in_pairs || !left && output.is_none(), "numbers are multiplied, not words");
+        assert!(output.is_none() || !job.epilogue.accumulate, "nothing is added to words");
+        let (read, columns) = (if left { channels / 2 } else { channels }, job.columns(channels));
+        assert!(Left::Windows(job.windows).covers(rows, read), "the images are too short");
+        assert!(stride >= columns && (rows - 1) * stride + columns <= out.len(), "the result does not fit");
         job.epilogue.check(rows, channels);
         let out = Shared(out.as_mut_ptr());
         let lines = (CACHED / (width * stride + input[1] * pixel * step)).clamp(1, height);
@@ -144,13 +182,19 @@ impl Grouped {
                 // SAFETY: the operands hold all rows and channels (just seen), and no other task has these channels of the lines.
                 unsafe { lines::run(self, job, &part, (out.at(0), stride), room) };
             });
-            if let Some(function) = job.epilogue.function() {
+            if let Some(function) = job.epilogue.function().filter(|_| output.is_none()) {
                 let to = out.at((image * height + start) * width * stride + first);
                 // SAFETY: as above.
                 unsafe { run_rows(self.level, function, to, rows, stride, columns) };
             }
         });
     }
+}
+
+/// A word of two numbers.
+fn pair(numbers: [f32; 2]) -> f32 {
+    let [low, high] = numbers.map(|x| u32::from(bf16::from_f32(x).to_bits()));
+    f32::from_bits(high << 16 | low)
 }
 
 /// The lanes that channels of one group fill wherever it begins in a vector.

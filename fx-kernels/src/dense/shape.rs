@@ -238,6 +238,7 @@ impl VolumeShape {
         let in_place = || inputs > 1 && are_in_place(self, Packing::Pairs);
         let is_much = || products() >= if in_place() { ROUNDED } else { COPIED };
         match allowed {
+            Format::Bf16 if self.joins_pairs(level) => allowed,
             Format::Bf16 if Grouped::are_faster_than_pairs(level, &self.frame) => Format::F32,
             Format::Bf16 if has_pairs(level) && !self.frame.is_copied() => allowed,
             _ if !self.frame.has_short_pixels() => allowed,
@@ -259,7 +260,17 @@ impl VolumeShape {
             return None;
         }
         let packing = Packing::of(format, level, frame.row().0, all);
-        (packing != Packing::Single || !Grouped::fits(level, frame)).then_some(packing)
+        let is_joined = match packing {
+            Packing::Single => Grouped::fits(level, frame),
+            Packing::Pairs => self.joins_pairs(level),
+            _ => false,
+        };
+        (!is_joined).then_some(packing)
+    }
+
+    /// Whether pairs are multiplied whose groups are joined in vectors. Frames are added up as numbers are.
+    fn joins_pairs(&self, level: Level) -> bool {
+        self.depth == 1 && Grouped::fits_pairs(level, &self.frame)
     }
 
     /// Whether windows of few channels are multiplied in pairs, of lines that are rounded first, where weights may be kept in a format.

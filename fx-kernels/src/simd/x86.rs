@@ -336,6 +336,17 @@ mod single16 {
             }
         }
         #[inline(always)]
+        fn doubled(self, some: usize) -> Self {
+            // SAFETY: who has a vector has the instructions.
+            unsafe {
+                let lanes = x86::_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+                let within = x86::_mm512_set1_epi32(some as i32 - 1);
+                let before = x86::_mm512_andnot_si512(within, x86::_mm512_srli_epi32::<1>(lanes));
+                let places = x86::_mm512_or_si512(before, x86::_mm512_and_si512(lanes, within));
+                Self(x86::_mm512_permutexvar_ps(places, self.0))
+            }
+        }
+        #[inline(always)]
         fn dot(self, other: Self, sum: Self) -> Self {
             // SAFETY: as above.
             unsafe {

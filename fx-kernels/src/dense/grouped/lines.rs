@@ -1,11 +1,14 @@
 //! A vector of channels along lines: the lines of the image that are under its windows are copied with their padding, so that they
 //! lie side by side in the cache, however far apart pixels are.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::{Grouped, Job, Part, SIDE};
+use crate::elementwise::run_rows;
 use crate::math;
-use crate::simd::{Kernel, Vector, dispatch, load};
+use crate::memory::LINE;
+use crate::simd::{Kernel, Lanes as _, PairKernel, Pairs, Vector, dispatch, dispatch_pairs, load, store};
 
 use super::super::left::Windows;
 
@@ -21,7 +24,13 @@ const ROWS: usize = 12;
 
 /// The numbers that are copied at a time.
 pub(super) fn room(of: &Grouped, job: &Job<'_>) -> usize {
-    SIDE * of.planes * columns(&job.windows) * of.lanes
+    together(of, job) * SIDE * of.planes * columns(&job.windows) * of.lanes
+}
+
+/// The vectors whose channels lie in one line of the cache.
+fn together(of: &Grouped, job: &Job<'_>) -> usize {
+    let words = if job.written.left { of.lanes / 2 } else { of.lanes };
+    (LINE / words).max(1)
 }
 
 /// The columns of a line with its padding, up to the last neighbours.
@@ -38,7 +47,80 @@ pub(super) unsafe fn run(of: &Grouped, job: &Job<'_>, part: &Part, out: (*mut f3
     // What is beside the image stays 0.
     room.fill(0.0);
     let plane = columns(&job.windows) * of.lanes;
-    dispatch(of.level, Lanes { of, job, part, out, room: room.as_mut_ptr(), plane, line: of.planes * plane });
+    let lanes = Lanes { of, job, part, out, room: room.as_mut_ptr(), plane, line: of.planes * plane };
+    if of.in_pairs { dispatch_pairs(lanes) } else { dispatch(of.level, lanes) }
+}
+
+/// What the words of a line are.
+trait Way {
+    type Vector: Vector<Elem = f32>;
+
+    /// Products of words, added to sums.
+    fn add(x: Self::Vector, weights: Self::Vector, sums: Self::Vector) -> Self::Vector;
+
+    /// Copies a line's pixels for a vector of outputs; see [`Lanes::copy`].
+    fn copy(lanes: &Lanes<'_>, line: usize, channels: Channels);
+
+    /// Writes the first numbers of a vector, as words if the result is to be such.
+    ///
+    /// # Safety
+    /// There must be room for them.
+    unsafe fn write(x: Self::Vector, to: *mut f32, count: usize, as_words: bool);
+}
+
+/// Numbers.
+struct Numbers<V>(PhantomData<V>);
+
+impl<V: Vector<Elem = f32>> Way for Numbers<V> {
+    type Vector = V;
+
+    #[inline(always)]
+    fn add(x: V, weights: V, sums: V) -> V {
+        x.mul_add(weights, sums)
+    }
+    #[inline(always)]
+    fn copy(lanes: &Lanes<'_>, line: usize, channels: Channels) {
+        lanes.copy::<V>(line, channels);
+    }
+    #[inline(always)]
+    unsafe fn write(x: V, to: *mut f32, count: usize, _: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { store(x, to, count) };
+    }
+}
+
+/// Words of two numbers, each group's twice.
+struct Twice<V>(PhantomData<V>);
+
+impl<V: Pairs> Way for Twice<V> {
+    type Vector = V;
+
+    #[inline(always)]
+    fn add(x: V, weights: V, sums: V) -> V {
+        x.dot(weights, sums)
+    }
+    #[inline(always)]
+    fn copy(lanes: &Lanes<'_>, line: usize, channels: Channels) {
+        let Channels { channel, count, room } = channels;
+        // SAFETY: the image has the pixel (the promise of `run`'s caller).
+        let load = |from: *const f32, count: usize| unsafe { load::<V>(from, count) };
+        if lanes.job.written.left {
+            // SAFETY: as above.
+            lanes.copy_pairs((line, channel / 2), room, |from| unsafe { V::load_first(from, count / 2) });
+        } else {
+            lanes.copy_pairs((line, channel), room, |from| V::pairs(load(from, count), V::zero()));
+        }
+    }
+    #[inline(always)]
+    unsafe fn write(x: V, to: *mut f32, count: usize, as_words: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match as_words {
+                true => V::pairs(x, V::zero()).store_first(to, count / 2),
+                false => store(x, to, count),
+            }
+        }
+    }
 }
 
 /// The computation.
@@ -48,7 +130,7 @@ struct Lanes<'a> {
     part: &'a Part,
     /// The first of all rows, and how far they are apart.
     out: (*mut f32, usize),
-    /// Where lines are copied to, one after the other, and their length there, and that of their planes.
+    /// Where lines are copied to, those of one vector after the other, and their length there, and that of their planes.
     room: *mut f32,
     line: usize,
     plane: usize,
@@ -64,10 +146,49 @@ impl Kernel for Lanes<'_> {
         if V::LANES < FEWEST_LANES {
             unreachable!("the level was chosen when weights were packed");
         }
+        self.all::<Numbers<V>>();
+    }
+}
+
+impl PairKernel for Lanes<'_> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        self.all::<Twice<V>>();
+    }
+}
+
+/// A line of the output.
+#[derive(Clone, Copy)]
+struct Taps {
+    /// The first line of the window that is inside the image, how many are, and which place the first one's copy has.
+    first: usize,
+    inside: usize,
+    slot: usize,
+    /// The line.
+    row: usize,
+}
+
+/// A vector of channels: the first one, how many there are, and where lines of it are copied to.
+#[derive(Clone, Copy)]
+struct Channels {
+    channel: usize,
+    count: usize,
+    room: *mut f32,
+}
+
+impl Lanes<'_> {
+    /// All lines, for one vector of channels after the other, or several whose channels are read together.
+    #[inline(always)]
+    fn all<W: Way>(self) {
         let Windows { input: [height, _], stride, before, .. } = self.job.windows;
-        for vector in self.part.vectors.clone() {
-            let channel = vector * V::LANES;
-            let count = V::LANES.min(self.of.channels - channel);
+        let (together, end) = (together(self.of, self.job), self.part.vectors.end);
+        for some in self.part.vectors.clone().step_by(together) {
+            let vectors = some..end.min(some + together);
+            let channels = |vector: usize| {
+                let (channel, room) = (vector * W::Vector::LANES, (vector - some) * SIDE * self.line);
+                let count = W::Vector::LANES.min(self.of.channels - channel);
+                Channels { channel, count, room: self.room.wrapping_add(room) }
+            };
             // Up to where lines are there.
             let mut end = 0;
             for y in self.part.lines.clone() {
@@ -77,41 +198,30 @@ impl Kernel for Lanes<'_> {
                 let read = (top + first).saturating_sub(before[0]).min(height);
                 let inside = (SIDE - first).min(height - read);
                 for line in read.max(end)..read + inside {
-                    self.copy::<V>(line, channel, count);
+                    for vector in vectors.clone() {
+                        W::copy(&self, line, channels(vector));
+                    }
                 }
                 end = read + inside;
-                let taps = Taps { first, inside, slot: read % SIDE, channel, count, row: y };
-                match stride[1] {
-                    1 => self.along::<V, 1>(&taps),
-                    _ => self.along::<V, 2>(&taps),
+                let taps = Taps { first, inside, slot: read % SIDE, row: y };
+                for vector in vectors.clone() {
+                    match stride[1] {
+                        1 => self.along::<W, 1>(taps, channels(vector)),
+                        _ => self.along::<W, 2>(taps, channels(vector)),
+                    }
                 }
             }
         }
     }
-}
 
-/// A line of the output, and a vector of its channels.
-struct Taps {
-    /// The first line of the window that is inside the image, how many are, and which place the first one's copy has.
-    first: usize,
-    inside: usize,
-    slot: usize,
-    /// The first channel, and how many there are.
-    channel: usize,
-    count: usize,
-    /// The line.
-    row: usize,
-}
-
-impl Lanes<'_> {
     /// Copies what a vector of channels is computed from of a line of the image: for each block of its group's channels a plane of
     /// vectors, where each block of lanes has that of its own group.
     #[inline(always)]
-    fn copy<V: Vector<Elem = f32>>(&self, line: usize, channel: usize, count: usize) {
+    fn copy<V: Vector<Elem = f32>>(&self, line: usize, Channels { channel, count, room }: Channels) {
         let Windows { data, input: [height, width], pixel, before, .. } = self.job.windows;
         let &Grouped { group, block, .. } = self.of;
         let data = data.as_ptr().wrapping_add((self.part.image * height + line) * width * pixel);
-        let to = self.room.wrapping_add(line % SIDE * self.line + before[1] * V::LANES);
+        let to = room.wrapping_add(line % SIDE * self.line + before[1] * V::LANES);
         // Padding may be wider than what is read.
         let width = width.min((self.plane / V::LANES).saturating_sub(before[1]));
         // The blocks lie side by side where there is one for each group.
@@ -137,18 +247,31 @@ impl Lanes<'_> {
         }
     }
 
+    /// As [`copy`](Self::copy), of words of pairs, which `load` reads or makes, each group's twice.
+    #[inline(always)]
+    fn copy_pairs<V: Pairs>(&self, (line, first): (usize, usize), room: *mut f32, load: impl Fn(*const f32) -> V) {
+        let Windows { data, input: [height, width], pixel, before, .. } = self.job.windows;
+        let mut from = data.as_ptr().wrapping_add((self.part.image * height + line) * width * pixel + first);
+        let mut to = room.wrapping_add(line % SIDE * self.line + before[1] * V::LANES);
+        for _ in 0..width.min((self.plane / V::LANES).saturating_sub(before[1])) {
+            // SAFETY: the line has a place for the pixel.
+            unsafe { load(from).doubled(self.of.block).store_at(to) };
+            (from, to) = (from.wrapping_add(pixel), to.wrapping_add(V::LANES));
+        }
+    }
+
     /// All pixels of a line.
     #[inline(always)]
-    fn along<V: Vector<Elem = f32>, const STEP: usize>(&self, taps: &Taps) {
+    fn along<W: Way, const STEP: usize>(&self, taps: Taps, channels: Channels) {
         let width = self.job.windows.output[1];
         let mut x = 0;
         while x < width {
             let left = width - x;
-            match (V::ROWS >= ROWS, left >= FEW) {
-                (true, true) => self.near::<V, STEP, MANY, 2>(taps, x, left.min(MANY)),
-                (true, false) => self.near::<V, STEP, FEW, 2>(taps, x, left),
-                (false, true) => self.near::<V, STEP, MANY, 1>(taps, x, left.min(MANY)),
-                (false, false) => self.near::<V, STEP, FEW, 1>(taps, x, left),
+            match (W::Vector::ROWS >= ROWS, left >= FEW) {
+                (true, true) => self.near::<W, STEP, MANY, 2>(taps, channels, x, left.min(MANY)),
+                (true, false) => self.near::<W, STEP, FEW, 2>(taps, channels, x, left),
+                (false, true) => self.near::<W, STEP, MANY, 1>(taps, channels, x, left.min(MANY)),
+                (false, false) => self.near::<W, STEP, FEW, 1>(taps, channels, x, left),
             }
             x += MANY.min(left);
         }
@@ -159,46 +282,49 @@ impl Lanes<'_> {
     /// The loops over constants are unrolled, so that the sums are registers.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn near<V: Vector<Elem = f32>, const STEP: usize, const NEAR: usize, const ORDERS: usize>(
+    fn near<W: Way, const STEP: usize, const NEAR: usize, const ORDERS: usize>(
         &self,
-        taps: &Taps,
+        taps: Taps,
+        Channels { channel, count, room }: Channels,
         x: usize,
         some: usize,
     ) {
-        let (Self { of, job, .. }, &Taps { channel, count, .. }) = (self, taps);
-        let load = |from: *const f32| -> V {
+        let Self { of, job, .. } = self;
+        let load = |from: *const f32| -> W::Vector {
             let from = from.wrapping_add(channel);
             // SAFETY: as for `run`.
             unsafe { load(from, count) }
         };
-        let bias = if let Some(bias) = job.epilogue.bias { load(bias.as_ptr()) } else { V::zero() };
+        let bias = if let Some(bias) = job.epilogue.bias { load(bias.as_ptr()) } else { W::Vector::zero() };
         let mut sums = [bias; NEAR];
         // The weights of a line of the window for all orders of a block, and those that are taken together.
-        let (block, some_orders) = (of.block * SIDE * V::LANES, ORDERS * SIDE * V::LANES);
-        let first = (channel / V::LANES * of.planes * SIDE + taps.first) * block;
-        let (mut weights, mut place) = (of.weights.numbers().as_ptr().wrapping_add(first), x * STEP * V::LANES);
+        let (block, some_orders) = (of.block * SIDE * W::Vector::LANES, ORDERS * SIDE * W::Vector::LANES);
+        let first = (channel / W::Vector::LANES * of.planes * SIDE + taps.first) * block;
+        let (mut weights, mut place) = (of.weights.numbers().as_ptr().wrapping_add(first), x * STEP * W::Vector::LANES);
         for _ in 0..of.planes {
             let mut own = weights;
             for order in (0..of.block).step_by(ORDERS) {
-                let mut parts = [[V::zero(); ORDERS]; NEAR];
+                let mut parts = [[W::Vector::zero(); ORDERS]; NEAR];
                 let mut line_weights = own;
                 let mut slot = taps.slot;
                 for _ in 0..taps.inside {
-                    let mut kernel = [[V::zero(); SIDE]; ORDERS];
+                    let mut kernel = [[W::Vector::zero(); SIDE]; ORDERS];
                     for r in 0..ORDERS {
                         for j in 0..SIDE {
-                            let from = line_weights.wrapping_add((r * SIDE + j) * V::LANES);
+                            let from = line_weights.wrapping_add((r * SIDE + j) * W::Vector::LANES);
                             // SAFETY: there are vectors for each column of each order of each line.
-                            kernel[r][j] = unsafe { V::load_at(from) };
+                            kernel[r][j] = unsafe { W::Vector::load_at(from) };
                         }
                     }
                     line_weights = line_weights.wrapping_add(block);
-                    let from = self.room.wrapping_add(slot * self.line + place);
+                    let from = room.wrapping_add(slot * self.line + place);
                     slot = if slot + 1 == SIDE { 0 } else { slot + 1 };
-                    // SAFETY: a line has all columns of the last neighbours.
-                    let number = |column: usize| -> V { unsafe { V::load_at(from.wrapping_add(column * V::LANES)) } };
+                    let number = |column: usize| -> W::Vector {
+                        // SAFETY: a line has all columns of the last neighbours.
+                        unsafe { W::Vector::load_at(from.wrapping_add(column * W::Vector::LANES)) }
+                    };
                     // Neighbours have all columns of a window in common but one or two.
-                    let mut numbers = [V::zero(); SIDE];
+                    let mut numbers = [W::Vector::zero(); SIDE];
                     for j in STEP..SIDE {
                         numbers[j] = number(j - STEP);
                     }
@@ -208,7 +334,7 @@ impl Lanes<'_> {
                         }
                         for j in 0..SIDE {
                             for r in 0..ORDERS {
-                                parts[o][r] = numbers[j].mul_add(kernel[r][j], parts[o][r]);
+                                parts[o][r] = W::add(numbers[j], kernel[r][j], parts[o][r]);
                             }
                         }
                     }
@@ -226,12 +352,15 @@ impl Lanes<'_> {
         let Windows { output: [height, width], .. } = job.windows;
         let ((out, stride), row) = (self.out, (self.part.image * height + taps.row) * width + x);
         let (low, high) = job.epilogue.limits();
-        let place = |o: usize| out.wrapping_add((row + o) * stride + channel);
-        if count == V::LANES && !job.epilogue.adds() {
+        let (written, as_words) = (job.columns(channel), job.written.output.is_some());
+        let place = |o: usize| out.wrapping_add((row + o) * stride + written);
+        // What is more than bounds is computed of numbers.
+        let function = job.epilogue.function().filter(|_| as_words);
+        if count == W::Vector::LANES && !job.epilogue.adds() && function.is_none() {
             for o in 0..NEAR {
                 if o < some {
                     // SAFETY: as for `run`.
-                    unsafe { math::clamp(sums[o], low, high).store_at(place(o)) };
+                    unsafe { W::write(math::clamp(sums[o], low, high), place(o), W::Vector::LANES, as_words) };
                 }
             }
             return;
@@ -239,17 +368,27 @@ impl Lanes<'_> {
         // By way of memory, so that the loop over what is done with a sum need not be unrolled for sums to be registers.
         let mut aside = [MaybeUninit::<f32>::uninit(); MANY * MOST_LANES];
         let aside = aside.as_mut_ptr().cast::<f32>();
+        let aside_of = |o: usize| aside.wrapping_add(o * W::Vector::LANES);
         for o in 0..NEAR {
             // SAFETY: there is room for as many vectors.
-            unsafe { sums[o].store_at(aside.wrapping_add(o * V::LANES)) };
+            unsafe { sums[o].store_at(aside_of(o)) };
         }
         for o in 0..some {
             let load = |from: *const f32, stride| load(from.wrapping_add((row + o) * stride));
             // SAFETY: as above.
-            let sum = unsafe { V::load_at(aside.wrapping_add(o * V::LANES)) };
+            let sum = unsafe { W::Vector::load_at(aside_of(o)) };
             let sum = math::clamp(job.epilogue.add(sum, (out, stride), load), low, high);
+            if let Some(function) = function {
+                // SAFETY: as above.
+                unsafe {
+                    sum.store_at(aside_of(o));
+                    run_rows(of.level, function, aside_of(o), 1, count, count);
+                    W::write(W::Vector::load_at(aside_of(o)), place(o), count, as_words);
+                }
+                continue;
+            }
             // SAFETY: as for `run`.
-            unsafe { sum.store_first(place(o), count) };
+            unsafe { W::write(sum, place(o), count, as_words) };
         }
     }
 }

@@ -50,9 +50,11 @@ pub fn leaves_cache(before: &PackedConv, after: &PackedConv, pixels: usize) -> b
     /// An image of so many bytes stays in every second-level cache.
     const SMALL: usize = 256 * 1024;
     let numbers = pixels * before.shape().outputs;
-    // Measured: beside products of a matrix unit a band's lines take longer to begin with than words that stay in a quarter of the cache.
-    match hands_words(before, after) && MatrixUnit::detect().is_some() {
-        true => numbers * 2 > SMALL.max(second_level() / 4),
+    // Measured: a band's lines take longer to begin with than words that stay in the cache, or beside products of a matrix unit in a quarter
+    // of it.
+    let part = if MatrixUnit::detect().is_some() { 4 } else { 1 };
+    match hands_words(before, after) {
+        true => numbers * 2 > SMALL.max(second_level() / part),
         false => numbers * size_of::<f32>() > SMALL,
     }
 }

@@ -59,11 +59,11 @@ functions! {
     Log1p: math::log1p;
     Sin: double::sin;
     Cos: double::cos;
-    Sinh: math::sinh;
-    Cosh: math::cosh;
-    Asinh: math::asinh;
-    Acosh: math::acosh;
-    Atanh: math::atanh;
+    Sinh: math::hyperbolic::sinh;
+    Cosh: math::hyperbolic::cosh;
+    Asinh: math::hyperbolic::asinh;
+    Acosh: math::hyperbolic::acosh;
+    Atanh: math::hyperbolic::atanh;
     Tanh: double::tanh;
     Sigmoid: math::sigmoid;
 }

@@ -165,15 +165,15 @@ ops! {
     /// The inverse of the cosine.
     Acos "acos" = |x| math::acos(x);
     /// The hyperbolic sine.
-    Sinh "sinh" = |x| math::sinh(x);
+    Sinh "sinh" = |x| math::hyperbolic::sinh(x);
     /// The hyperbolic cosine.
-    Cosh "cosh" = |x| math::cosh(x);
+    Cosh "cosh" = |x| math::hyperbolic::cosh(x);
     /// The inverse of the hyperbolic sine.
-    Asinh "asinh" = |x| math::asinh(x);
+    Asinh "asinh" = |x| math::hyperbolic::asinh(x);
     /// The inverse of the hyperbolic cosine.
-    Acosh "acosh" = |x| math::acosh(x);
+    Acosh "acosh" = |x| math::hyperbolic::acosh(x);
     /// The inverse of the hyperbolic tangent.
-    Atanh "atanh" = |x| math::atanh(x);
+    Atanh "atanh" = |x| math::hyperbolic::atanh(x);
     /// The hyperbolic tangent.
     Tanh "tanh" = |x| math::tanh(x), WAITS;
     /// `1 / (1 + exp(-x))`.

@@ -35,9 +35,15 @@ fn groups_of_few_channels() {
             let x = numbers(batch * input[0] * input[1] * pixel, 1);
             let (w, bias) = (numbers(channels * row, 2), numbers(channels, 3));
             let residual = numbers(rows * channels, 4);
-            let sums = definition(&x, &w, &shape, batch, input, pixel);
-            for level in Level::available() {
-                let conv = PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, Format::F32);
+            let sums = [Format::F32, Format::Bf16]
+                .map(|format| definition(&rounded(&x, format), &rounded(&w, format), &shape, batch, input, pixel));
+            for (level, format) in Level::available().flat_map(|level| [(level, Format::F32), (level, Format::Bf16)]) {
+                let conv = PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, format);
+                // Pairs are words of one group each, where there are instructions for them.
+                let sums = &sums[usize::from(conv.reads_words())];
+                if format == Format::Bf16 && !conv.reads_words() && conv.format() != Format::F32 {
+                    continue;
+                }
                 for case in 0..8 {
                     let epilogue = following(case, &bias, &residual, channels);
                     let mut out = vec![0.25; rows * (channels + 1)];
@@ -63,8 +69,8 @@ fn groups_do_not_meet() {
         let shape = shape(channels, channels / group);
         let input = [4, 18];
         let (mut x, w) = (numbers(input[0] * input[1] * channels, 1), numbers(channels * group * 9, 2));
-        for level in Level::available() {
-            let conv = PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, Format::F32);
+        for (level, format) in Level::available().flat_map(|level| [(level, Format::F32), (level, Format::Bf16)]) {
+            let conv = PackedConv::at(level, Weight::Numbers(&w), shape, Algorithm::Direct, format);
             let run = |x: &[f32]| {
                 let mut out = vec![0.0; x.len()];
                 conv.run(&mut out, channels, &Images::pixels(x, 1, input, channels), &Epilogue::default());
@@ -75,7 +81,10 @@ fn groups_do_not_meet() {
                 let before = std::mem::replace(&mut x[place], not_finite);
                 let (got, own) = (run(&x), place % channels / group);
                 for (i, (got, want)) in got.iter().zip(&want).enumerate() {
-                    assert!(i % channels / group == own || got == want, "{level:?} {group}: {got}, not {want} at {i}");
+                    assert!(
+                        i % channels / group == own || got == want,
+                        "{level:?} {format:?} {group}: {got}, not {want} at {i}"
+                    );
                 }
                 assert!(!got[place].is_finite(), "{level:?} {group}: {}", got[place]);
                 x[place] = before;

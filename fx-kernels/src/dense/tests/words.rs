@@ -33,6 +33,9 @@ fn shapes() -> Vec<ConvShape> {
     vec![
         plain,
         ConvShape { stride: [2; 2], ..plain },
+        // Groups that are joined in vectors, of which the last is not full.
+        ConvShape { groups: 4, outputs: 32, ..around },
+        ConvShape { groups: 5, inputs: 40, stride: [2; 2], ..around },
         // Of which some see nothing but padding.
         ConvShape { before: [1, 0], after: [0, 2], ..plain },
         // Without padding, so that words are read where they are.

@@ -8,6 +8,7 @@ mod double;
 mod integers;
 mod joined;
 mod op;
+mod power;
 mod scaled;
 mod spread;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub use double::unary_f64;
 pub use integers::{larger, smaller};
 pub use joined::Part;
 pub use op::{Binary, Ternary, Unary, UnknownOp};
+pub use power::power;
 
 use crate::simd::Level;
 use crate::threads::{Shared, for_each};

@@ -2,12 +2,12 @@
 //!
 //! Over the whole range, on every level, [`log`] is within 1 unit in the last place of the exact value, [`exp`], [`exp_below_one`] and
 //! [`exp2_below_one`] within 1.2, [`expm1`], [`log1p`], [`tanh`], [`erf`] and [`hypot`] within 1.6, [`sin`] and [`cos`]
-//! within 2, [`sigmoid`] within 2.2, [`log2`] and [`log10`] within 2.8, [`tan`] within 4, [`erfc`] within 5; the tests try it. NaN
-//! gives NaN, infinities give the limits. Denormal operands and results are computed with, as long as the processor's mode is the
+//! within 2, [`sigmoid`] within 2.2, [`atan`], [`asin`], [`acos`] and the [other hyperbolic functions](hyperbolic) with their inverses within
+//! 2.6, [`log2`] and [`log10`] within 2.8, [`tan`] within 4, [`erfc`] within 5; the tests try it. NaN gives NaN, infinities give the limits. Denormal operands and results are computed with, as long as the processor's mode is the
 //! usual one, but for the powers of a softmax ([`exp_below_one`], [`exp2_below_one`]), which are 0 in their place. Most activations are
 //! PyTorch's formulas on top of these; all have PyTorch's results for NaN and infinities.
 //!
-//! The coefficients of `erf` and `log` are N. Juffa's, those of `expm1` and `tanh` are from Cephes. [`exp`] has a polynomial of
+//! The coefficients of `erf` and `log` are N. Juffa's, those of `expm1`, `tanh` and `asin` are from Cephes. [`exp`] has a polynomial of
 //! its own with errors below 3.1e-9 of the result, [`erfc`] one below 1.4e-8, [`gelu`] a quotient with errors below 2e-7 of its operand.
 
 #![allow(clippy::excessive_precision, reason = "coefficients are given with the digits that they were found with")]

@@ -8,6 +8,7 @@ mod norm;
 mod reduce;
 mod rotary;
 mod softmax;
+mod squares;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ pub use norm::{Affine, layer_norm, norm_to_words, rms_norm};
 pub use reduce::{Reduction, reduce, reduce_computed, reduces_in_cache};
 pub use rotary::{Along, rotate_halves};
 pub use softmax::{Softmax, softmax};
+pub use squares::squares;
 
 use crate::math::Single;
 use crate::simd::{load, store};

@@ -69,6 +69,7 @@ pub mod num {
         + std::ops::Neg<Output = Self>
         + std::ops::AddAssign
         + std::iter::Sum
+        + Into<f64>
         + Send
         + Sync
         + 'static

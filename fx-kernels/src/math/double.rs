@@ -1,4 +1,4 @@
-//! The functions of f64: the exponential and the logarithm, their kin, and the sine and the cosine.
+//! The functions of f64: the exponential and the logarithm, their kin, and the sine and the cosine; [others](super::hyperbolic) are made of them.
 //!
 //! Over the whole range, on every level, [`log`] is within 1.5 units in the last place of the C library's result, [`exp`], [`sin`] and [`cos`]
 //! within 2, [`expm1`] and [`log1p`](super::log1p) within 2.5, the others within 4; the tests try it. NaN gives NaN, infinities give the limits.
@@ -134,6 +134,24 @@ pub(crate) fn log10<V: Doubles>(x: V) -> V {
     let tail = exponent.mul_add(V::splat(1.145_110_089_802_183_8e-10), r * V::splat(4.798_111_141_615_973e-9));
     let tail = r.mul_add(V::splat(0.434_294_477_105_140_7), tail);
     limited(x, exponent.mul_add(V::splat(0.301_029_995_549_470_2), tail))
+}
+
+/// A power of a number, as far as an f32 goes: what the logarithm lacks grows with the exponent.
+#[inline(always)]
+pub(crate) fn power<V: Doubles>(x: V, y: V) -> V {
+    let (zero, one, none, infinity) = (V::zero(), V::splat(1.0), V::splat(f64::NAN), V::splat(f64::INFINITY));
+    let size = x.abs();
+    // 1 has no power but 1, also where the exponent is infinite.
+    let y_of_size = V::select(size.eq(one), one, exp(y * log(size)));
+    let (odd, whole) = (odd(y), y.floor().eq(y));
+    let between = V::select(size.lt(infinity), none, y_of_size);
+    let negative = V::select(whole, V::select(odd, -y_of_size, y_of_size), between);
+    let power = V::select(x.lt(zero), negative, y_of_size);
+    // A zero keeps its sign in odd powers, and infinity has it where they are below 0.
+    let below = y.lt(zero);
+    let of_zero = if V::any(x.eq(zero)) { V::select(below, one / x, x) } else { x };
+    let power = V::select(x.eq(zero), V::select(odd, V::select(whole, of_zero, power), power), power);
+    V::select(x.eq(one), one, V::select(y.eq(zero), one, power))
 }
 
 /// The hyperbolic tangent.

@@ -401,3 +401,15 @@ fn rows_that_are_computed() {
         }
     }
 }
+
+#[test]
+fn sums_of_squares() {
+    for len in [0, 1, 31, 32, 33, 1000] {
+        let row = numbers(len, 3);
+        for (level, from) in Level::available().flat_map(|level| [(level, 0.0), (level, 0.7)]) {
+            let want: f64 = row.iter().map(|x| (f64::from(*x) - from).powi(2)).sum();
+            let got = squares::squares_at(level, &row, from);
+            assert!((got - want).abs() <= 1e-12 * want, "{level:?} {len}: {got}, not {want}");
+        }
+    }
+}

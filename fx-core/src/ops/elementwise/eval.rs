@@ -1,6 +1,6 @@
 //! Elementwise ops on tensors.
 
-use fx_kernels::elementwise::{Binary, Ternary, Unary, larger, smaller};
+use fx_kernels::elementwise::{self as kernels, Binary, Ternary, Unary};
 
 use crate::arg::Arg;
 use crate::error::Result;
@@ -162,7 +162,19 @@ pub(super) fn pow(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     if let (Some(exponent), DType::F32 | DType::F64) = (scalar(&b), x.dtype()) {
         return Ok(power(&x, exponent.to_f64()));
     }
+    if compute_type(x.dtype()) == DType::F32 {
+        return Ok(powers(&x.to_dtype(DType::F32), &y.to_dtype(DType::F32)).to_dtype(x.dtype()));
+    }
     Ok(arithmetic(&x, &y, f32::powf, f64::powf, int))
+}
+
+/// Powers of f32.
+fn powers(x: &Tensor, exponents: &Tensor) -> Tensor {
+    if let (&[exponent], true) = (exponents.as_slice::<f32>().unwrap_or_default(), exponents.ndim() <= x.ndim()) {
+        let x = x.contiguous();
+        return Tensor::written(x.shape(), |out| kernels::power(out, x.as_slice().unwrap_or_default(), &[exponent]));
+    }
+    iter::zip_pieces(x, exponents, |x, y, out| kernels::power(out, x, y))
 }
 
 /// f32 or f64 to a power; small ones as products, as PyTorch does.
@@ -173,6 +185,7 @@ pub(in crate::ops) fn power(x: &Tensor, exponent: f64) -> Tensor {
             1.0 => x.clone(),
             2.0 => iter::map::<R, R>(x, |x| x * x),
             3.0 => iter::map::<R, R>(x, |x| x * x * x),
+            _ if R::DTYPE == DType::F32 => powers(x, &Tensor::scalar(exponent as f32)),
             _ => iter::map::<R, R>(x, move |x| x.powf(R::of(exponent))),
         }
     }
@@ -190,7 +203,7 @@ fn min_float<R: Real>(x: R, y: R) -> R {
 pub(super) fn maximum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     let (x, y) = operands(&a, &b);
     if x.dtype() == DType::I64 {
-        return Ok(iter::zip_pieces(&x, &y, |x, y, out| larger(out, x, y)));
+        return Ok(iter::zip_pieces(&x, &y, |x, y, out| kernels::larger(out, x, y)));
     }
     Ok(by_kernel(Binary::Maximum, &x, &y, max_float, max_float, i64::max))
 }
@@ -198,7 +211,7 @@ pub(super) fn maximum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
 pub(super) fn minimum(a: Number<'_>, b: Number<'_>) -> Result<Tensor> {
     let (x, y) = operands(&a, &b);
     if x.dtype() == DType::I64 {
-        return Ok(iter::zip_pieces(&x, &y, |x, y, out| smaller(out, x, y)));
+        return Ok(iter::zip_pieces(&x, &y, |x, y, out| kernels::smaller(out, x, y)));
     }
     Ok(by_kernel(Binary::Minimum, &x, &y, min_float, min_float, i64::min))
 }

@@ -114,6 +114,14 @@ impl Targets {
         let run = self.run;
         self.rows(&mut |first, row| {
             let src = &src[first * run..][..row.indices.len() * run];
+            if (run, row.step, row.stride) == (1, 0, 1) {
+                let out = &mut out[row.base..];
+                for (index, src) in row.indices.iter().zip(src) {
+                    let place = *index as usize;
+                    f(row.base + place, from_mut(&mut out[place]), from_ref(src));
+                }
+                return;
+            }
             if run == 1 {
                 let single = row.starts().zip(src);
                 return single.for_each(|(start, src)| f(start, from_mut(&mut out[start]), from_ref(src)));

@@ -3,7 +3,7 @@
 //! A reduction works on rows: the reduced dimensions are moved last. Floats are summed in several parts at a time,
 //! which is faster than one by one and errs less; half floats are summed in f32.
 
-use fx_kernels::rows::Reduction;
+use fx_kernels::rows::{self, Reduction};
 use smallvec::SmallVec;
 
 use crate::arg::Arg;
@@ -115,8 +115,7 @@ pub(super) fn prod(x: &Tensor, dim: Option<i64>, keepdim: bool, dtype: Option<DT
 fn variance<T: Real>(row: &[T], correction: f64) -> f64 {
     let count = row.len() as f64;
     let mean = sum_of_each(row, |x| x) / count;
-    let squares = sum_of_each(row, |x| (x - mean).powi(2));
-    squares / (count - correction).max(0.0)
+    rows::squares(row, mean) / (count - correction).max(0.0)
 }
 
 fn spread(x: &Tensor, dim: Dims, correction: Scalar, keepdim: bool, f: impl Fn(f64) -> f64) -> Result<Tensor> {
@@ -242,7 +241,7 @@ pub(crate) fn norm_rows(x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Te
         } else if p == 1.0 {
             sum_of_each(row, f64::abs)
         } else if p == 2.0 {
-            sum_of_each(row, |x| x * x).sqrt()
+            rows::squares(row, 0.0).sqrt()
         } else {
             sum_of_each(row, |x| x.abs().powf(p)).powf(1.0 / p)
         }

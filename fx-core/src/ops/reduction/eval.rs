@@ -46,6 +46,19 @@ fn total<R: Real>(row: &[R]) -> R {
     row.chunks(BLOCK).map(block).sum()
 }
 
+/// The sum of a row, which wraps, in 8 parts.
+fn total_of_integers(row: &[i64]) -> i64 {
+    let mut parts = [0_i64; 8];
+    let chunks = row.chunks_exact(8);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for (part, x) in parts.iter_mut().zip(chunk) {
+            *part = part.wrapping_add(*x);
+        }
+    }
+    parts.iter().chain(rest).fold(0, |sum, x| sum.wrapping_add(*x))
+}
+
 /// The sum of a function of a row's elements, in f64 and in several parts.
 pub(crate) fn sum_of_each<T: Real>(row: &[T], f: impl Fn(f64) -> f64) -> f64 {
     let mut parts = [0.0; 8];
@@ -76,7 +89,7 @@ fn sum_of(x: &Tensor, dims: &[usize], keepdim: bool, scale: Option<f64>) -> Tens
     }
     let scale = scale.unwrap_or(1.0);
     if !x.dtype().is_float() {
-        return reduce::<i64>(x, dims, keepdim, |row| row.iter().fold(0, |sum: i64, x| sum.wrapping_add(*x)));
+        return reduce::<i64>(x, dims, keepdim, total_of_integers);
     }
     in_floats!(x.dtype(), T => reduce::<T>(x, dims, keepdim, |row| {
         let sum = total(row);

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::{Grouped, Job, Part, SIDE};
-use crate::elementwise::run_rows;
+use crate::elementwise::{Unary, run_rows};
 use crate::math;
 use crate::memory::LINE;
 use crate::simd::{Kernel, Lanes as _, PairKernel, Pairs, Vector, dispatch, dispatch_pairs, load, store};
@@ -22,9 +22,18 @@ const MOST_LANES: usize = 16;
 /// The rows of a tile where there are 32 registers.
 const ROWS: usize = 12;
 
-/// The numbers that are copied at a time.
+/// The numbers that are copied at a time, and a line of results if a function is computed of them before they are words.
 pub(super) fn room(of: &Grouped, job: &Job<'_>) -> usize {
+    copied(of, job) + if function(job).is_some() { job.windows.output[1] * of.lanes } else { 0 }
+}
+
+fn copied(of: &Grouped, job: &Job<'_>) -> usize {
     together(of, job) * SIDE * of.planes * columns(&job.windows) * of.lanes
+}
+
+/// What is computed of results before they are words.
+fn function(job: &Job<'_>) -> Option<Unary> {
+    job.epilogue.function().filter(|_| job.written.output.is_some())
 }
 
 /// The vectors whose channels lie in one line of the cache.
@@ -47,7 +56,9 @@ pub(super) unsafe fn run(of: &Grouped, job: &Job<'_>, part: &Part, out: (*mut f3
     // What is beside the image stays 0.
     room.fill(0.0);
     let plane = columns(&job.windows) * of.lanes;
-    let lanes = Lanes { of, job, part, out, room: room.as_mut_ptr(), plane, line: of.planes * plane };
+    let (room, results) = room.split_at_mut(copied(of, job));
+    let (room, results) = (room.as_mut_ptr(), results.as_mut_ptr());
+    let lanes = Lanes { of, job, part, out, room, results, plane, line: of.planes * plane };
     if of.in_pairs { dispatch_pairs(lanes) } else { dispatch(of.level, lanes) }
 }
 
@@ -134,6 +145,8 @@ struct Lanes<'a> {
     room: *mut f32,
     line: usize,
     plane: usize,
+    /// Where a line of results is before it is words, if a function is computed of them.
+    results: *mut f32,
 }
 
 impl Kernel for Lanes<'_> {
@@ -166,6 +179,14 @@ struct Taps {
     slot: usize,
     /// The line.
     row: usize,
+}
+
+/// Where a vector of channels of a line is written: the first pixel's place, and how far two are apart.
+#[derive(Clone, Copy)]
+struct To {
+    first: *mut f32,
+    stride: usize,
+    as_words: bool,
 }
 
 /// A vector of channels: the first one, how many there are, and where lines of it are copied to.
@@ -263,17 +284,34 @@ impl Lanes<'_> {
     /// All pixels of a line.
     #[inline(always)]
     fn along<W: Way, const STEP: usize>(&self, taps: Taps, channels: Channels) {
-        let width = self.job.windows.output[1];
+        let Windows { output: [height, width], .. } = self.job.windows;
+        let row = (self.part.image * height + taps.row) * width;
+        let first = self.out.0.wrapping_add(row * self.out.1 + self.job.columns(channels.channel));
+        let place = To { first, stride: self.out.1, as_words: self.job.written.output.is_some() };
+        let function = function(self.job);
+        let to = match function {
+            None => place,
+            Some(_) => To { first: self.results, stride: W::Vector::LANES, as_words: false },
+        };
         let mut x = 0;
         while x < width {
             let left = width - x;
             match (W::Vector::ROWS >= ROWS, left >= FEW) {
-                (true, true) => self.near::<W, STEP, MANY, 2>(taps, channels, x, left.min(MANY)),
-                (true, false) => self.near::<W, STEP, FEW, 2>(taps, channels, x, left),
-                (false, true) => self.near::<W, STEP, MANY, 1>(taps, channels, x, left.min(MANY)),
-                (false, false) => self.near::<W, STEP, FEW, 1>(taps, channels, x, left),
+                (true, true) => self.near::<W, STEP, MANY, 2>(taps, channels, to, x, left.min(MANY)),
+                (true, false) => self.near::<W, STEP, FEW, 2>(taps, channels, to, x, left),
+                (false, true) => self.near::<W, STEP, MANY, 1>(taps, channels, to, x, left.min(MANY)),
+                (false, false) => self.near::<W, STEP, FEW, 1>(taps, channels, to, x, left),
             }
             x += MANY.min(left);
+        }
+        let Some(function) = function else { return };
+        // SAFETY: a line of vectors is there, and as for `run`.
+        unsafe {
+            run_rows(self.of.level, function, to.first, width, to.stride, to.stride);
+            for x in 0..width {
+                let results = W::Vector::load_at(to.first.wrapping_add(x * to.stride));
+                W::write(results, place.first.wrapping_add(x * place.stride), channels.count, place.as_words);
+            }
         }
     }
 
@@ -286,6 +324,7 @@ impl Lanes<'_> {
         &self,
         taps: Taps,
         Channels { channel, count, room }: Channels,
+        To { first, stride: distance, as_words }: To,
         x: usize,
         some: usize,
     ) {
@@ -299,8 +338,8 @@ impl Lanes<'_> {
         let mut sums = [bias; NEAR];
         // The weights of a line of the window for all orders of a block, and those that are taken together.
         let (block, some_orders) = (of.block * SIDE * W::Vector::LANES, ORDERS * SIDE * W::Vector::LANES);
-        let first = (channel / W::Vector::LANES * of.planes * SIDE + taps.first) * block;
-        let (mut weights, mut place) = (of.weights.numbers().as_ptr().wrapping_add(first), x * STEP * W::Vector::LANES);
+        let own = (channel / W::Vector::LANES * of.planes * SIDE + taps.first) * block;
+        let (mut weights, mut place) = (of.weights.numbers().as_ptr().wrapping_add(own), x * STEP * W::Vector::LANES);
         for _ in 0..of.planes {
             let mut own = weights;
             for order in (0..of.block).step_by(ORDERS) {
@@ -352,11 +391,8 @@ impl Lanes<'_> {
         let Windows { output: [height, width], .. } = job.windows;
         let ((out, stride), row) = (self.out, (self.part.image * height + taps.row) * width + x);
         let (low, high) = job.epilogue.limits();
-        let (written, as_words) = (job.columns(channel), job.written.output.is_some());
-        let place = |o: usize| out.wrapping_add((row + o) * stride + written);
-        // What is more than bounds is computed of numbers.
-        let function = job.epilogue.function().filter(|_| as_words);
-        if count == W::Vector::LANES && !job.epilogue.adds() && function.is_none() {
+        let place = |o: usize| first.wrapping_add((x + o) * distance);
+        if count == W::Vector::LANES && !job.epilogue.adds() {
             for o in 0..NEAR {
                 if o < some {
                     // SAFETY: as for `run`.
@@ -368,25 +404,15 @@ impl Lanes<'_> {
         // By way of memory, so that the loop over what is done with a sum need not be unrolled for sums to be registers.
         let mut aside = [MaybeUninit::<f32>::uninit(); MANY * MOST_LANES];
         let aside = aside.as_mut_ptr().cast::<f32>();
-        let aside_of = |o: usize| aside.wrapping_add(o * W::Vector::LANES);
         for o in 0..NEAR {
             // SAFETY: there is room for as many vectors.
-            unsafe { sums[o].store_at(aside_of(o)) };
+            unsafe { sums[o].store_at(aside.wrapping_add(o * W::Vector::LANES)) };
         }
         for o in 0..some {
             let load = |from: *const f32, stride| load(from.wrapping_add((row + o) * stride));
             // SAFETY: as above.
-            let sum = unsafe { W::Vector::load_at(aside_of(o)) };
+            let sum = unsafe { W::Vector::load_at(aside.wrapping_add(o * W::Vector::LANES)) };
             let sum = math::clamp(job.epilogue.add(sum, (out, stride), load), low, high);
-            if let Some(function) = function {
-                // SAFETY: as above.
-                unsafe {
-                    sum.store_at(aside_of(o));
-                    run_rows(of.level, function, aside_of(o), 1, count, count);
-                    W::write(W::Vector::load_at(aside_of(o)), place(o), count, as_words);
-                }
-                continue;
-            }
             // SAFETY: as for `run`.
             unsafe { W::write(sum, place(o), count, as_words) };
         }

@@ -124,6 +124,40 @@ fn results_between_products_in_bf16_are_too() {
     }
 }
 
+/// Single pixels, groups with a function that is more than bounds, and single pixels.
+#[traceable]
+struct Groups {
+    narrow: nn::Conv2d,
+    grouped: nn::Conv2d,
+    wide: nn::Conv2d,
+}
+
+#[traceable]
+impl Groups {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = self.grouped.forward(self.narrow.forward(x).relu()).silu();
+        self.wide.forward(y)
+    }
+}
+
+/// Groups of few channels read and write what lies between products in bf16.
+#[test]
+fn groups_are_multiplied_in_bf16() {
+    for (group, stride) in [(4, 1), (4, 2), (8, 1), (8, 2), (16, 1), (16, 2)] {
+        let grouped = nn::Conv2d::new(48, 48, 3).padding(1).stride(stride).groups(48 / group);
+        let (narrow, wide) = (nn::Conv2d::new(20, 48, 1), nn::Conv2d::new(48, 20, 1));
+        let mut module = filled(Groups { narrow, grouped, wide });
+        let x = floats("x", &[2, 20, 11, 9]);
+        let exact = module.forward(&x).unwrap();
+        module.set_inference_precision(DType::BF16).unwrap();
+        let share = module.forward(&x).unwrap().max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+        assert!(share > 0.0 && share < 3e-2, "groups of {group}: off by {share}");
+        let text = module.plan(&x).unwrap().to_string();
+        let in_words = text.contains("groups in bf16 of pairs + silu to pairs");
+        assert!(in_words || group < 16 || !has("avx512bf16"), "groups of {group} in\n{text}");
+    }
+}
+
 /// Channels on their own are in f32, and so is what is computed of them.
 #[traceable]
 struct Gated {

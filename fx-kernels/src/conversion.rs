@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Level, MOST_LANES, Vector, dispatch};
 use crate::threads::for_each_piece;
 
 /// The numbers of a task.
@@ -209,6 +209,16 @@ fn rounded_to_bf16(x: f32) -> bf16 {
 #[inline(always)]
 fn widened_from_bf16(x: bf16) -> f32 {
     f32::from_bits(u32::from(x.to_bits()) << 16)
+}
+
+/// Numbers, at most as many as there are lanes, and zeros after them.
+#[inline(always)]
+pub(crate) fn wide<V: Vector<Elem = f64>, T: Copy + Into<f64>>(numbers: &[T]) -> V {
+    let mut lanes = [0.0; MOST_LANES];
+    for (lane, x) in lanes[..V::LANES].iter_mut().zip(numbers) {
+        *lane = (*x).into();
+    }
+    V::load(&lanes)
 }
 
 /// Writes what a function makes of each element, in loops over words that become those of a level's vectors.

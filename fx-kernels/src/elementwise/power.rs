@@ -1,7 +1,8 @@
 //! Powers, by the functions of f64, which leave all bits of an f32.
 
+use crate::conversion::wide;
 use crate::math::double;
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Level, MOST_LANES, Vector, dispatch};
 use crate::threads::for_each_piece;
 
 /// The numbers that a thread takes at a time, and the operations on each, nearly.
@@ -52,32 +53,19 @@ impl Kernel for Powers<'_> {
         for first in (0..whole).step_by(V::LANES) {
             let some = first..first + V::LANES;
             let y = if is_one { one } else { wide(&self.exponents[some.clone()]) };
-            narrow(double::power(wide::<V>(&self.x[some.clone()]), y), &mut self.out[some]);
+            narrow(double::power(wide::<V, f32>(&self.x[some.clone()]), y), &mut self.out[some]);
         }
         if whole < self.x.len() {
             let y = if is_one { one } else { wide(&self.exponents[whole..]) };
-            narrow(double::power(wide::<V>(&self.x[whole..]), y), &mut self.out[whole..]);
+            narrow(double::power(wide::<V, f32>(&self.x[whole..]), y), &mut self.out[whole..]);
         }
     }
-}
-
-/// The lanes of the longest vector.
-const MOST: usize = 8;
-
-/// Numbers, at most as many as there are lanes, and zeros.
-#[inline(always)]
-fn wide<V: Vector<Elem = f64>>(numbers: &[f32]) -> V {
-    let mut lanes = [0.0; MOST];
-    for (lane, x) in lanes.iter_mut().zip(numbers) {
-        *lane = f64::from(*x);
-    }
-    V::load(&lanes)
 }
 
 /// Writes numbers, at most as many as there are lanes.
 #[inline(always)]
 fn narrow<V: Vector<Elem = f64>>(numbers: V, out: &mut [f32]) {
-    let mut lanes = [0.0; MOST];
+    let mut lanes = [0.0; MOST_LANES];
     numbers.store(&mut lanes);
     for (out, lane) in out.iter_mut().zip(lanes) {
         *out = lane as f32;

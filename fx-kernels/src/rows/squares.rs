@@ -1,5 +1,6 @@
 //! Sums of squares, in f64.
 
+use crate::conversion::wide;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 
 /// The sum of the squares of how far numbers are from one, in f64 and in several parts.
@@ -42,16 +43,4 @@ impl<T: Copy + Into<f64>> Kernel for Squares<'_, T> {
         let rest: f64 = rest.iter().map(|x| ((*x).into() - from).powi(2)).sum();
         ((a + b) + (c + d)).sum() + rest
     }
-}
-
-/// As many numbers as there are lanes.
-#[inline(always)]
-fn wide<V: Vector<Elem = f64>, T: Copy + Into<f64>>(numbers: &[T]) -> V {
-    /// The most lanes.
-    const MOST: usize = 8;
-    let mut lanes = [0.0; MOST];
-    for (lane, x) in lanes.iter_mut().zip(&numbers[..V::LANES]) {
-        *lane = (*x).into();
-    }
-    V::load(&lanes)
 }

@@ -121,7 +121,15 @@ pub(super) fn prod(x: &Tensor, dim: Option<i64>, keepdim: bool, dtype: Option<DT
     if let Some(y) = fast::reduce(Reduction::Product, &x, &dims) {
         return Ok(kept(y, &x, &dims, keepdim));
     }
-    Ok(in_floats!(x.dtype(), T => reduce::<T>(&x, &dims, keepdim, |row| row.iter().copied().product())))
+    Ok(in_floats!(x.dtype(), T => reduce::<T>(&x, &dims, keepdim, |row| {
+        let mut parts = [T::of(1.0); 16];
+        let chunks = row.chunks_exact(16);
+        let rest = chunks.remainder();
+        for chunk in chunks {
+            parts.iter_mut().zip(chunk).for_each(|(part, x)| *part *= *x);
+        }
+        parts.iter().chain(rest).fold(T::of(1.0), |product, part| product * *part)
+    })))
 }
 
 /// The variance of a row, in f64: mean first, then squares of the distances to it.

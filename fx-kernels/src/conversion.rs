@@ -61,10 +61,7 @@ pub fn round_to_f16(out: &mut [f16], x: &[f32]) {
 
 /// As [`round_to_f16`], with instructions of the given level.
 fn round_to_f16_at(level: Level, out: &mut [f16], x: &[f32]) {
-    let work = out.len();
-    for_each_piece(out, TASK, work, |task, out| {
-        dispatch(level, RoundToF16 { x: &x[task * TASK..][..out.len()], out });
-    });
+    in_tasks(out, x, 1, |out, x| dispatch(level, RoundToF16 { out, x }));
 }
 
 struct RoundToF16<'a> {
@@ -110,10 +107,7 @@ fn widen_f16_at(level: Level, out: &mut [f32], x: &[f16]) {
     if !matches!(level, Level::Avx2 | Level::Avx512) {
         return convert(level, out, x, widened_from_f16);
     }
-    let work = out.len();
-    for_each_piece(out, TASK, work, |task, out| {
-        dispatch(level, WidenF16 { x: &x[task * TASK..][..out.len()], out });
-    });
+    in_tasks(out, x, 1, |out, x| dispatch(level, WidenF16 { out, x }));
 }
 
 /// By a level's own instruction.
@@ -221,12 +215,21 @@ pub(crate) fn wide<V: Vector<Elem = f64>, T: Copy + Into<f64>>(numbers: &[T]) ->
     V::load(&lanes)
 }
 
+/// Calls `f` with some elements and what they are made of, with so many operations for each.
+///
+/// # Panics
+/// If that is fewer.
+pub(crate) fn in_tasks<T: Sync, U: Send>(out: &mut [U], x: &[T], operations: usize, f: impl Fn(&mut [U], &[T]) + Sync) {
+    let work = operations * out.len();
+    for_each_piece(out, TASK, work, |task, out| {
+        let x = &x[task * TASK..][..out.len()];
+        f(out, x);
+    });
+}
+
 /// Writes what a function makes of each element, in loops over words that become those of a level's vectors.
 pub(crate) fn convert<T: Copy + Sync, U: Send>(level: Level, out: &mut [U], x: &[T], f: impl Fn(T) -> U + Copy + Sync) {
-    let work = out.len();
-    for_each_piece(out, TASK, work, |task, out| {
-        dispatch(level, Each { x: &x[task * TASK..][..out.len()], out, f });
-    });
+    in_tasks(out, x, 1, |out, x| dispatch(level, Each { out, x, f }));
 }
 
 struct Each<'a, T, U, F> {

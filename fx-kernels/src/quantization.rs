@@ -1,8 +1,7 @@
 //! Numbers as whole ones of a range, and rows of them as words of several each.
 
-use crate::conversion::truncated;
+use crate::conversion::{in_tasks, truncated};
 use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, Level, MOST_LANES, Vector, dispatch, dispatch_bytes};
-use crate::threads::for_each_piece;
 
 /// How numbers are written as whole ones: `round(x / scale) + zero_point`, from `min` to `max`.
 ///
@@ -307,12 +306,7 @@ pub fn quantize<T: Send>(out: &mut [T], x: &[f32], steps: Steps, of: impl Fn(i32
 }
 
 fn quantize_at<T: Send>(level: Level, out: &mut [T], x: &[f32], steps: Steps, of: impl Fn(i32) -> T + Copy + Sync) {
-    /// The numbers of a task.
-    const TASK: usize = 16 * 1024;
-    let work = 2 * out.len();
-    for_each_piece(out, TASK, work, |task, out| {
-        dispatch(level, Quantize { x: &x[task * TASK..][..out.len()], out, steps, of });
-    });
+    in_tasks(out, x, 2, |out, x| dispatch(level, Quantize { out, x, steps, of }));
 }
 
 /// Numbers as whole ones.

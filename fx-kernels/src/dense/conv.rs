@@ -142,8 +142,8 @@ impl PackedConv {
         match &self.weights {
             Weights::Groups(panels) => panels.packing().format(),
             Weights::Padded(_) => Format::Bf16,
-            Weights::Joined(grouped) if grouped.in_pairs() => Format::Bf16,
-            Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => Format::F32,
+            Weights::Joined(grouped) => grouped.packing().format(),
+            Weights::Depthwise(_) | Weights::Winograd(_) => Format::F32,
         }
     }
 
@@ -208,12 +208,16 @@ impl PackedConv {
 
     /// Whether the images may be [words](Words), with the channels last: of pairs of bf16.
     pub fn reads_words(&self) -> bool {
-        self.packing() == Some(Packing::Pairs) || self.has_joined_pairs()
+        self.words() == Packing::Pairs
     }
 
-    /// Whether pairs are multiplied whose groups are joined in vectors.
-    fn has_joined_pairs(&self) -> bool {
-        matches!(&self.weights, Weights::Joined(grouped) if grouped.in_pairs())
+    /// What words the images may be.
+    fn words(&self) -> Packing {
+        match &self.weights {
+            Weights::Groups(panels) => panels.packing(),
+            Weights::Joined(grouped) => grouped.packing(),
+            Weights::Padded(_) | Weights::Depthwise(_) | Weights::Winograd(_) => Packing::Single,
+        }
     }
 
     /// Whether the residual may be words of what is rounded so: of pairs of bf16.
@@ -228,7 +232,7 @@ impl PackedConv {
             // Strassen's algorithm, for weights in f32, writes numbers.
             Weights::Groups(panels) => panels.packing() != Packing::Single,
             Weights::Padded(_) => true,
-            Weights::Joined(grouped) if grouped.in_pairs() => rounded == Rounded::Pairs,
+            Weights::Joined(grouped) if grouped.packing() == Packing::Pairs => rounded == Rounded::Pairs,
             Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
@@ -322,11 +326,7 @@ impl PackedConv {
                 Product::new(left, output[0] * output[1], panels, epilogue).run(out, stride);
             });
         }
-        let numbers = match self.packing() {
-            Some(packing) if written.left => packing.numbers(),
-            None if written.left => 2,
-            _ => 1,
-        };
+        let numbers = if written.left { self.words().numbers() } else { 1 };
         images.with_pixels(inputs / numbers, read, |images| {
             let Layout::Pixels { distance: pixel } = images.layout else { return };
             let (data, input, before) = (images.data, images.size, [padding[0][0], before[1]]);

@@ -16,6 +16,7 @@ use half::bf16;
 
 use super::epilogue::Epilogue;
 use super::format::Format;
+use super::format::Packing;
 use super::left::{Left, Windows};
 use super::panels::tile_size;
 use super::product::Written;
@@ -139,9 +140,9 @@ impl Grouped {
         Self { level, lanes, channels, group, block, planes: group / (numbers * block), in_pairs, weights }
     }
 
-    /// Whether all are words of pairs.
-    pub(crate) fn in_pairs(&self) -> bool {
-        self.in_pairs
+    /// What all words are.
+    pub(crate) fn packing(&self) -> Packing {
+        if self.in_pairs { Packing::Pairs } else { Packing::Single }
     }
 
     /// The bytes of the weights.

@@ -1,4 +1,4 @@
-//! Depthwise convolutions with windows of 3 by 3, and of 5 and 7 columns.
+//! Depthwise convolutions with windows of 3 by 3, and larger ones.
 
 mod along;
 mod copied;
@@ -34,8 +34,7 @@ pub(crate) struct Depthwise<'a> {
 impl Depthwise<'_> {
     /// Whether there is a version for the windows.
     pub(crate) fn fits(windows: &Windows<'_>) -> bool {
-        let Windows { kernel, stride, dilation, .. } = windows;
-        *kernel == [3; 2] || matches!(kernel[1], 5 | 7) && matches!(stride[1], 1 | 2) && *dilation == [1; 2]
+        windows.kernel == [3; 2] || copied::fits(windows)
     }
 
     /// Computes all windows, into rows that are `stride` apart.

@@ -1,7 +1,8 @@
 //! Windows of a copy of the image.
 //!
-//! A vector of channels of some lines is copied to where its pixels lie side by side, with the padding around them. There, a few
-//! neighbours are computed at a time: they share numbers and weights, and their sums need not wait for each other.
+//! A vector of channels is copied to where its pixels lie side by side, with the padding around them: as many lines as a window has, each in the
+//! place of one that is needed no more. There, a few neighbours are computed at a time: they share numbers and weights, and their sums need not
+//! wait for each other.
 
 use std::ops::Range;
 
@@ -11,22 +12,47 @@ use crate::memory::scratch;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::Shared;
 
+/// The taps of a window for which a copy is worth it, if a version for its columns is missing.
+const TAPS: usize = 8;
+/// The lines of a copy for each of the image, at most.
+const PADDED: usize = 3;
 /// The neighbours that are computed together.
-const BLOCK: usize = 4;
-/// The sums of each: products that follow each other go to different ones.
+const BLOCK: usize = 8;
+/// Those whose windows have some of the columns in common, where there is a version for so many.
+const NEAR: usize = 4;
+/// The weights that share numbers, where there is none.
+const SHARED: usize = 4;
+/// The sums of each of these: products that follow each other go to different ones.
 const SUMS: usize = 2;
-/// The vectors of an image that are copied: they stay in the first-level cache.
+/// The vectors of an image that are copied at a time: they stay in the first-level cache.
 const CACHED: usize = 384;
-/// The columns of a tile of the output, if there are many.
-const COLUMNS: usize = 32;
+/// The columns of a tile of the output, at least and at most, if there are many.
+const COLUMNS: [usize; 2] = [32, 64];
+/// The lines of the output that are computed one after the other, if there are many, for each of a window: the first ones are also copied
+/// for what is above.
+const LINES: usize = 4;
+
+/// Whether there is a version for the columns of windows, or a copy is worth it anyway: not where most of what is copied is padding.
+pub(super) fn fits(windows: &Windows<'_>) -> bool {
+    let Windows { kernel, dilation, input, .. } = windows;
+    let is_inside = |i: usize| kernel[i].saturating_sub(1) * dilation[i] < PADDED * input[i];
+    is_known(windows) || kernel[1] >= NEAR && kernel[0] * kernel[1] >= TAPS && (0..2).all(is_inside)
+}
+
+/// Whether the columns that windows have in common are known when this is compiled.
+fn is_known(windows: &Windows<'_>) -> bool {
+    matches!(windows.kernel[1], 5 | 7) && matches!(windows.stride[1], 1 | 2) && windows.dilation == [1; 2]
+}
 
 /// Computes all windows.
 pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: usize) {
-    let Windows { output: [_, width], kernel, .. } = of.windows;
+    let Windows { output: [height, width], kernel, stride: [step, across], .. } = of.windows;
+    let [reach, beyond] = of.copied(1);
     // Tiles of columns, all but the last of the same width.
-    let columns = width.div_ceil(width.div_ceil(COLUMNS)).next_multiple_of(BLOCK);
-    let lines = of.lines(columns);
-    let memory = (of.copied(lines, columns).iter().product::<usize>() + kernel[0] * kernel[1]) * LANES;
+    let most = (CACHED / reach).saturating_sub(beyond) / across;
+    let columns = width.div_ceil(width.div_ceil(most.clamp(COLUMNS[0], COLUMNS[1]))).next_multiple_of(BLOCK);
+    let memory = (of.copied(columns).iter().product::<usize>() + kernel[0] * kernel[1]) * LANES;
+    let lines = height.div_ceil(height.div_ceil((LINES * reach).div_ceil(step)));
     of.for_each_part(level, (out, stride), lines, |part| {
         scratch(memory, |memory| {
             for first in (0..width).step_by(columns) {
@@ -39,18 +65,11 @@ pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: u
 }
 
 impl Depthwise<'_> {
-    /// How many lines of the output are computed together, for so many columns.
-    fn lines(&self, columns: usize) -> usize {
-        let [one, width] = self.copied(1, columns);
-        let more = (CACHED / width).saturating_sub(one) / self.windows.stride[0];
-        (1 + more).min(self.windows.output[0])
-    }
-
-    /// The lines and columns of an image that so many of the output are computed from.
-    fn copied(&self, lines: usize, columns: usize) -> [usize; 2] {
-        let Windows { kernel, stride, .. } = self.windows;
-        let columns = columns.next_multiple_of(BLOCK);
-        [(lines - 1) * stride[0] + kernel[0].max(1), (columns - 1) * stride[1] + kernel[1]]
+    /// The lines and columns of an image that so many neighbours are computed from.
+    fn copied(&self, columns: usize) -> [usize; 2] {
+        let Windows { kernel, stride, dilation, .. } = self.windows;
+        let windows = [1, columns.next_multiple_of(BLOCK)];
+        std::array::from_fn(|i| (windows[i] - 1) * stride[i] + kernel[i].saturating_sub(1) * dilation[i] + 1)
     }
 }
 
@@ -71,59 +90,74 @@ impl Kernel for Tile<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let Windows { kernel, stride, .. } = self.of.windows;
+        let Windows { kernel, stride, dilation, .. } = self.of.windows;
         match (kernel[1], stride[1]) {
-            (5, 1) => self.all::<V, 5, 1>(),
-            (5, _) => self.all::<V, 5, 2>(),
-            (_, 1) => self.all::<V, 7, 1>(),
-            _ => self.all::<V, 7, 2>(),
+            (_, 1) if !is_known(&self.of.windows) && dilation[1] == 1 => self.all::<V, 0, 1, BLOCK>(),
+            _ if !is_known(&self.of.windows) => self.all::<V, 0, 0, BLOCK>(),
+            (5, 1) => self.all::<V, 5, 1, NEAR>(),
+            (5, _) => self.all::<V, 5, 2, NEAR>(),
+            (_, 1) => self.all::<V, 7, 1, NEAR>(),
+            _ => self.all::<V, 7, 2, NEAR>(),
         }
     }
 }
 
 impl Tile<'_> {
     #[inline(always)]
-    fn all<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize>(mut self) {
+    fn all<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const MANY: usize>(mut self) {
         let memory = std::mem::take(&mut self.memory);
-        let size = self.of.copied(self.part.lines.len(), self.columns.len());
+        let size = self.of.copied(self.columns.len());
         let (image, weights) = memory.split_at_mut(size[0] * size[1] * V::LANES);
         // What stays is the padding.
         image.fill(0.0);
         for channel in self.part.channels.clone().step_by(V::LANES) {
             let count = V::LANES.min(self.part.channels.end - channel);
             if count == V::LANES {
-                self.lane::<V, WIDTH, STRIDE, false>(&Lane { channel, count }, size, image, weights);
+                self.lane::<V, WIDTH, STRIDE, MANY, false>(&Lane { channel, count }, size, image, weights);
             } else {
-                self.lane::<V, WIDTH, STRIDE, true>(&Lane { channel, count }, size, image, weights);
+                self.lane::<V, WIDTH, STRIDE, MANY, true>(&Lane { channel, count }, size, image, weights);
             }
         }
     }
 
-    /// A vector of channels, by way of a copy of the image of some height and width.
+    /// A vector of channels, by way of copies of so many lines and columns of the image.
     #[inline(always)]
-    fn lane<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const PART: bool>(
+    fn lane<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const MANY: usize, const PART: bool>(
         &self,
         lane: &Lane<PART>,
-        [height, width]: [usize; 2],
+        size: [usize; 2],
         image: &mut [f32],
         weights: &mut [f32],
     ) {
-        let Depthwise { windows: Windows { output, kernel, stride, .. }, epilogue, .. } = *self.of;
-        self.copy::<V, PART>(lane, image, [height, width]);
+        let Depthwise { windows: Windows { output, kernel, stride, dilation, .. }, epilogue, .. } = *self.of;
         self.copy_weights::<V, PART>(lane, weights);
         let ((low, high), adds) = (epilogue.limits(), epilogue.adds());
         let bias = epilogue.bias.map_or(V::zero(), |bias| lane.load(bias.as_ptr()));
+        // Where the first line of a window is, and which line comes next.
+        let (mut top, mut next) = (Place { line: 0, size }, 0);
         for line in self.part.lines.clone() {
-            let first = (line - self.part.lines.start) * stride[0] * width * V::LANES;
-            let mut from = image[first..].as_ptr();
+            let first = (line - self.part.lines.start) * stride[0];
+            let new = size[0].min(first + size[0] - next);
+            let mut place = top.after(size[0] - new);
+            next = first + size[0];
+            for line in next - new..next {
+                self.copy::<V, PART>(lane, line, image, place);
+                place = place.after(1);
+            }
+            let mut from = image.as_ptr();
             let mut row = (self.part.image * output[0] + line) * output[1] + self.columns.start;
             let mut to = self.out.wrapping_add(row * self.stride);
             let mut left = self.columns.len();
             while left > 0 {
-                let taps = Taps { from, weights: weights.as_ptr(), lines: kernel[0], width };
+                let taps = Taps { from, weights: weights.as_ptr(), kernel, place: top };
                 // SAFETY: the copy has all numbers of the windows, and of as many as fill the last block.
-                let sums = unsafe { taps.sums::<V, WIDTH, STRIDE>(bias) };
-                let count = left.min(BLOCK);
+                let sums = unsafe {
+                    match WIDTH {
+                        0 => taps.sums_of_any::<V, STRIDE, MANY>(stride[1], dilation, bias),
+                        _ => taps.sums::<V, WIDTH, STRIDE, MANY>(bias),
+                    }
+                };
+                let count = left.min(MANY);
                 for (o, sum) in sums.into_iter().enumerate() {
                     if o < count {
                         let load = |from: *const f32, stride| lane.load(from.wrapping_add((row + o) * stride));
@@ -131,39 +165,39 @@ impl Tile<'_> {
                         lane.store(math::clamp(sum, low, high), to.wrapping_add(o * self.stride));
                     }
                 }
-                from = from.wrapping_add(BLOCK * STRIDE * V::LANES);
-                to = to.wrapping_add(BLOCK * self.stride);
-                row += BLOCK;
+                from = from.wrapping_add(MANY * stride[1] * V::LANES);
+                to = to.wrapping_add(MANY * self.stride);
+                row += MANY;
                 left -= count;
             }
+            top = top.after(stride[0].min(size[0]));
         }
     }
 
-    /// Copies a vector of the pixels that are in the image.
+    /// Copies a vector of a line's pixels to a place: zeros if it is outside the image. Lines count from the first one of the part's windows.
     #[inline(always)]
     fn copy<V: Vector<Elem = f32>, const PART: bool>(
         &self,
         lane: &Lane<PART>,
-        copy: &mut [f32],
-        [height, width]: [usize; 2],
+        line: usize,
+        image: &mut [f32],
+        place: Place,
     ) {
         let Windows { data, input, pixel, stride, before, .. } = self.of.windows;
-        // Where the copy begins in the image, and which part of it is there.
-        let start = [self.part.lines.start * stride[0], self.columns.start * stride[1]];
-        let inside = |i: usize, size: usize| {
-            let first = before[i].saturating_sub(start[i]).min(size);
-            first..size.min((input[i] + before[i]).saturating_sub(start[i])).max(first)
-        };
-        let columns = inside(1, width);
-        for line in inside(0, height) {
-            let y = self.part.image * input[0] + start[0] + line - before[0];
-            let x = (start[1] + columns.start).wrapping_sub(before[1]);
-            let mut from = data.as_ptr().wrapping_add(y.wrapping_mul(input[1]).wrapping_add(x).wrapping_mul(pixel));
-            let to = &mut copy[(line * width + columns.start) * V::LANES..(line * width + columns.end) * V::LANES];
-            for to in to.chunks_exact_mut(V::LANES) {
-                lane.load::<V>(from).store(to);
-                from = from.wrapping_add(pixel);
-            }
+        // Which columns of the copy are in the image.
+        let (start, width) = (self.columns.start * stride[1], place.size[1]);
+        let first = before[1].saturating_sub(start).min(width);
+        let end = width.min((input[1] + before[1]).saturating_sub(start)).max(first);
+        let to = &mut image[place.start::<V>()..][first * V::LANES..end * V::LANES];
+        let y = (self.part.lines.start * stride[0] + line).wrapping_sub(before[0]);
+        if y >= input[0] {
+            return to.fill(0.0);
+        }
+        let (y, x) = (self.part.image * input[0] + y, (start + first).wrapping_sub(before[1]));
+        let mut from = data.as_ptr().wrapping_add(y.wrapping_mul(input[1]).wrapping_add(x).wrapping_mul(pixel));
+        for to in to.chunks_exact_mut(V::LANES) {
+            lane.load::<V>(from).store(to);
+            from = from.wrapping_add(pixel);
         }
     }
 
@@ -178,46 +212,127 @@ impl Tile<'_> {
     }
 }
 
-/// What a block of windows is computed from: copies of so many lines of the image, of some width, and of the weights.
+/// Where a copied line is: its place, of so many, and of how many vectors each is.
+#[derive(Clone, Copy)]
+struct Place {
+    line: usize,
+    size: [usize; 2],
+}
+
+impl Place {
+    /// Where the numbers begin.
+    #[inline(always)]
+    fn start<V: Vector<Elem = f32>>(self) -> usize {
+        self.line * self.size[1] * V::LANES
+    }
+
+    /// Where the line is that comes so many later, at most as many as there are places.
+    #[inline(always)]
+    fn after(self, lines: usize) -> Self {
+        let line = self.line + lines;
+        Self { line: if line < self.size[0] { line } else { line - self.size[0] }, ..self }
+    }
+}
+
+/// What a block of windows is computed from: copied lines of the image, and a copy of a kernel's weights.
 struct Taps {
+    /// The first column, in the first place.
     from: *const f32,
     weights: *const f32,
-    lines: usize,
-    width: usize,
+    kernel: [usize; 2],
+    /// Where the first line is.
+    place: Place,
 }
 
 impl Taps {
-    /// The sums of a block of windows. The loops over constants are unrolled, so that the sums are registers.
+    /// The sums of some windows of so many columns. The loops over constants are unrolled, so that the sums are registers.
     ///
     /// # Safety
     /// All that is read must be there.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    unsafe fn sums<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize>(mut self, bias: V) -> [V; BLOCK] {
-        let mut sums = [[bias, V::zero()]; BLOCK];
-        for _ in 0..self.lines {
+    unsafe fn sums<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const MANY: usize>(
+        mut self,
+        bias: V,
+    ) -> [V; MANY] {
+        let mut sums = [[bias, V::zero()]; MANY];
+        for _ in 0..self.kernel[0] {
             let mut kernel = [V::zero(); WIDTH];
             for j in 0..WIDTH {
                 // SAFETY: the caller's promise.
                 kernel[j] = unsafe { V::load_at(self.weights.add(j * V::LANES)) };
             }
-            for column in 0..(BLOCK - 1) * STRIDE + WIDTH {
+            let from = self.from.wrapping_add(self.place.start::<V>());
+            for column in 0..(MANY - 1) * STRIDE + WIDTH {
                 // SAFETY: the caller's promise.
-                let number = unsafe { V::load_at(self.from.add(column * V::LANES)) };
-                for o in 0..BLOCK {
+                let number = unsafe { V::load_at(from.add(column * V::LANES)) };
+                for o in 0..MANY {
                     let j = column.wrapping_sub(o * STRIDE);
                     if j < WIDTH {
                         sums[o][j % SUMS] = number.mul_add(kernel[j], sums[o][j % SUMS]);
                     }
                 }
             }
-            self.from = self.from.wrapping_add(self.width * V::LANES);
+            self.place = self.place.after(1);
             self.weights = self.weights.wrapping_add(WIDTH * V::LANES);
         }
-        let mut all = [bias; BLOCK];
-        for o in 0..BLOCK {
+        let mut all = [bias; MANY];
+        for o in 0..MANY {
             all[o] = sums[o][0] + sums[o][1];
         }
         all
+    }
+
+    /// The sums of some windows of any number of columns: a weight at a time is in a register, and all numbers are read for it; a few weights
+    /// at a time, which share numbers, if neighbours are one column apart.
+    ///
+    /// # Safety
+    /// All that is read must be there.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    unsafe fn sums_of_any<V: Vector<Elem = f32>, const STRIDE: usize, const MANY: usize>(
+        mut self,
+        stride: usize,
+        dilation: [usize; 2],
+        bias: V,
+    ) -> [V; MANY] {
+        let mut sums = [bias; MANY];
+        for _ in 0..self.kernel[0] {
+            let mut from = self.from.wrapping_add(self.place.start::<V>());
+            let mut left = self.kernel[1];
+            while STRIDE == 1 && left >= SHARED {
+                let mut kernel = [V::zero(); SHARED];
+                for j in 0..SHARED {
+                    // SAFETY: the caller's promise.
+                    kernel[j] = unsafe { V::load_at(self.weights.add(j * V::LANES)) };
+                }
+                for column in 0..MANY - 1 + SHARED {
+                    // SAFETY: the caller's promise.
+                    let number = unsafe { V::load_at(from.add(column * V::LANES)) };
+                    for o in 0..MANY {
+                        let j = column.wrapping_sub(o);
+                        if j < SHARED {
+                            sums[o] = number.mul_add(kernel[j], sums[o]);
+                        }
+                    }
+                }
+                from = from.wrapping_add(SHARED * V::LANES);
+                self.weights = self.weights.wrapping_add(SHARED * V::LANES);
+                left -= SHARED;
+            }
+            for _ in 0..left {
+                // SAFETY: the caller's promise.
+                let weight = unsafe { V::load_at(self.weights) };
+                for o in 0..MANY {
+                    // SAFETY: the caller's promise.
+                    let number = unsafe { V::load_at(from.add(o * stride * V::LANES)) };
+                    sums[o] = number.mul_add(weight, sums[o]);
+                }
+                from = from.wrapping_add(dilation[1] * V::LANES);
+                self.weights = self.weights.wrapping_add(V::LANES);
+            }
+            self.place = self.place.after(dilation[0]);
+        }
+        sums
     }
 }

@@ -17,6 +17,11 @@ fn depthwise_convolutions() {
         ([5, 5], [1, 1], [4, 75], 33),
         ([2, 7], [1, 1], [5, 9], 16),
         ([3, 5], [2, 1], [21, 40], 3),
+        ([4, 4], [1, 1], [9, 20], 18),
+        ([9, 9], [1, 1], [11, 13], 33),
+        ([3, 11], [2, 1], [7, 70], 16),
+        ([1, 31], [1, 1], [1, 40], 20),
+        ([6, 6], [3, 2], [14, 16], 5),
     ] {
         let plain = ConvShape { groups: channels, kernel, ..ConvShape::pointwise(channels, channels) };
         let taps = kernel[0] * kernel[1];

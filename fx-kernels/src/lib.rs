@@ -19,6 +19,7 @@ pub mod recurrent;
 pub mod resize;
 mod rounded;
 pub mod rows;
+pub mod sampling;
 mod simd;
 mod sort;
 pub mod table;

@@ -2,7 +2,8 @@
 
 use fx::nn;
 use fx::ops::{
-    AmaxOptions, AvgPool1dOptions, CatOptions, FlattenOptions, InterpolateOptions, MaxPool1dOptions, PadOptions,
+    AmaxOptions, AvgPool1dOptions, CatOptions, FlattenOptions, GridSampleOptions, InterpolateOptions, MaxPool1dOptions,
+    PadOptions,
 };
 use fx::prelude::*;
 
@@ -466,4 +467,34 @@ fn transposed_convolutions_with_the_weight_of_another() {
         x.conv_transpose1d(&weight, None).tanh().conv1d(weight, None)
     });
     only_kernels(&module.unwrap(), &[2, 8, 12]);
+}
+
+/// Images and their grid, and one of them known.
+#[test]
+fn images_sampled_at_places() {
+    let (weight, image, grid) = (Tensor::randn([5, 4, 3, 3]), Tensor::randn([2, 3, 6, 7]), Tensor::randn([2, 3, 9, 2]));
+    let module = fx::trace_fn!(|x| {
+        let x = x.conv2d(fx::Proxy::constant(&weight), None).relu();
+        let places = x.narrow(1, 0, 2).permute([0, 2, 3, 1]).tanh();
+        let cubic = GridSampleOptions::new().mode("bicubic").padding_mode("reflection");
+        let y = x.grid_sample(&places) + x.grid_sample_with(&places, cubic);
+        let options = GridSampleOptions::new().mode("nearest").align_corners(true);
+        let looked_up = fx::Proxy::constant(&image).grid_sample_with(places * 1.5, options);
+        y.narrow(1, 0, 3) + looked_up + x.grid_sample(fx::Proxy::constant(&grid)).mean()
+    });
+    let text = only_kernels(&module.unwrap(), &[2, 4, 8, 9]);
+    assert_eq!(text.lines().filter(|line| line.contains(" at 42 places")).count(), 3, "{text}");
+    let volumes = fx::trace_fn!(|x| x.grid_sample(x.sin().permute([0, 2, 3, 4, 1])));
+    only_kernels(&volumes.unwrap(), &[2, 3, 4, 5, 6]);
+}
+
+/// Many images are sampled a few at a time, as all else that is done with them.
+#[test]
+fn parts_of_a_batch_are_sampled() {
+    let weight = Tensor::randn([32, 3, 3, 3]);
+    let module = fx::trace_fn!(|x| {
+        let x = x.conv2d(fx::Proxy::constant(&weight), None).relu();
+        x.grid_sample(x.narrow(1, 0, 2).permute([0, 2, 3, 1])).amax_with(AmaxOptions::new().dim([2, 3]))
+    });
+    planned(&module.unwrap(), &Tensor::randn([6, 3, 130, 130]));
 }

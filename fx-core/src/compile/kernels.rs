@@ -17,6 +17,7 @@ mod recurrent;
 mod resize;
 mod rotary;
 mod rounding;
+mod sampling;
 mod volumes;
 
 use std::fmt;
@@ -256,6 +257,8 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
         recurrent::recurrent(site)
     } else if function == ops::interpolate {
         resize::interpolate(site)
+    } else if function == ops::grid_sample {
+        sampling::lowered(site)
     } else if is(&[ops::pixel_shuffle, ops::pixel_unshuffle]) {
         resize::pixel_shuffle(site)
     } else if function == ops::pad {

@@ -18,6 +18,7 @@ use crate::value::Call;
 
 pub(crate) use eval::unflatten as eval_unflatten;
 pub(crate) use infer::{counted, unflatten as infer_unflatten};
+pub(crate) use grid::sampling;
 pub(crate) use resize::{Lines, Taps};
 
 ops! {

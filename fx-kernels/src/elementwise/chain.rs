@@ -497,12 +497,19 @@ impl Task<'_> {
                     // Every tile begins at the beginning of the operand, and the first one has filled the memory.
                     return (scratch, true);
                 }
-                let (mut done, mut from) = (0, first);
+                // The operand once, from the first element on; then twice as much of it each time.
+                let (head, tail) = ((x.len() - first).min(len), first.min(len.saturating_sub(x.len() - first)));
+                let mut done = head + tail;
+                // SAFETY: the tile has room for so many elements, and the operand has `tail` before the first one.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(x[first..].as_ptr(), scratch, head);
+                    std::ptr::copy_nonoverlapping(x.as_ptr(), scratch.add(head), tail);
+                }
                 while done < len {
-                    let count = (x.len() - from).min(len - done);
-                    // SAFETY: `count` elements are left in the operand and in the tile.
-                    unsafe { std::ptr::copy_nonoverlapping(x[from..].as_ptr(), scratch.add(done), count) };
-                    (done, from) = (done + count, 0);
+                    let count = done.min(len - done);
+                    // SAFETY: so many were written, and there is room for as many after them.
+                    unsafe { std::ptr::copy_nonoverlapping(scratch, scratch.add(done), count) };
+                    done += count;
                 }
                 (scratch, true)
             }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fx_kernels::sampling::{self, Around, Interpolation, Sampling};
+use fx_kernels::sampling::{self as kernel, Around, Interpolation, Sampling};
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
@@ -51,6 +51,21 @@ pub(super) fn grid_sample_shape(
     Ok(TensorMeta { shape, dtype: x.dtype })
 }
 
+/// How images are sampled, as the arguments of `grid_sample` say.
+pub(crate) fn sampling(mode: &str, padding_mode: &str, align_corners: bool) -> Sampling {
+    let interpolation = match mode {
+        "nearest" => Interpolation::Nearest,
+        "bicubic" => Interpolation::Cubic,
+        _ => Interpolation::Linear,
+    };
+    let around = match padding_mode {
+        "border" => Around::Border,
+        "reflection" => Around::Reflection,
+        _ => Around::Zeros,
+    };
+    Sampling { interpolation, around, align_corners }
+}
+
 pub(super) fn grid_sample(
     x: &Tensor,
     grid: &Tensor,
@@ -59,17 +74,7 @@ pub(super) fn grid_sample(
     align_corners: bool,
 ) -> Result<Tensor> {
     let (dtype, spatial) = (x.dtype(), x.ndim() - 2);
-    let interpolation = match &*mode {
-        "nearest" => Interpolation::Nearest,
-        "bicubic" => Interpolation::Cubic,
-        _ => Interpolation::Linear,
-    };
-    let around = match &*padding_mode {
-        "border" => Around::Border,
-        "reflection" => Around::Reflection,
-        _ => Around::Zeros,
-    };
-    let sampling = Sampling { interpolation, around, align_corners };
+    let sampling = sampling(&mode, &padding_mode, align_corners);
     let (channels, size) = (x.shape()[1], &x.shape()[2..]);
     let mut shape = Dims::from_slice(&x.shape()[..2]);
     shape.extend_from_slice(&grid.shape()[1..=spatial]);
@@ -77,7 +82,7 @@ pub(super) fn grid_sample(
     let (wide_x, grid) = (convert(x), convert(grid));
     let out = in_floats!(dtype, T => {
         let (x, grid) = (wide_x.as_slice::<T>().unwrap_or(&[]), grid.as_slice::<T>().unwrap_or(&[]));
-        Tensor::written(&shape, |out| sampling::grid_sample(out, x, grid, channels, size, sampling))
+        Tensor::written(&shape, |out| kernel::grid_sample(out, x, grid, channels, size, sampling))
     });
     Ok(out.to_dtype(dtype))
 }

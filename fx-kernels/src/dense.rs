@@ -11,6 +11,7 @@ mod compact;
 mod conv;
 mod depthwise;
 mod epilogue;
+mod few;
 mod format;
 mod grouped;
 mod images;

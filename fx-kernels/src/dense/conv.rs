@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::algorithm::Algorithm;
 use super::depthwise::Depthwise;
 use super::epilogue::Epilogue;
+use super::few::Few;
 use super::format::{Format, Packing};
 use super::grouped::{Grouped, Job};
 use super::images::{Images, Layout};
@@ -56,6 +57,8 @@ enum Weights {
     Padded(PaddedConv),
     /// A number for each tap and channel.
     Depthwise(Vec<f32>),
+    /// Vectors of channels for each of a few outputs.
+    Few(Few),
     /// Vectors that belong to several groups.
     Joined(Grouped),
     /// Transformed.
@@ -100,6 +103,10 @@ impl PackedConv {
         let (channels, taps) = shape.row();
         let step = channels * taps;
         weight.check(outputs, step);
+        if Few::fits(&shape) && !Few::gives_way(algorithm, format) {
+            let weights = Weights::Few(Few::new(weight, &shape));
+            return Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] };
+        }
         let winograd = if Winograd::fits(&shape) { Winograd::new(level, weight, algorithm, &shape, 1) } else { None };
         let all = VolumeShape::of_images(shape);
         let weights = if let Some(winograd) = winograd {
@@ -133,7 +140,7 @@ impl PackedConv {
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
             Weights::Groups(panels) => self.algorithm.of_windows(panels),
-            Weights::Padded(_) | Weights::Depthwise(_) | Weights::Joined(_) => Algorithm::Direct,
+            Weights::Padded(_) | Weights::Depthwise(_) | Weights::Few(_) | Weights::Joined(_) => Algorithm::Direct,
         }
     }
 
@@ -143,7 +150,7 @@ impl PackedConv {
             Weights::Groups(panels) => panels.packing().format(),
             Weights::Padded(_) => Format::Bf16,
             Weights::Joined(grouped) => grouped.packing().format(),
-            Weights::Depthwise(_) | Weights::Winograd(_) => Format::F32,
+            Weights::Depthwise(_) | Weights::Few(_) | Weights::Winograd(_) => Format::F32,
         }
     }
 
@@ -151,7 +158,7 @@ impl PackedConv {
     pub(crate) fn packing(&self) -> Option<Packing> {
         match &self.weights {
             Weights::Groups(panels) => Some(panels.packing()),
-            Weights::Padded(_) | Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => None,
+            _ => None,
         }
     }
 
@@ -177,6 +184,7 @@ impl PackedConv {
             Weights::Groups(panels) => panels.bytes(),
             Weights::Padded(padded) => padded.bytes(),
             Weights::Depthwise(weights) => size_of_val(weights.as_slice()),
+            Weights::Few(few) => few.bytes(),
             Weights::Joined(grouped) => grouped.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
         }
@@ -216,7 +224,7 @@ impl PackedConv {
         match &self.weights {
             Weights::Groups(panels) => panels.packing(),
             Weights::Joined(grouped) => grouped.packing(),
-            Weights::Padded(_) | Weights::Depthwise(_) | Weights::Winograd(_) => Packing::Single,
+            _ => Packing::Single,
         }
     }
 
@@ -233,7 +241,7 @@ impl PackedConv {
             Weights::Groups(panels) => panels.packing() != Packing::Single,
             Weights::Padded(_) => true,
             Weights::Joined(grouped) if grouped.packing() == Packing::Pairs => rounded == Rounded::Pairs,
-            Weights::Depthwise(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
+            _ => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
         is_product && rounded.is_fast(self.level) && columns.is_multiple_of(rounded.numbers())
@@ -373,6 +381,7 @@ impl PackedConv {
                 let channels = self.shape.inputs;
                 Sliding { left, rows, channels, reduction, epilogue, written: None }.run(self.level, out, stride);
             }
+            Weights::Few(few) => few.run(self.level, (out, stride), &left, rows, epilogue),
             Weights::Joined(grouped) => grouped.run(&Job { windows, batch, epilogue, written }, out, stride),
             Weights::Winograd(winograd) => winograd.run(out, stride, batch, windows, epilogue),
             Weights::Padded(_) => unreachable!("windows of few channels are copied"),

@@ -2,6 +2,7 @@
 
 mod compact;
 mod depthwise;
+mod few;
 mod grouped;
 mod half_floats;
 mod matrix_unit;

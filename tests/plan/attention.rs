@@ -51,6 +51,25 @@ macro_rules! heads {
     };
 }
 
+/// Learned queries, keys or values, and a mask that is not known.
+#[test]
+fn attention_of_known_operands() {
+    let known = Tensor::randn([2, 4, 5, 16]);
+    let known = || fx::Proxy::constant(&known);
+    let modules = [
+        fx::trace_fn!(|x| known().scaled_dot_product_attention(&x, x.sin(), None)),
+        fx::trace_fn!(|x| x.scaled_dot_product_attention(known(), known(), None)),
+        fx::trace_fn!(|x| {
+            let mask = x.narrow(-1, 0, 7).narrow(-2, 0, 1);
+            known().scaled_dot_product_attention(x.exp(), &x, Some(&mask))
+        }),
+    ];
+    for module in modules {
+        let text = super::only_kernels(&module.unwrap(), &[2, 4, 7, 16]);
+        assert!(text.contains("attention of 4 heads"), "{text}");
+    }
+}
+
 #[test]
 fn attention_is_found_where_it_is_written_out() {
     planned!([2, 5, 3, 4, 6], "attention of 4 heads, 5 x 5  ", |x| {

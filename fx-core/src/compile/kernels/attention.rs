@@ -2,6 +2,7 @@
 
 use fx_kernels::attention::{self, Mask, Scores, Sizes, Strides};
 use fx_kernels::dense::Format;
+use smallvec::SmallVec;
 
 use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept};
 use crate::arg::Arg;
@@ -13,7 +14,25 @@ struct Attention {
     sizes: Sizes,
     /// Of the query, key, value and result.
     strides: [Strides; 4],
+    /// The query, key and value, if they are known.
+    known: [Option<Tensor>; 3],
     how: How,
+}
+
+/// A query, key or value: how it lies, and its register or itself.
+struct Input {
+    layout: Layout,
+    from: Result<usize, Tensor>,
+}
+
+impl Input {
+    fn of(site: &Site<'_>, index: usize) -> Option<Self> {
+        if let Some((layout, register)) = site.value(index) {
+            return Some(Self { layout: layout.clone(), from: Ok(register) });
+        }
+        let known = site.constant(index)?;
+        Some(Self { layout: Layout::of(&known), from: Err(known) })
+    }
 }
 
 /// What becomes of the scores.
@@ -41,9 +60,7 @@ pub(in crate::compile) struct Added {
 }
 
 pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
-    let operands =
-        [0, 1, 2].map(|index| site.value(index).map(|(layout, register)| Wanted::new(register, layout.clone())));
-    let [Some(q), Some(k), Some(v)] = operands else { return None };
+    let [q, k, v] = [Input::of(site, 0)?, Input::of(site, 1)?, Input::of(site, 2)?];
     let grouped = site.attribute::<kind::flag>("enable_gqa", false)?;
     let dropout = site.attribute::<kind::float>("dropout_p", 0.0)?;
     let keys = k.layout.shape[k.layout.shape.len().checked_sub(2)?];
@@ -79,14 +96,15 @@ pub(in crate::compile) fn written_out(
     format: Format,
 ) -> Option<Lowered> {
     let how = How { scale, causal: false, mask, empty: f32::NAN, format };
+    let operands = operands.map(|Wanted { register, layout }| Input { layout, from: Ok(register) });
     lowered(operands, shape, false, how, register)
 }
 
-fn lowered(operands: [Wanted; 3], shape: &[usize], grouped: bool, how: How, mask: Option<Wanted>) -> Option<Lowered> {
+fn lowered(operands: [Input; 3], shape: &[usize], grouped: bool, how: How, mask: Option<Wanted>) -> Option<Lowered> {
     // Before the heads nothing repeats.
     let before = |shape: &[usize]| Dims::from_slice(&shape[..shape.len().saturating_sub(3)]);
     let is_like_result =
-        |Wanted { layout, .. }: &Wanted| layout.shape.len() == shape.len() && before(&layout.shape) == before(shape);
+        |Input { layout, .. }: &Input| layout.shape.len() == shape.len() && before(&layout.shape) == before(shape);
     if !operands.iter().all(is_like_result) {
         return None;
     }
@@ -102,8 +120,11 @@ fn lowered(operands: [Wanted; 3], shape: &[usize], grouped: bool, how: How, mask
     }
     let strides = [rows(q)?, rows(k)?, rows(v)?, rows(&heads_of(&output)?)?];
     let sizes = Sizes { batches, heads, key_heads, queries, keys, width, values };
-    let wanted = operands.into_iter().chain(mask).collect();
-    Some(Lowered::new(Attention { sizes, strides, how }, wanted, output))
+    let mut wanted = SmallVec::new();
+    let known =
+        operands.map(|Input { layout, from }| from.map(|register| wanted.push(Wanted::new(register, layout))).err());
+    wanted.extend(mask);
+    Some(Lowered::new(Attention { sizes, strides, known, how }, wanted, output))
 }
 
 /// The same values with all dimensions before the heads as one, if they are at equal distances.
@@ -188,20 +209,25 @@ impl Added {
 
 impl Kernel for Attention {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let operand = |index: usize| (operands[index].unwrap_or(&[]), self.strides[index]);
+        let mut values = operands.iter().copied();
+        let [q, k, v] = self.known.each_ref().map(|known| match known {
+            Some(known) => known.as_slice().unwrap_or(&[]),
+            None => values.next().flatten().unwrap_or(&[]),
+        });
         let How { scale, causal, ref mask, empty, format } = self.how;
         let hides = mask.as_ref().is_some_and(|mask| mask.hides);
         let period = mask.as_ref().map_or(usize::MAX, |mask| mask.period);
         let mask = match (mask, causal) {
             (Some(Added { strides, step, known, .. }), _) => {
-                let numbers = known.as_ref().map_or_else(|| operands[3], Tensor::as_slice);
+                let numbers = known.as_ref().map_or_else(|| values.next().flatten(), Tensor::as_slice);
                 Mask::Add(numbers.unwrap_or(&[]), *strides, *step)
             }
             (None, true) => Mask::Causal,
             (None, false) => Mask::None,
         };
         let scores = Scores { scale, mask, hides, period, empty, format };
-        attention::attention(self.sizes, (out, self.strides[3]), operand(0), operand(1), operand(2), scores);
+        let [of_q, of_k, of_v, of_out] = self.strides;
+        attention::attention(self.sizes, (out, of_out), (q, of_q), (k, of_k), (v, of_v), scores);
     }
 
     fn describe(&self) -> String {

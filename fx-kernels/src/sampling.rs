@@ -233,8 +233,9 @@ impl<T: Real> Kernel for Blocks<'_, T> {
             let here = BLOCK.min(places - first);
             let grid = &grid[(image * places + first) * axes..][..here * axes];
             let x = &x[image * channels * area..][..channels * area];
-            for axis in 0..axes {
-                sampling.find([axis, axes], size[axis], grid, &mut along[axis]);
+            let coordinates = if axes == 2 { apart::<T, 2>(grid) } else { apart::<T, AXES>(grid) };
+            for (axis, taps) in along[..axes].iter_mut().enumerate() {
+                sampling.find(coordinates[axes - 1 - axis], size[axis], taps);
             }
             let to = Rows { first: out.at(image * channels * places + first), distance: places, count: here };
             for first in (0..count).step_by(TAPS) {
@@ -258,20 +259,28 @@ fn none<T: Real>() -> [Tap<T>; TAPS] {
     std::array::from_fn(|_| Tap { element: [0; BLOCK], weight: [T::ZERO; BLOCK] })
 }
 
+/// The coordinates of places one after the other, of so many axes.
+#[inline(always)]
+fn apart<T: Real, const COUNT: usize>(grid: &[T]) -> [[T; BLOCK]; AXES] {
+    let mut all = [[T::ZERO; BLOCK]; AXES];
+    for (p, place) in grid.as_chunks::<COUNT>().0.iter().enumerate().take(BLOCK) {
+        for axis in 0..COUNT {
+            all[axis][p] = place[axis];
+        }
+    }
+    all
+}
+
 impl Sampling {
-    /// Finds the taps of places along an axis, of so many.
+    /// Finds the taps of places along an axis.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become vectors")]
-    fn find<T: Real>(self, [axis, axes]: [usize; 2], size: usize, grid: &[T], taps: &mut [Tap<T>; TAPS]) {
+    fn find<T: Real>(self, mut places: [T; BLOCK], size: usize, taps: &mut [Tap<T>; TAPS]) {
         let one = T::of(1.0);
         let (factor, less) = match self.align_corners {
             true => (T::of((size as f64 - 1.0) / 2.0), T::ZERO),
             false => (T::of(size as f64 / 2.0), T::of(0.5)),
         };
-        let mut places = [T::ZERO; BLOCK];
-        for (place, coordinates) in places.iter_mut().zip(grid.chunks_exact(axes)) {
-            *place = coordinates[axes - 1 - axis];
-        }
         for p in 0..BLOCK {
             places[p] = (places[p] + one) * factor - less;
         }
@@ -347,14 +356,17 @@ impl Sampling {
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become vectors")]
     fn combine<T: Real>(self, along: &[[Tap<T>; TAPS]], size: &[usize], number: usize, to: &mut Tap<T>) {
         let each = self.interpolation.taps();
-        (to.element, to.weight) = ([0; BLOCK], [T::of(1.0); BLOCK]);
         let (mut rest, mut distance) = (number, 1);
-        for (taps, size) in along.iter().zip(size).rev() {
+        for (axis, (taps, size)) in along.iter().zip(size).enumerate().rev() {
             let tap = &taps[rest % each];
-            for p in 0..BLOCK {
-                let there = to.element[p] + tap.element[p].wrapping_mul(distance);
-                to.element[p] = if tap.element[p] < 0 || to.element[p] < 0 { OUTSIDE } else { there };
-                to.weight[p] = tap.weight[p] * to.weight[p];
+            if axis + 1 == along.len() {
+                (to.element, to.weight) = (tap.element, tap.weight);
+            } else {
+                for p in 0..BLOCK {
+                    let there = to.element[p] + tap.element[p].wrapping_mul(distance);
+                    to.element[p] = if tap.element[p] < 0 || to.element[p] < 0 { OUTSIDE } else { there };
+                    to.weight[p] = tap.weight[p] * to.weight[p];
+                }
             }
             rest /= each;
             distance = distance.wrapping_mul(*size as i32);

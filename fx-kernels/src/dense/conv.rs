@@ -86,7 +86,8 @@ impl PackedConv {
     /// As [`new`](Self::new), for an algorithm; one that the shape or the weight is not made for gives way to the direct
     /// one. The direct algorithm's weights are kept in a format, if each channel is not on its own and there is an even
     /// number of them, more than 16 where windows have several pixels. Windows of fewer are kept in bf16 where the processor has an
-    /// instruction for it, unless they have too few taps and outputs to be faster.
+    /// instruction for it, unless they have too few taps and outputs to be faster. Those of up to four outputs are in f32, in bf16 where a
+    /// matrix unit multiplies them.
     ///
     /// # Panics
     /// As [`new`](Self::new).

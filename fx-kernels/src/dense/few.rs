@@ -20,6 +20,8 @@ const OUTPUTS: usize = 4;
 /// The fewest channels, and the fewest products of an output, for which adding up lanes is worth it.
 const CHANNELS: usize = 16;
 const PRODUCTS: usize = 128;
+/// The rows of a tile for so many outputs: sums enough to hide how long a product takes, and no more than there are registers for.
+const ROWS: [usize; OUTPUTS] = [8, 6, 4, 3];
 /// The tiles of a task.
 const TILES: usize = 16;
 
@@ -79,7 +81,7 @@ impl Few {
         assert!(left.covers(rows, channels), "the images are too short");
         assert!(stride >= self.outputs && (rows - 1) * stride + self.outputs <= out.len(), "the result does not fit");
         epilogue.check(rows, self.outputs);
-        let (out, tile) = (Shared(out.as_mut_ptr()), tile_rows(self.outputs));
+        let (out, tile) = (Shared(out.as_mut_ptr()), ROWS[self.outputs - 1]);
         let task = TILES * tile;
         for_each(rows.div_ceil(task), 2 * rows * self.weights.len(), |index| {
             let rows = index * task..rows.min((index + 1) * task);
@@ -97,11 +99,6 @@ impl Few {
             }
         });
     }
-}
-
-/// The rows of a tile: sums enough to hide how long a product takes, and no more than there are registers for.
-fn tile_rows(outputs: usize) -> usize {
-    [8, 6, 4, 3][outputs - 1]
 }
 
 /// One tile.
@@ -124,10 +121,10 @@ impl Kernel for Job<'_> {
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
         match self.few.outputs {
-            1 => self.tile::<V, 1, 8>(),
-            2 => self.tile::<V, 2, 6>(),
-            3 => self.tile::<V, 3, 4>(),
-            _ => self.tile::<V, OUTPUTS, 3>(),
+            1 => self.tile::<V, 1, { ROWS[0] }>(),
+            2 => self.tile::<V, 2, { ROWS[1] }>(),
+            3 => self.tile::<V, 3, { ROWS[2] }>(),
+            _ => self.tile::<V, 4, { ROWS[3] }>(),
         }
     }
 }
@@ -135,9 +132,9 @@ impl Kernel for Job<'_> {
 impl Job<'_> {
     /// All rows; the last tile's one by one.
     #[inline(always)]
-    fn tile<V: Vector<Elem = f32>, const COUNT: usize, const ROWS: usize>(&self) {
-        if self.rows.len() == ROWS {
-            return self.some::<V, COUNT, ROWS>(0);
+    fn tile<V: Vector<Elem = f32>, const COUNT: usize, const MANY: usize>(&self) {
+        if self.rows.len() == MANY {
+            return self.some::<V, COUNT, MANY>(0);
         }
         for i in 0..self.rows.len() {
             self.some::<V, COUNT, 1>(i);
@@ -149,13 +146,13 @@ impl Job<'_> {
     /// The loops over constants are unrolled, so that the sums are registers.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn some<V: Vector<Elem = f32>, const COUNT: usize, const ROWS: usize>(&self, first: usize) {
+    fn some<V: Vector<Elem = f32>, const COUNT: usize, const MANY: usize>(&self, first: usize) {
         let (channels, weights) = (self.channels, self.few.weights.as_ptr());
         let (taps, whole) = (self.table.len() / MOST_ROWS, channels / V::LANES * V::LANES);
-        let mut sums = [[V::zero(); COUNT]; ROWS];
+        let mut sums = [[V::zero(); COUNT]; MANY];
         for tap in 0..taps {
-            let mut rows = [std::ptr::null(); ROWS];
-            rows.copy_from_slice(&self.table[tap * MOST_ROWS + first..][..ROWS]);
+            let mut rows = [std::ptr::null(); MANY];
+            rows.copy_from_slice(&self.table[tap * MOST_ROWS + first..][..MANY]);
             let weight =
                 |output: usize, channel: usize| weights.wrapping_add((output * taps + tap) * channels + channel);
             for channel in (0..whole).step_by(V::LANES) {
@@ -164,7 +161,7 @@ impl Job<'_> {
                     // SAFETY: each output has weights for all channels of all taps.
                     kernel[o] = unsafe { V::load_at(weight(o, channel)) };
                 }
-                for i in 0..ROWS {
+                for i in 0..MANY {
                     // SAFETY: the left operand covers all channels of the run.
                     let numbers = unsafe { V::load_at(rows[i].add(channel)) };
                     for o in 0..COUNT {
@@ -173,7 +170,7 @@ impl Job<'_> {
                 }
             }
             if whole < channels {
-                for i in 0..ROWS {
+                for i in 0..MANY {
                     for o in 0..COUNT {
                         // SAFETY: as above, for the rest of the channels.
                         unsafe {
@@ -185,7 +182,7 @@ impl Job<'_> {
                 }
             }
         }
-        for i in 0..ROWS {
+        for i in 0..MANY {
             let mut numbers = [0.0; COUNT];
             for o in 0..COUNT {
                 numbers[o] = sums[i][o].sum();

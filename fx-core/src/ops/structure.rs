@@ -17,8 +17,8 @@ use super::table::{ops, out};
 use crate::value::Call;
 
 pub(crate) use eval::unflatten as eval_unflatten;
-pub(crate) use infer::{counted, unflatten as infer_unflatten};
 pub(crate) use grid::sampling;
+pub(crate) use infer::{counted, unflatten as infer_unflatten};
 pub(crate) use resize::{Lines, Taps};
 
 ops! {

@@ -214,6 +214,21 @@ impl Wanted {
     }
 }
 
+/// An operand of a call: how it lies, and its register, or itself if it is known.
+struct Input {
+    layout: Layout,
+    from: Result<usize, Tensor>,
+}
+
+/// The numbers of an operand that is known, or else of the next value.
+fn numbers<'a>(known: Option<&'a Tensor>, values: &mut dyn Iterator<Item = &Option<&'a [f32]>>) -> &'a [f32] {
+    match known {
+        Some(known) => known.as_slice(),
+        None => values.next().copied().flatten(),
+    }
+    .unwrap_or(&[])
+}
+
 /// The kernel of a call, if there is one.
 pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     if site.results.iter().any(|result| result.dtype != DType::F32 || result.numel() == 0) {
@@ -258,7 +273,7 @@ pub(super) fn lower(site: &Site<'_>) -> Option<Lowered> {
     } else if function == ops::interpolate {
         resize::interpolate(site)
     } else if function == ops::grid_sample {
-        sampling::lowered(site)
+        sampling::grid_sample(site)
     } else if is(&[ops::pixel_shuffle, ops::pixel_unshuffle]) {
         resize::pixel_shuffle(site)
     } else if function == ops::pad {
@@ -298,6 +313,15 @@ impl<'a> Site<'a> {
     /// An f32 argument that is known, contiguous.
     fn constant(&self, index: usize) -> Option<Tensor> {
         self.arg(index).as_value().and_then(Known::single)
+    }
+
+    /// An f32 argument, known or not.
+    fn input(&self, index: usize) -> Option<Input> {
+        if let Some((layout, register)) = self.value(index) {
+            return Some(Input { layout: layout.clone(), from: Ok(register) });
+        }
+        let known = self.constant(index)?;
+        Some(Input { layout: Layout::of(&known), from: Err(known) })
     }
 
     /// An f32 weight that is known, and its shape.

@@ -4,7 +4,7 @@ use fx_kernels::attention::{self, Mask, Scores, Sizes, Strides};
 use fx_kernels::dense::Format;
 use smallvec::SmallVec;
 
-use super::{Kernel, Known, Lowered, Operands, Site, Wanted, kept};
+use super::{Input, Kernel, Known, Lowered, Operands, Site, Wanted, kept, numbers};
 use crate::arg::Arg;
 use crate::compile::layout::Layout;
 use crate::ops::kind;
@@ -17,22 +17,6 @@ struct Attention {
     /// The query, key and value, if they are known.
     known: [Option<Tensor>; 3],
     how: How,
-}
-
-/// A query, key or value: how it lies, and its register or itself.
-struct Input {
-    layout: Layout,
-    from: Result<usize, Tensor>,
-}
-
-impl Input {
-    fn of(site: &Site<'_>, index: usize) -> Option<Self> {
-        if let Some((layout, register)) = site.value(index) {
-            return Some(Self { layout: layout.clone(), from: Ok(register) });
-        }
-        let known = site.constant(index)?;
-        Some(Self { layout: Layout::of(&known), from: Err(known) })
-    }
 }
 
 /// What becomes of the scores.
@@ -60,7 +44,7 @@ pub(in crate::compile) struct Added {
 }
 
 pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
-    let [q, k, v] = [Input::of(site, 0)?, Input::of(site, 1)?, Input::of(site, 2)?];
+    let [q, k, v] = [site.input(0)?, site.input(1)?, site.input(2)?];
     let grouped = site.attribute::<kind::flag>("enable_gqa", false)?;
     let dropout = site.attribute::<kind::float>("dropout_p", 0.0)?;
     let keys = k.layout.shape[k.layout.shape.len().checked_sub(2)?];
@@ -70,7 +54,7 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
             (Some(Added::of(mask, site.shape(), keys, None)?), Some(Wanted::new(*register, mask.clone())))
         }
         Arg::Value(known) => {
-            let mask = numbers(&known.constant()?)?;
+            let mask = added(&known.constant()?)?;
             (Some(Added::of(&Layout::of(&mask), site.shape(), keys, Some(mask))?), None)
         }
         _ => return None,
@@ -148,7 +132,7 @@ fn heads_of(layout: &Layout) -> Option<Layout> {
 }
 
 /// A mask as what is added to scores.
-fn numbers(mask: &Tensor) -> Option<Tensor> {
+fn added(mask: &Tensor) -> Option<Tensor> {
     match mask.dtype() {
         DType::F32 => Some(mask.contiguous()),
         DType::Bool => {
@@ -209,18 +193,14 @@ impl Added {
 
 impl Kernel for Attention {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let mut values = operands.iter().copied();
-        let [q, k, v] = self.known.each_ref().map(|known| match known {
-            Some(known) => known.as_slice().unwrap_or(&[]),
-            None => values.next().flatten().unwrap_or(&[]),
-        });
+        let values = &mut operands.iter();
+        let [q, k, v] = self.known.each_ref().map(|known| numbers(known.as_ref(), values));
         let How { scale, causal, ref mask, empty, format } = self.how;
         let hides = mask.as_ref().is_some_and(|mask| mask.hides);
         let period = mask.as_ref().map_or(usize::MAX, |mask| mask.period);
         let mask = match (mask, causal) {
             (Some(Added { strides, step, known, .. }), _) => {
-                let numbers = known.as_ref().map_or_else(|| values.next().flatten(), Tensor::as_slice);
-                Mask::Add(numbers.unwrap_or(&[]), *strides, *step)
+                Mask::Add(numbers(known.as_ref(), values), *strides, *step)
             }
             (None, true) => Mask::Causal,
             (None, false) => Mask::None,

@@ -8,7 +8,9 @@ use fx_kernels::elementwise::Unary;
 use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, Rounded, gemm};
 
-use super::{ByRows, Kernel, Known, Lowered, Operands, Site, Wanted, by, kept, read, rows_of_words, saved, written};
+use super::{
+    ByRows, Kernel, Known, Lowered, Operands, Site, Wanted, by, kept, numbers, read, rows_of_words, saved, written,
+};
 use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::ops::{Attr, functions as ops};
@@ -328,10 +330,8 @@ fn matrices(layout: &Layout, lead: &[usize]) -> Option<Vec<usize>> {
 impl Kernel for Batched {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let [rows, inner, columns] = self.sizes;
-        let mut sides = operands.iter().map(|operand| operand.unwrap_or(&[]));
-        let known = self.known.as_ref().map(|left| left.as_slice().unwrap_or(&[]));
-        let left = known.or_else(|| sides.next()).unwrap_or(&[]);
-        let sides = [left, sides.next().unwrap_or(&[])];
+        let values = &mut operands.iter();
+        let sides = [self.known.as_ref(), None].map(|known| numbers(known, values));
         let product = |index: usize, out: &mut [f32]| {
             let matrix = |side: usize, rows: usize, columns: usize| {
                 let [row, column] = self.steps[side];

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use fx_kernels::sampling::{Sampling, grid_sample};
+use fx_kernels::sampling::{self, Sampling};
 use smallvec::SmallVec;
 
-use super::{Kernel, Lowered, Operands, Site, Wanted};
+use super::{Input, Kernel, Lowered, Operands, Site, Wanted, numbers};
 use crate::compile::layout::Layout;
 use crate::ops::{self, kind};
 use crate::tensor::{DType, Dims, Tensor, numel};
@@ -22,23 +22,18 @@ struct Sampled {
     text: String,
 }
 
-pub(super) fn lowered(site: &Site<'_>) -> Option<Lowered> {
+pub(super) fn grid_sample(site: &Site<'_>) -> Option<Lowered> {
     let mode = site.attribute::<kind::string>("mode", "bilinear".into())?;
     let padding_mode = site.attribute::<kind::string>("padding_mode", "zeros".into())?;
     let align_corners = site.attribute::<kind::flag>("align_corners", false)?;
+    let inputs = [site.input(0)?, site.input(1)?];
+    let [shape, places] = inputs.each_ref().map(|input| input.layout.shape.clone());
     let mut wanted = SmallVec::new();
-    let mut operand = |index: usize| {
-        let Some((layout, register)) = site.value(index) else {
-            let known = site.constant(index)?;
-            let shape = Dims::from_slice(known.shape());
-            return Some((shape, Some(known)));
-        };
-        wanted.push(Wanted::new(register, Layout::row_major(DType::F32, &layout.shape)));
-        Some((layout.shape.clone(), None))
-    };
-    let [(shape, image), (places, grid)] = [operand(0)?, operand(1)?];
+    let known = inputs.map(|Input { layout, from }| {
+        from.map(|register| wanted.push(Wanted::new(register, Layout::row_major(DType::F32, &layout.shape)))).err()
+    });
     let kernel = Sampled {
-        known: [image, grid],
+        known,
         batch: shape[0],
         numbers: [&shape, &places, site.shape()].map(|shape| numel(&shape[1..])),
         channels: shape[1],
@@ -51,14 +46,11 @@ pub(super) fn lowered(site: &Site<'_>) -> Option<Lowered> {
 
 impl Kernel for Sampled {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let mut values = operands.iter().copied();
+        let values = &mut operands.iter();
         let [pixels, places, results] = self.numbers.map(|numbers| self.batch * numbers);
-        let [x, grid] = self.known.each_ref().map(|known| match known {
-            Some(known) => known.as_slice().unwrap_or(&[]),
-            None => values.next().flatten().unwrap_or(&[]),
-        });
+        let [x, grid] = self.known.each_ref().map(|known| numbers(known.as_ref(), values));
         let (x, grid) = (&x[..pixels], &grid[..places]);
-        grid_sample(&mut out[..results], x, grid, self.channels, &self.size, self.sampling);
+        sampling::grid_sample(&mut out[..results], x, grid, self.channels, &self.size, self.sampling);
     }
 
     fn part(&self, count: usize) -> Option<Arc<dyn Kernel>> {

@@ -70,6 +70,8 @@ trait Real: Element + Sub<Output = Self> + Div<Output = Self> {
     fn abs(self) -> Self;
     fn trunc(self) -> Self;
     fn round(self) -> Self;
+    /// Samples blocks: those of the usual type with instructions of a level.
+    fn sample(level: Level, blocks: Blocks<'_, Self>);
     /// The whole number below one whose size is at most [`FAR`].
     fn below(self) -> i32;
 
@@ -87,7 +89,7 @@ trait Real: Element + Sub<Output = Self> + Div<Output = Self> {
 }
 
 macro_rules! real {
-    ($($T:ty)+) => { $(
+    ($($T:ty: |$level:ident, $blocks:ident| $sample:expr;)+) => { $(
         impl Real for $T {
             #[inline(always)]
             fn of(x: f64) -> Self {
@@ -109,6 +111,9 @@ macro_rules! real {
             fn round(self) -> Self {
                 <$T>::round_ties_even(self)
             }
+            fn sample($level: Level, $blocks: Blocks<'_, Self>) {
+                $sample
+            }
             #[inline(always)]
             fn below(self) -> i32 {
                 // SAFETY: an `i32` holds such numbers.
@@ -118,7 +123,10 @@ macro_rules! real {
         }
     )+ };
 }
-real!(f32 f64);
+real! {
+    f32: |level, blocks| dispatch(level, blocks);
+    f64: |_level, blocks| blocks.sample();
+}
 
 /// Samples the channels of images, or of volumes, at places: `out[n][c][p]` is what is at the place `p` of the image `n` in `x[n][c]`, of
 /// the given size. A place has a coordinate for each dimension, that of the last dimension first, from -1 to 1 within the image.
@@ -176,7 +184,7 @@ fn grid_sample_at<T: Real>(
     let (count, work) = (x.len() / (channels * area) * blocks, 2 * out.len() * taps);
     for_each(count.div_ceil(TOGETHER), work, |task| {
         let blocks = task * TOGETHER..count.min((task + 1) * TOGETHER);
-        dispatch(level, Blocks { images: &images, blocks });
+        T::sample(level, Blocks { images: &images, blocks });
     });
 }
 
@@ -217,12 +225,19 @@ struct Tap<T> {
     weight: [T; BLOCK],
 }
 
-impl<T: Real> Kernel for Blocks<'_, T> {
-    type Elem = T;
+impl Kernel for Blocks<'_, f32> {
+    type Elem = f32;
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vector<Elem = T>>(self) {
+    fn run<V: Vector<Elem = f32>>(self) {
+        self.sample();
+    }
+}
+
+impl<T: Real> Blocks<'_, T> {
+    #[inline(always)]
+    fn sample(self) {
         let Images { sampling, size, x, area, channels, grid, places, ref out } = *self.images;
         let (axes, blocks) = (size.len(), places.div_ceil(BLOCK));
         let mut along: [[Tap<T>; TAPS]; AXES] = std::array::from_fn(|_| none());

@@ -17,7 +17,7 @@ use crate::threads::{Shared, for_each};
 
 /// The most outputs.
 const OUTPUTS: usize = 4;
-/// The fewest channels, and the fewest products of an output, for which adding up lanes is worth it.
+/// What channels are a multiple of, so that they fill all vectors, and the fewest products of an output for which adding up lanes is worth it.
 const CHANNELS: usize = 16;
 const PRODUCTS: usize = 128;
 /// The rows of a tile for so many outputs: sums enough to hide how long a product takes, and no more than there are registers for.
@@ -38,7 +38,7 @@ impl Few {
         let ConvShape { inputs, outputs, kernel, groups, .. } = *shape;
         groups == 1
             && (1..=OUTPUTS).contains(&outputs)
-            && inputs >= CHANNELS
+            && inputs.is_multiple_of(CHANNELS)
             && inputs * kernel[0] * kernel[1] >= PRODUCTS
     }
 
@@ -148,14 +148,14 @@ impl Job<'_> {
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn some<V: Vector<Elem = f32>, const COUNT: usize, const MANY: usize>(&self, first: usize) {
         let (channels, weights) = (self.channels, self.few.weights.as_ptr());
-        let (taps, whole) = (self.table.len() / MOST_ROWS, channels / V::LANES * V::LANES);
+        let taps = self.table.len() / MOST_ROWS;
         let mut sums = [[V::zero(); COUNT]; MANY];
         for tap in 0..taps {
             let mut rows = [std::ptr::null(); MANY];
             rows.copy_from_slice(&self.table[tap * MOST_ROWS + first..][..MANY]);
             let weight =
                 |output: usize, channel: usize| weights.wrapping_add((output * taps + tap) * channels + channel);
-            for channel in (0..whole).step_by(V::LANES) {
+            for channel in (0..channels).step_by(V::LANES) {
                 let mut kernel = [V::zero(); COUNT];
                 for o in 0..COUNT {
                     // SAFETY: each output has weights for all channels of all taps.
@@ -166,18 +166,6 @@ impl Job<'_> {
                     let numbers = unsafe { V::load_at(rows[i].add(channel)) };
                     for o in 0..COUNT {
                         sums[i][o] = numbers.mul_add(kernel[o], sums[i][o]);
-                    }
-                }
-            }
-            if whole < channels {
-                for i in 0..MANY {
-                    for o in 0..COUNT {
-                        // SAFETY: as above, for the rest of the channels.
-                        unsafe {
-                            let kernel = V::load_first(weight(o, whole), channels - whole);
-                            let numbers = V::load_first(rows[i].add(whole), channels - whole);
-                            sums[i][o] = numbers.mul_add(kernel, sums[i][o]);
-                        }
                     }
                 }
             }

@@ -84,39 +84,55 @@ struct Tile<'a> {
     memory: &'a mut [f32],
 }
 
+/// What a vector of channels is copied to: lines and columns of the image, and weights.
+struct Copies<'a> {
+    size: [usize; 2],
+    image: &'a mut [f32],
+    weights: &'a mut [f32],
+}
+
 impl Kernel for Tile<'_> {
     type Elem = f32;
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vector<Elem = f32>>(self) {
+    fn run<V: Vector<Elem = f32>>(mut self) {
+        let size = self.of.copied(self.columns.len());
+        let (image, weights) = std::mem::take(&mut self.memory).split_at_mut(size[0] * size[1] * V::LANES);
+        // What stays is the padding.
+        image.fill(0.0);
+        let to = &mut Copies { size, image, weights };
         let Windows { kernel, stride, dilation, .. } = self.of.windows;
+        let (is_known, are_beside) = (is_known(&self.of.windows), [stride[1], dilation[1]] == [1; 2]);
         match (kernel[1], stride[1]) {
-            (_, 1) if !is_known(&self.of.windows) && dilation[1] == 1 => self.all::<V, 0, 1, BLOCK>(),
-            _ if !is_known(&self.of.windows) => self.all::<V, 0, 0, BLOCK>(),
-            (5, 1) => self.all::<V, 5, 1, NEAR>(),
-            (5, _) => self.all::<V, 5, 2, NEAR>(),
-            (_, 1) => self.all::<V, 7, 1, NEAR>(),
-            _ => self.all::<V, 7, 2, NEAR>(),
+            _ if !is_known && are_beside => self.all::<V, 0, 1, BLOCK>(to),
+            _ if !is_known => self.all::<V, 0, 0, BLOCK>(to),
+            (5, 1) => self.all::<V, 5, 1, NEAR>(to),
+            (5, _) => self.all::<V, 5, 2, NEAR>(to),
+            (_, 1) => self.all::<V, 7, 1, NEAR>(to),
+            _ => self.all::<V, 7, 2, NEAR>(to),
+        }
+        let Range { start, end } = self.part.channels;
+        let count = (end - start) % V::LANES;
+        let lane = Lane::<true> { channel: end - count, count };
+        match count {
+            0 => (),
+            _ if are_beside => self.lane::<V, 0, 1, BLOCK, true>(&lane, to),
+            _ => self.lane::<V, 0, 0, BLOCK, true>(&lane, to),
         }
     }
 }
 
 impl Tile<'_> {
+    /// All whole vectors of channels.
     #[inline(always)]
-    fn all<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const MANY: usize>(mut self) {
-        let memory = std::mem::take(&mut self.memory);
-        let size = self.of.copied(self.columns.len());
-        let (image, weights) = memory.split_at_mut(size[0] * size[1] * V::LANES);
-        // What stays is the padding.
-        image.fill(0.0);
-        for channel in self.part.channels.clone().step_by(V::LANES) {
-            let count = V::LANES.min(self.part.channels.end - channel);
-            if count == V::LANES {
-                self.lane::<V, WIDTH, STRIDE, MANY, false>(&Lane { channel, count }, size, image, weights);
-            } else {
-                self.lane::<V, WIDTH, STRIDE, MANY, true>(&Lane { channel, count }, size, image, weights);
-            }
+    fn all<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const MANY: usize>(
+        &self,
+        to: &mut Copies<'_>,
+    ) {
+        let Range { start, end } = self.part.channels;
+        for channel in (start..end - (end - start) % V::LANES).step_by(V::LANES) {
+            self.lane::<V, WIDTH, STRIDE, MANY, false>(&Lane { channel, count: V::LANES }, to);
         }
     }
 
@@ -125,10 +141,9 @@ impl Tile<'_> {
     fn lane<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const MANY: usize, const PART: bool>(
         &self,
         lane: &Lane<PART>,
-        size: [usize; 2],
-        image: &mut [f32],
-        weights: &mut [f32],
+        to: &mut Copies<'_>,
     ) {
+        let Copies { size, ref mut image, ref mut weights } = *to;
         let Depthwise { windows: Windows { output, kernel, stride, dilation, .. }, epilogue, .. } = *self.of;
         self.copy_weights::<V, PART>(lane, weights);
         let ((low, high), adds) = (epilogue.limits(), epilogue.adds());

@@ -180,8 +180,8 @@ fn grid_sample_at<T: Real>(
     assert_eq!(out.len(), images * channels * places, "the elements of the result");
     let blocks = places.div_ceil(BLOCK);
     let taps = sampling.interpolation.taps().pow(axes as u32);
+    let (count, work) = (images * blocks, 2 * out.len() * taps);
     let images = Images { sampling, size, x, area, channels, grid, out: Shared(out.as_mut_ptr()), places };
-    let (count, work) = (x.len() / (channels * area) * blocks, 2 * out.len() * taps);
     for_each(count.div_ceil(TOGETHER), work, |task| {
         let blocks = task * TOGETHER..count.min((task + 1) * TOGETHER);
         T::sample(level, Blocks { images: &images, blocks });
@@ -310,13 +310,13 @@ impl Sampling {
             low[p] = place.below();
             part[p] = if near == places[p] { near - T::whole(low[p]) } else { T::ZERO * places[p] };
         }
-        let [a, b, c, d] = taps;
         match self.interpolation {
             Interpolation::Nearest => {
-                a.put(&low, 0, size);
-                a.weight = [one; BLOCK];
+                taps[0].put(&low, 0, size);
+                taps[0].weight = [one; BLOCK];
             }
             Interpolation::Linear => {
+                let [a, b, ..] = taps;
                 a.put(&low, 0, size);
                 b.put(&low, 1, size);
                 for p in 0..BLOCK {
@@ -324,7 +324,7 @@ impl Sampling {
                 }
             }
             Interpolation::Cubic => {
-                for (step, tap) in [&mut *a, &mut *b, &mut *c, &mut *d].into_iter().enumerate() {
+                for (step, tap) in taps.iter_mut().enumerate() {
                     for p in 0..BLOCK {
                         places[p] = T::whole(low[p] + step as i32 - 1);
                     }
@@ -335,6 +335,7 @@ impl Sampling {
                     }
                     tap.put(&element, 0, size);
                 }
+                let [a, b, c, d] = taps;
                 for p in 0..BLOCK {
                     (a.weight[p], b.weight[p]) = (far(part[p] + one), between(part[p]));
                     (c.weight[p], d.weight[p]) = (between(one - part[p]), far(one - part[p] + one));

@@ -17,7 +17,7 @@ use super::panels::Panels;
 use super::product::{Product, Quantized, Written};
 use super::shape::ConvShape;
 use super::volumes::VolumeShape;
-use super::weight::Weight;
+use super::weight::{Weight, by_tap};
 use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
 use super::words::Words;
@@ -86,8 +86,8 @@ impl PackedConv {
     /// As [`new`](Self::new), for an algorithm; one that the shape or the weight is not made for gives way to the direct
     /// one. The direct algorithm's weights are kept in a format, if each channel is not on its own and there is an even
     /// number of them, more than 16 where windows have several pixels. Windows of fewer are kept in bf16 where the processor has an
-    /// instruction for it, unless they have too few taps and outputs to be faster. Those of up to four outputs are in f32, in bf16 where a
-    /// matrix unit multiplies them.
+    /// instruction for it, unless they have too few taps and outputs to be faster. Those of up to four outputs are in f32 where that is
+    /// faster.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -104,7 +104,7 @@ impl PackedConv {
         let (channels, taps) = shape.row();
         let step = channels * taps;
         weight.check(outputs, step);
-        if Few::fits(&shape) && !Few::gives_way(algorithm, format) {
+        if Few::fits(&shape, algorithm, format) {
             let weights = Weights::Few(Few::new(weight, &shape));
             return Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] };
         }
@@ -115,9 +115,7 @@ impl PackedConv {
         } else if let Some(packing) = all.packing(level, format, |is_such| weight.all(outputs, step, is_such)) {
             return Self { algorithm, ..Self::packed((level, packing), weight, shape) };
         } else if shape.is_depthwise() {
-            let by_tap =
-                |numbers: &[f32]| (0..inputs * taps).map(|i| numbers[i % inputs * taps + i / inputs]).collect();
-            Weights::Depthwise(weight.with_rows(0..outputs, step, by_tap))
+            Weights::Depthwise(weight.with_rows(0..outputs, step, |numbers| by_tap(numbers, inputs).collect()))
         } else {
             match Grouped::new(level, weight, &shape, all.format(level, format)) {
                 Some(grouped) => Weights::Joined(grouped),
@@ -159,7 +157,11 @@ impl PackedConv {
     pub(crate) fn packing(&self) -> Option<Packing> {
         match &self.weights {
             Weights::Groups(panels) => Some(panels.packing()),
-            _ => None,
+            Weights::Padded(_)
+            | Weights::Depthwise(_)
+            | Weights::Few(_)
+            | Weights::Joined(_)
+            | Weights::Winograd(_) => None,
         }
     }
 
@@ -225,7 +227,7 @@ impl PackedConv {
         match &self.weights {
             Weights::Groups(panels) => panels.packing(),
             Weights::Joined(grouped) => grouped.packing(),
-            _ => Packing::Single,
+            Weights::Padded(_) | Weights::Depthwise(_) | Weights::Few(_) | Weights::Winograd(_) => Packing::Single,
         }
     }
 
@@ -242,7 +244,7 @@ impl PackedConv {
             Weights::Groups(panels) => panels.packing() != Packing::Single,
             Weights::Padded(_) => true,
             Weights::Joined(grouped) if grouped.packing() == Packing::Pairs => rounded == Rounded::Pairs,
-            _ => false,
+            Weights::Depthwise(_) | Weights::Few(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
         is_product && rounded.is_fast(self.level) && columns.is_multiple_of(rounded.numbers())

@@ -10,7 +10,7 @@ use super::format::Format;
 use super::left::Left;
 use super::shape::ConvShape;
 use super::tile::MOST_ROWS;
-use super::weight::Weight;
+use super::weight::{Weight, by_tap};
 use crate::elementwise::run_rows;
 use crate::simd::{Kernel, Level, MatrixUnit, Vector, dispatch};
 use crate::threads::{Shared, for_each};
@@ -33,28 +33,23 @@ pub(crate) struct Few {
 }
 
 impl Few {
-    /// Whether a convolution has so few outputs that this is faster.
-    pub(crate) fn fits(shape: &ConvShape) -> bool {
+    /// Whether a convolution has so few outputs that this is faster; not where a matrix unit is to compute it, which they are no burden for.
+    pub(crate) fn fits(shape: &ConvShape, algorithm: Algorithm, format: Format) -> bool {
+        let on_unit = || algorithm == Algorithm::Bf16x6 || format == Format::Bf16;
         let ConvShape { inputs, outputs, kernel, groups, .. } = *shape;
         groups == 1
             && (1..=OUTPUTS).contains(&outputs)
             && inputs.is_multiple_of(CHANNELS)
             && inputs * kernel[0] * kernel[1] >= PRODUCTS
-    }
-
-    /// Whether a matrix unit is to compute it, which few outputs are no burden for.
-    pub(crate) fn gives_way(algorithm: Algorithm, format: Format) -> bool {
-        MatrixUnit::detect().is_some() && (algorithm == Algorithm::Bf16x6 || format == Format::Bf16)
+            && !(on_unit() && MatrixUnit::detect().is_some())
     }
 
     /// Packs a weight in PyTorch's layout.
     pub(crate) fn new(weight: Weight<'_>, shape: &ConvShape) -> Self {
         let ((channels, taps), outputs) = (shape.row(), shape.outputs);
-        let by_tap = |numbers: &[f32]| {
-            let places = (0..outputs * channels * taps).map(|i| (i / (channels * taps), i % (channels * taps)));
-            places.map(|(output, i)| numbers[(output * channels + i % channels) * taps + i / channels]).collect()
-        };
-        Self { outputs, weights: weight.with_rows(0..outputs, channels * taps, by_tap) }
+        let pack =
+            |numbers: &[f32]| numbers.chunks_exact(channels * taps).flat_map(|row| by_tap(row, channels)).collect();
+        Self { outputs, weights: weight.with_rows(0..outputs, channels * taps, pack) }
     }
 
     /// The bytes of the weights.

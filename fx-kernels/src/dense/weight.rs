@@ -80,3 +80,10 @@ impl fmt::Debug for Weight<'_> {
         }
     }
 }
+
+/// The weights of an output, or of all channels that are on their own, all channels of a tap after those of the tap before; in PyTorch's
+/// layout all taps of a channel follow each other.
+pub(crate) fn by_tap(numbers: &[f32], channels: usize) -> impl Iterator<Item = f32> {
+    let taps = numbers.len() / channels.max(1);
+    (0..numbers.len()).map(move |i| numbers[i % channels * taps + i / channels])
+}

@@ -9,7 +9,8 @@ use fx_kernels::threads::{for_each_piece, num_threads};
 use fx_kernels::{Matrix, Rounded, gemm};
 
 use super::{
-    ByRows, Kernel, Known, Lowered, Operands, Site, Wanted, by, kept, numbers, read, rows_of_words, saved, written,
+    ByRows, Input, Kernel, Known, Lowered, Operands, Site, Wanted, by, kept, numbers, read, rows_of_words, saved,
+    written,
 };
 use crate::compile::layout::Layout;
 use crate::ops::kind;
@@ -258,8 +259,7 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
         _ => {}
     }
     let (b, right) = site.value(1)?;
-    let known = if site.value(0).is_some() { None } else { Some(site.constant(0)?) };
-    let a = &known.as_ref().map(Layout::of).or_else(|| Some(site.value(0)?.0.clone()))?;
+    let Input { layout: a, from } = &site.input(0)?;
     let (n, m) = (a.shape.len(), b.shape.len());
     if n < 2 || m < 2 {
         return None;
@@ -275,9 +275,9 @@ pub(super) fn matmul(site: &Site<'_>) -> Option<Lowered> {
         let steps = [a, b].map(|layout| [2, 1].map(|from_end| layout.strides[layout.shape.len() - from_end]));
         ([a.shape[n - 2], a.shape[n - 1], b.shape[m - 1]], steps, starts)
     };
-    let left = site.value(0).map(|(_, register)| Wanted::new(register, all.unwrap_or_else(|| a.clone())));
+    let left = from.as_ref().ok().map(|register| Wanted::new(*register, all.unwrap_or_else(|| a.clone())));
     let operands = left.into_iter().chain([Wanted::new(right, b.clone())]).collect();
-    let kernel = Batched { sizes, steps, starts, known };
+    let kernel = Batched { sizes, steps, starts, known: from.as_ref().err().cloned() };
     let output = Layout::row_major(DType::F32, site.shape());
     Some(Lowered::new(kernel, operands, output))
 }

@@ -27,7 +27,6 @@ pub(crate) fn conv<const N: usize>(
     dilation: [usize; N],
     groups: i64,
 ) -> Result<Tensor> {
-    let dtype = x.dtype();
     let (x, unbatched) = unbatched(x, N);
     let kernel: [usize; N] = std::array::from_fn(|i| weight.shape()[2 + i]);
     let input: [usize; N] = std::array::from_fn(|i| x.shape()[2 + i]);
@@ -49,54 +48,65 @@ pub(crate) fn conv<const N: usize>(
     };
     let outputs = weight.shape()[0];
     let shape = result_shape(x.shape()[0], outputs, &output, unbatched);
-    let empty = x.numel() == 0 || weight.numel() == 0 || shape.contains(&0);
-    let as_they_lie = plane.is_pointwise() && groups == 1 && plane.outputs() >= LARGE && x.is_contiguous();
-    if dtype != DType::F64 && !empty && !as_they_lie {
-        let flat = |[_, height, width]: [usize; 3]| [height, width];
-        let after: [usize; 3] = lift(around.map(|amount| amount - amount / 2), 0);
-        let frame = ConvShape {
-            inputs: x.shape()[1],
-            outputs,
-            kernel: flat(plane.kernel),
-            stride: flat(plane.stride),
-            dilation: flat(plane.dilation),
-            before: flat(plane.before),
-            after: flat(after),
-            groups: groups as usize,
-        };
-        let y = match N {
-            1 => packed::conv(&view::unsqueeze(&x, 2), weight, bias, frame),
-            2 => packed::conv(&x, weight, bias, frame),
-            _ => {
-                let [depth, stride, dilation, before] =
-                    [plane.kernel, plane.stride, plane.dilation, plane.before].map(|sizes| sizes[0]);
-                let shape = VolumeShape { frame, depth, stride, dilation, before, after: after[0] };
-                packed::volumes(&x, weight, bias, shape)
-            }
-        };
-        return Ok(view::reshape(&y, &shape).to_dtype(dtype));
-    }
-    let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
-    let (x, weight, bias) = (convert(&x), convert(weight), bias.map(convert));
-    let layer = Layer { plane, groups: groups as usize, inputs: x.shape()[1], outputs };
-    Ok(in_floats!(dtype, T => {
-        let slice = |x: &Tensor| x.to_vec::<T>();
-        let bias = bias.as_ref().map(slice);
-        let (x, weight) = (x.as_slice::<T>().unwrap_or(&[]), weight.as_slice::<T>().unwrap_or(&[]));
-        Tensor::written::<T>(&shape, |out| layer.run::<T>(out, x, weight, bias.as_deref()))
-    })
-    .to_dtype(dtype))
+    let after = lift(around.map(|amount| amount - amount / 2), 0);
+    let layer = Layer { plane, after, groups: groups as usize, inputs: x.shape()[1], outputs };
+    Ok(layer.compute(&x, weight, bias, &shape))
 }
 
 /// The sizes of a convolution.
 struct Layer {
     plane: Plane,
+    /// How far the last window may end after the input.
+    after: [usize; 3],
     groups: usize,
     inputs: usize,
     outputs: usize,
 }
 
 impl Layer {
+    /// The result, of the given shape.
+    fn compute(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: &[usize]) -> Tensor {
+        let (dtype, plane) = (x.dtype(), &self.plane);
+        let empty = x.numel() == 0 || weight.numel() == 0 || shape.contains(&0);
+        let as_they_lie = plane.is_pointwise() && self.groups == 1 && plane.outputs() >= LARGE && x.is_contiguous();
+        if dtype != DType::F64 && !empty && !as_they_lie {
+            return view::reshape(&self.packed(x, weight, bias), shape).to_dtype(dtype);
+        }
+        let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
+        let (x, weight, bias) = (convert(x), convert(weight), bias.map(convert));
+        in_floats!(dtype, T => {
+            let bias = bias.as_ref().map(|bias| bias.to_vec::<T>());
+            let (x, weight) = (x.as_slice::<T>().unwrap_or(&[]), weight.as_slice::<T>().unwrap_or(&[]));
+            Tensor::written::<T>(shape, |out| self.run::<T>(out, x, weight, bias.as_deref()))
+        })
+        .to_dtype(dtype)
+    }
+
+    /// The result in f32, by the kernels of plans.
+    fn packed(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        let plane = &self.plane;
+        let flat = |[_, height, width]: [usize; 3]| [height, width];
+        let frame = ConvShape {
+            inputs: self.inputs,
+            outputs: self.outputs,
+            kernel: flat(plane.kernel),
+            stride: flat(plane.stride),
+            dilation: flat(plane.dilation),
+            before: flat(plane.before),
+            after: flat(self.after),
+            groups: self.groups,
+        };
+        match x.ndim() {
+            3 => packed::conv(&view::unsqueeze(x, 2), weight, bias, frame),
+            4 => packed::conv(x, weight, bias, frame),
+            _ => {
+                let [depth, stride, dilation, before, after] =
+                    [plane.kernel, plane.stride, plane.dilation, plane.before, self.after].map(|sizes| sizes[0]);
+                packed::volumes(x, weight, bias, VolumeShape { frame, depth, stride, dilation, before, after })
+            }
+        }
+    }
+
     fn run<T: Number>(&self, out: &mut [T], x: &[T], weight: &[T], bias: Option<&[T]>) {
         let (area, per_group) = (self.plane.outputs(), self.inputs / self.groups);
         if out.is_empty() {

@@ -6,16 +6,18 @@ use crate::ops::shape::{require_equal, require_float, require_ndim};
 use crate::value::{Dim, Shape, TensorMeta};
 
 /// Checks what both kinds have in common; gives the dimension of the input that holds the channels.
-fn operands<const N: usize>(
+fn operands(
     x: &TensorMeta,
     weight: &TensorMeta,
     bias: Option<&TensorMeta>,
     groups: i64,
-    steps: [&[usize; N]; 2],
+    steps: [&[usize]; 2],
 ) -> Result<usize> {
+    let spatial = steps[0].len();
     require_float(x)?;
-    require_ndim(x, "the input", N + 1..=N + 2, &format!("{} or, without a batch, {}", N + 2, N + 1))?;
-    require_ndim(weight, "the weight", N + 2..=N + 2, &(N + 2).to_string())?;
+    let (one, batch) = (spatial + 1, spatial + 2);
+    require_ndim(x, "the input", one..=batch, &format!("{batch} or, without a batch, {one}"))?;
+    require_ndim(weight, "the weight", batch..=batch, &batch.to_string())?;
     for other in [Some(weight), bias].into_iter().flatten() {
         if other.dtype != x.dtype {
             return Err(Error::dtype(format!("the operands must have one element type, found {x} and {other}")));
@@ -30,7 +32,7 @@ fn operands<const N: usize>(
     if weight.shape.iter().any(|dim| dim.as_int() == Some(0)) {
         return Err(Error::shape(format!("the weight {weight} has no elements")));
     }
-    Ok(x.ndim() - N - 1)
+    Ok(x.ndim() - one)
 }
 
 fn check_bias(bias: Option<&TensorMeta>, outputs: &Dim) -> Result<()> {
@@ -58,29 +60,42 @@ pub(crate) fn conv<const N: usize>(
     dilation: [usize; N],
     groups: i64,
 ) -> Result<TensorMeta> {
-    let channels = operands(x, weight, bias, groups, [&stride, &dilation])?;
+    let margins = match padding {
+        Padding::Explicit(margins) => Some(margins),
+        Padding::Valid => Some([0; N]),
+        Padding::Same => None,
+    };
+    windows(x, weight, bias, groups, [&stride, &dilation], margins.as_ref().map(|margins| &margins[..]))
+}
+
+/// The result of a convolution with such steps; without margins it has as many elements as the input.
+fn windows(
+    x: &TensorMeta,
+    weight: &TensorMeta,
+    bias: Option<&TensorMeta>,
+    groups: i64,
+    [stride, dilation]: [&[usize]; 2],
+    margins: Option<&[usize]>,
+) -> Result<TensorMeta> {
+    let channels = operands(x, weight, bias, groups, [stride, dilation])?;
     let (have, want) = (&x.shape[channels], &weight.shape[1] * groups);
     require_equal(have, &want, || {
         format!("the input has {have} channels, the weight {weight} with groups = {groups} takes {want}")
     })?;
     require_groups(&weight.shape[0], groups, "output")?;
     check_bias(bias, &weight.shape[0])?;
-    if padding == Padding::Same && stride.iter().any(|&stride| stride != 1) {
+    if margins.is_none() && stride.iter().any(|&stride| stride != 1) {
         return Err(Error::argument("padding \"same\" needs a stride of 1"));
     }
     let mut shape = Shape::from(&x.shape[..channels]);
     shape.push(weight.shape[0].clone());
-    for i in 0..N {
+    for i in 0..stride.len() {
         let (size, kernel) = (&x.shape[channels + 1 + i], &weight.shape[2 + i]);
-        let margin = match padding {
-            Padding::Same => {
-                shape.push(size.clone());
-                continue;
-            }
-            Padding::Valid => 0,
-            Padding::Explicit(margins) => margins[i] as i64,
+        let Some(margins) = margins else {
+            shape.push(size.clone());
+            continue;
         };
-        let (padded, span) = (size + margin * 2, (kernel - 1) * dilation[i] as i64 + 1);
+        let (padded, span) = (size + 2 * margins[i] as i64, (kernel - 1) * dilation[i] as i64 + 1);
         let room = &padded - &span;
         if room.as_int().is_some_and(|room| room < 0) {
             return Err(Error::shape(format!("the kernel spans {span}, more than the padded input, {padded}"))
@@ -102,7 +117,19 @@ pub(crate) fn conv_transpose<const N: usize>(
     groups: i64,
     dilation: [usize; N],
 ) -> Result<TensorMeta> {
-    let channels = operands(x, weight, bias, groups, [&stride, &dilation])?;
+    spread(x, weight, bias, groups, [&stride, &dilation], [&padding, &output_padding])
+}
+
+/// The result of a transposed convolution with such steps and margins.
+fn spread(
+    x: &TensorMeta,
+    weight: &TensorMeta,
+    bias: Option<&TensorMeta>,
+    groups: i64,
+    [stride, dilation]: [&[usize]; 2],
+    [padding, output_padding]: [&[usize]; 2],
+) -> Result<TensorMeta> {
+    let channels = operands(x, weight, bias, groups, [stride, dilation])?;
     let (have, want) = (&x.shape[channels], &weight.shape[0]);
     require_equal(have, want, || format!("the input has {have} channels, the weight {weight} takes {want}"))?;
     require_groups(want, groups, "input")?;
@@ -110,7 +137,7 @@ pub(crate) fn conv_transpose<const N: usize>(
     check_bias(bias, &outputs)?;
     let mut shape = Shape::from(&x.shape[..channels]);
     shape.push(outputs);
-    for i in 0..N {
+    for i in 0..stride.len() {
         let extra = output_padding[i];
         if extra >= stride[i].max(dilation[i]) {
             return Err(Error::argument(format!(

@@ -22,7 +22,6 @@ pub(crate) fn conv<const N: usize>(
     groups: i64,
     dilation: [usize; N],
 ) -> Result<Tensor> {
-    let dtype = x.dtype();
     let (x, unbatched) = unbatched(x, N);
     let kernel: [usize; N] = std::array::from_fn(|i| weight.shape()[2 + i]);
     let from: [usize; N] = std::array::from_fn(|i| x.shape()[2 + i]);
@@ -42,43 +41,56 @@ pub(crate) fn conv<const N: usize>(
     };
     let outputs = weight.shape()[1] * groups as usize;
     let shape = result_shape(x.shape()[0], outputs, &to, unbatched);
-    let empty = x.numel() == 0 || weight.numel() == 0 || shape.contains(&0);
-    if N < 3 && dtype != DType::F64 && groups == 1 && dilation == [1; N] && !empty {
-        let flat = |[_, height, width]: [usize; 3]| [height, width];
-        let sizes = TransposedShape {
-            inputs: x.shape()[1],
-            outputs,
-            kernel: flat(lift(kernel, 1)),
-            stride: flat(lift(stride, 1)),
-            padding: flat(lift(padding, 0)),
-            output_padding: flat(lift(output_padding, 0)),
-        }
-        .for_input(flat(lift(from, 1)));
-        if sizes.fits() {
-            let image = if N == 1 { view::unsqueeze(&x, 2) } else { x };
-            return Ok(view::reshape(&packed::transposed(&image, weight, bias, sizes), &shape).to_dtype(dtype));
-        }
-    }
-    let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
-    let (x, weight, bias) = (convert(&x), convert(weight), bias.map(convert));
-    let layer = Layer { plane, groups: groups as usize, inputs: x.shape()[1], outputs };
-    Ok(in_floats!(dtype, T => {
-        let bias = bias.as_ref().map(|bias| bias.to_vec::<T>());
-        let (x, weight) = (x.as_slice::<T>().unwrap_or(&[]), weight.as_slice::<T>().unwrap_or(&[]));
-        Tensor::from_vec(shape, layer.run::<T>(x, weight, bias.as_deref()))
-    })
-    .to_dtype(dtype))
+    let output_padding = lift(output_padding, 0);
+    let layer = Layer { plane, output_padding, groups: groups as usize, inputs: x.shape()[1], outputs };
+    Ok(layer.compute(x, weight, bias, &shape))
 }
 
 /// The sizes of a transposed convolution.
 struct Layer {
     plane: Plane,
+    output_padding: [usize; 3],
     groups: usize,
     inputs: usize,
     outputs: usize,
 }
 
 impl Layer {
+    /// The result, of the given shape.
+    fn compute(&self, x: Tensor, weight: &Tensor, bias: Option<&Tensor>, shape: &[usize]) -> Tensor {
+        let dtype = x.dtype();
+        let empty = x.numel() == 0 || weight.numel() == 0 || shape.contains(&0);
+        if x.ndim() < 5 && dtype != DType::F64 && self.groups == 1 && self.plane.dilation == [1; 3] && !empty {
+            let sizes = self.flat();
+            if sizes.fits() {
+                let image = if x.ndim() == 3 { view::unsqueeze(&x, 2) } else { x };
+                return view::reshape(&packed::transposed(&image, weight, bias, sizes), shape).to_dtype(dtype);
+            }
+        }
+        let convert = |x: &Tensor| x.to_dtype(wide(dtype)).contiguous();
+        let (x, weight, bias) = (convert(&x), convert(weight), bias.map(convert));
+        in_floats!(dtype, T => {
+            let bias = bias.as_ref().map(|bias| bias.to_vec::<T>());
+            let (x, weight) = (x.as_slice::<T>().unwrap_or(&[]), weight.as_slice::<T>().unwrap_or(&[]));
+            Tensor::from_vec(shape, self.run::<T>(x, weight, bias.as_deref()))
+        })
+        .to_dtype(dtype)
+    }
+
+    /// Of an image, or of a line as an image of height 1.
+    fn flat(&self) -> TransposedShape {
+        let flat = |[_, height, width]: [usize; 3]| [height, width];
+        let shape = TransposedShape {
+            inputs: self.inputs,
+            outputs: self.outputs,
+            kernel: flat(self.plane.kernel),
+            stride: flat(self.plane.stride),
+            padding: flat(self.plane.before),
+            output_padding: flat(self.output_padding),
+        };
+        shape.for_input(flat(self.plane.output))
+    }
+
     fn run<T: Number>(&self, x: &[T], weight: &[T], bias: Option<&[T]>) -> Vec<T> {
         let (from, to, taps) = (self.plane.outputs(), self.plane.inputs(), self.plane.taps());
         let (channels, filters) = (self.inputs / self.groups, self.outputs / self.groups);

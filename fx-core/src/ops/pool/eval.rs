@@ -91,19 +91,24 @@ pub(super) fn max<const N: usize>(
     ceil_mode: bool,
 ) -> Result<Tensor> {
     let (plane, shape) = Windows::new(kernel, stride, padding, dilation, ceil_mode).plane(x)?;
-    let channels = numel(&shape[..shape.len() - N]);
+    Ok(largest(x, &plane, shape))
+}
+
+/// The largest element of each window.
+fn largest(x: &Tensor, plane: &Plane, shape: Dims) -> Tensor {
     let (inputs, outputs) = (plane.inputs(), plane.outputs());
-    Ok(in_ordered!(x.dtype(), T => {
+    in_ordered!(x.dtype(), T => {
         let x = x.to_dtype(T::DTYPE).contiguous();
         let elements = x.as_slice::<T>().unwrap_or(&[]);
-        let mut out = vec![T::LOWEST; channels * outputs];
-        for_each_piece(&mut out, outputs, channels * outputs * plane.taps(), |channel, out| {
+        let mut out = vec![T::LOWEST; numel(&shape)];
+        let work = out.len() * plane.taps();
+        for_each_piece(&mut out, outputs, work, |channel, out| {
             let keep = |best: &mut T, x: T| *best = if beats(x, *best) { x } else { *best };
-            fold_plane(&plane, &elements[channel * inputs..][..inputs], out, keep);
+            fold_plane(plane, &elements[channel * inputs..][..inputs], out, keep);
         });
         Tensor::from_vec(shape, out)
     })
-    .to_dtype(x.dtype()))
+    .to_dtype(x.dtype())
 }
 
 pub(super) fn max_with_indices(
@@ -203,6 +208,15 @@ impl Spans {
         });
         mean.to_dtype(x.dtype())
     }
+
+    /// The largest element of each window.
+    fn largest(&self, x: &Tensor, shape: &[usize]) -> Tensor {
+        in_ordered!(x.dtype(), T => {
+            let largest = |best, row: &[T]| row.iter().fold(best, |best, &x| if beats(x, best) { x } else { best });
+            self.pool::<T>(x, shape, T::LOWEST, largest, |best, _| best)
+        })
+        .to_dtype(x.dtype())
+    }
 }
 
 /// The sum of a row, long ones in eight parts.
@@ -227,24 +241,29 @@ pub(super) fn avg<const N: usize>(
 ) -> Result<Tensor> {
     let pool = Windows::new(kernel, stride, padding, [1; N], ceil_mode);
     let (plane, shape) = pool.plane(x)?;
-    let (inputs, outputs) = (plane.inputs(), plane.outputs());
     let divisors = match divisor {
-        Some(divisor) => vec![divisor as f64; outputs],
+        Some(divisor) => vec![divisor as f64; plane.outputs()],
         None => pool.counts(x, &shape, count_include_pad),
     };
+    Ok(quotients(x, &plane, &shape, &divisors))
+}
+
+/// The sum of each window, divided by its number.
+fn quotients(x: &Tensor, plane: &Plane, shape: &[usize], divisors: &[f64]) -> Tensor {
+    let (inputs, outputs) = (plane.inputs(), plane.outputs());
     let means = in_floats!(x.dtype(), T => {
         let x = x.to_dtype(T::DTYPE).contiguous();
         let elements = x.as_slice::<T>().unwrap_or(&[]);
         let divisors: Vec<T> = divisors.iter().map(|divisor| T::of(*divisor)).collect();
-        let mut out = vec![T::of(0.0); numel(&shape)];
+        let mut out = vec![T::of(0.0); numel(shape)];
         let work = out.len() * plane.taps();
         for_each_piece(&mut out, outputs, work, |channel, out| {
-            fold_plane(&plane, &elements[channel * inputs..][..inputs], out, |sum, x| *sum += x);
+            fold_plane(plane, &elements[channel * inputs..][..inputs], out, |sum, x| *sum += x);
             out.iter_mut().zip(&divisors).for_each(|(sum, divisor)| *sum /= *divisor);
         });
-        Tensor::from_vec(&shape, out)
+        Tensor::from_vec(shape, out)
     });
-    Ok(means.to_dtype(x.dtype()))
+    means.to_dtype(x.dtype())
 }
 
 pub(super) fn avg1d(
@@ -275,13 +294,7 @@ pub(crate) fn adaptive_avg<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Res
 }
 
 pub(super) fn adaptive_max<const N: usize>(x: &Tensor, sizes: [usize; N]) -> Result<Tensor> {
-    let spans = Spans::adaptive(x, sizes);
-    let shape = adaptive_shape(x, sizes);
-    Ok(in_ordered!(x.dtype(), T => {
-        let largest = |best, row: &[T]| row.iter().fold(best, |best, &x| if beats(x, best) { x } else { best });
-        spans.pool::<T>(x, &shape, T::LOWEST, largest, |best, _| best)
-    })
-    .to_dtype(x.dtype()))
+    Ok(Spans::adaptive(x, sizes).largest(x, &adaptive_shape(x, sizes)))
 }
 
 pub(super) fn lp(

@@ -31,15 +31,15 @@ impl<const N: usize> Windows<N> {
         let lead = x.ndim() - N;
         let mut shape = Shape::from(&x.shape[..lead]);
         for i in 0..N {
-            shape.push(self.count(i, &x.shape[lead + i])?);
+            let along = [self.kernel[i], self.stride[i], self.padding[i], self.dilation[i]].map(|x| x as i64);
+            shape.push(count(along, self.ceil_mode, &x.shape[lead + i])?);
         }
         Ok(TensorMeta { shape, dtype: x.dtype })
     }
+}
 
-    /// The number of windows in a dimension.
-    fn count(&self, i: usize, size: &Dim) -> Result<Dim> {
-        let [kernel, stride, padding, dilation] =
-            [self.kernel[i], self.stride[i], self.padding[i], self.dilation[i]].map(|x| x as i64);
+/// The number of windows in a dimension.
+fn count([kernel, stride, padding, dilation]: [i64; 4], ceil_mode: bool, size: &Dim) -> Result<Dim> {
         if kernel < 1 || stride < 1 || dilation < 1 {
             return Err(Error::argument("`kernel_size`, `stride` and `dilation` must be at least 1"));
         }
@@ -48,7 +48,7 @@ impl<const N: usize> Windows<N> {
             return Err(Error::argument(format!("a padding of {padding} is more than half of the window, {span}")));
         }
         let room = size + 2 * padding - span;
-        let windows = if self.ceil_mode {
+        let windows = if ceil_mode {
             // Windows that begin after the input do not count.
             let all = (&room + (stride - 1)).floor_div(&Dim::Int(stride)) + 1;
             Dim::min(&all, &((size + padding - 1).floor_div(&Dim::Int(stride)) + 1))
@@ -63,7 +63,6 @@ impl<const N: usize> Windows<N> {
         }
         Ok(windows)
     }
-}
 
 pub(super) fn max<const N: usize>(
     x: &TensorMeta,

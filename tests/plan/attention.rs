@@ -52,6 +52,20 @@ macro_rules! heads {
 }
 
 /// Learned queries, keys or values, and a mask that is not known.
+/// Heads of which the numbers of a row lie apart, and a single head.
+#[test]
+fn attention_of_columns() {
+    planned!([2, 3, 6, 5], "attention of 3 heads, 5 x 5", |x| {
+        let x = x.transpose(-2, -1);
+        x.scaled_dot_product_attention(x.exp(), &x, None)
+    });
+    planned!([3, 6, 5], "attention of 3 heads, 5 x 5", |x| {
+        let columns = x.transpose(-2, -1);
+        columns.exp().scaled_dot_product_attention(&columns, &columns, None)
+    });
+    planned!([7, 6], "attention of 1 head, 7 x 7", |x| x.scaled_dot_product_attention(x.exp(), &x, None));
+}
+
 #[test]
 fn attention_of_known_operands() {
     let known = Tensor::randn([2, 4, 5, 16]);

@@ -44,7 +44,7 @@ pub(in crate::compile) struct Added {
 }
 
 pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
-    let [q, k, v] = [site.input(0)?, site.input(1)?, site.input(2)?];
+    let [q, k, v] = [site.input(0)?, site.input(1)?, site.input(2)?].map(in_rows);
     let grouped = site.attribute::<kind::flag>("enable_gqa", false)?;
     let dropout = site.attribute::<kind::float>("dropout_p", 0.0)?;
     let keys = k.layout.shape[k.layout.shape.len().checked_sub(2)?];
@@ -67,6 +67,15 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     let scale = site.attribute::<kind::opt_float>("scale", None)?.unwrap_or(default) as f32;
     let how = How { scale, causal, mask, empty: 0.0, format: site.packs.format() };
     lowered([q, k, v], site.shape(), grouped, how, register)
+}
+
+/// An operand with the numbers of each row side by side, into which it is copied if it lies otherwise.
+fn in_rows(input: Input) -> Input {
+    if heads_of(&input.layout).as_ref().and_then(rows).is_some() {
+        return input;
+    }
+    let Input { layout, from } = input;
+    Input { layout: Layout::row_major(DType::F32, &layout.shape), from: from.map_err(|known| known.contiguous()) }
 }
 
 /// Attention that is written out, with a softmax that gives NaN where no key counts. A mask is added to scores, or hides some; one
@@ -147,6 +156,7 @@ fn added(mask: &Tensor) -> Option<Tensor> {
 /// Batches, heads, rows and columns.
 fn dims(layout: &Layout) -> Option<(usize, usize, usize, usize)> {
     match *layout.shape {
+        [rows, columns] => Some((1, 1, rows, columns)),
         [heads, rows, columns] => Some((1, heads, rows, columns)),
         [batches, heads, rows, columns] => Some((batches, heads, rows, columns)),
         _ => None,
@@ -155,13 +165,10 @@ fn dims(layout: &Layout) -> Option<(usize, usize, usize, usize)> {
 
 /// The distances of batches, heads and rows, if the numbers of a row are neighbours.
 fn rows(layout: &Layout) -> Option<Strides> {
-    let n = layout.strides.len();
-    let neighbours = layout.strides[n - 1] == 1 || layout.shape[n - 1] == 1;
-    neighbours.then(|| Strides {
-        batch: if n > 3 { layout.strides[n - 4] } else { 0 },
-        head: layout.strides[n - 3],
-        row: layout.strides[n - 2],
-    })
+    let mut from_end = layout.shape.iter().zip(&layout.strides).rev();
+    let (columns, step) = from_end.next()?;
+    let [row, head, batch] = std::array::from_fn(|_| from_end.next().map_or(0, |(_, stride)| *stride));
+    (*columns == 1 || *step == 1).then_some(Strides { batch, head, row })
 }
 
 /// A layout without gaps with the dimensions in the order of another's.
@@ -219,6 +226,7 @@ impl Kernel for Attention {
             (None, false) => "",
         };
         let rounded = kept(self.sizes.format(self.how.format));
-        format!("attention of {heads} heads{shared}, {queries} x {keys}{masked}{rounded}")
+        let many = if heads == 1 { "" } else { "s" };
+        format!("attention of {heads} head{many}{shared}, {queries} x {keys}{masked}{rounded}")
     }
 }

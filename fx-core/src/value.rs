@@ -66,7 +66,8 @@ use crate::ops::Families;
 /// assert_eq!(x.relu().softmax(1).0, 2);
 /// ```
 pub trait Value: Families + Clone + fmt::Debug + RefOps<Self> + AssignOps + 'static {
-    /// Whether calls of modules are recorded with their arguments. Eager values need not gather them.
+    /// Whether calls of modules are recorded with their arguments, so that one value may stand for several. Eager values need not gather
+    /// them.
     const RECORDS: bool = true;
 
     /// Applies a callee (a function, a method, a module, a piece of state) to its arguments.

@@ -158,7 +158,15 @@ impl Prepared {
     /// As [`GraphModule::forward`].
     pub fn forward(&mut self, inputs: impl Inputs) -> Result<Tensor> {
         let output = self.run(inputs.into_args())?;
-        Tensor::from_arg(output).map_err(|error| error.help("`Prepared::run` gives results of other forms"))
+        Tensor::from_arg(output).map_err(|error| error.help("`Prepared::forward_as` gives results of other forms"))
+    }
+
+    /// As [`Prepared::forward`], and gives the result as a tuple, a list or another structure.
+    ///
+    /// # Errors
+    /// As [`GraphModule::forward_as`].
+    pub fn forward_as<R: Tree<Tensor>>(&mut self, inputs: impl Inputs) -> Result<R> {
+        R::from_arg(self.run(inputs.into_args())?)
     }
 
     /// As [`Prepared::forward`], on arguments of any form.

@@ -14,8 +14,8 @@ use crate::tensor::DType;
 
 /// A structure of values: a tensor, an option, a tuple, a list, a map, a `#[traceable]` struct of tensors.
 ///
-/// `to_arg` and `from_arg` are inverse, for arguments of the right form. A single value stands for a whole tuple
-/// (a leaf module's result in a trace): it is unpacked by `getitem`.
+/// `to_arg` and `from_arg` are inverse, for arguments of the right form. In a trace a single value stands for a whole tuple
+/// (a leaf module's result): it is unpacked by `getitem`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot pass through a traceable function",
     label = "neither a tensor nor a structure of tensors",
@@ -232,10 +232,10 @@ tuples! {
     6: A 0, B 1, C 2, D 3, E 4, F 5;
 }
 
-/// The `len` elements of an argument; those of a single value are taken by `getitem`, which is told how many there are.
+/// The `len` elements of an argument; those of a single value that is recorded are taken by `getitem`, which is told how many there are.
 ///
 /// # Errors
-/// If there are not as many.
+/// If there are not as many, or the argument is a single value with data: a tensor is no list of its rows.
 #[track_caller]
 pub fn unpack<V: Value>(arg: Arg<V>, len: usize) -> Result<Vec<Arg<V>>> {
     let location = Location::caller();
@@ -246,7 +246,7 @@ pub fn unpack<V: Value>(arg: Arg<V>, len: usize) -> Result<Vec<Arg<V>>> {
     match arg {
         Arg::List(items) | Arg::Tuple(items) if items.len() == len => Ok(items),
         Arg::List(items) | Arg::Tuple(items) => Err(wrong_count(len, items.len())),
-        Arg::Value(value) => (0..len).map(|index| element(&value, index)).collect(),
+        Arg::Value(value) if V::RECORDS => (0..len).map(|index| element(&value, index)).collect(),
         other => Err(mismatch(&format!("{len} elements"), &other)),
     }
 }

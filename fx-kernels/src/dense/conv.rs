@@ -18,7 +18,6 @@ use super::product::{Product, Quantized, Written};
 use super::shape::ConvShape;
 use super::volumes::VolumeShape;
 use super::weight::{Weight, by_tap};
-use super::window::{Reduction, Sliding};
 use super::winograd::Winograd;
 use super::words::Words;
 use crate::memory::scratch;
@@ -375,14 +374,9 @@ impl PackedConv {
                 let product = Product { written, ..Product::new(left, rows, panels, epilogue) };
                 product.run_by(self.algorithm.of_windows(panels), out, stride);
             }
-            Weights::Depthwise(weights) if Depthwise::fits(&windows) => {
+            Weights::Depthwise(weights) => {
                 let channels = self.shape.inputs;
                 Depthwise { windows, batch, channels, weights, epilogue }.run(self.level, out, stride);
-            }
-            Weights::Depthwise(weights) => {
-                let reduction = Reduction::Weighted(weights);
-                let channels = self.shape.inputs;
-                Sliding { left, rows, channels, reduction, epilogue, written: None }.run(self.level, out, stride);
             }
             Weights::Few(few) => few.run(self.level, (out, stride), &left, rows, epilogue),
             Weights::Joined(grouped) => grouped.run(&Job { windows, batch, epilogue, written }, out, stride),

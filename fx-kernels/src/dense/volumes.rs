@@ -8,13 +8,14 @@ mod windows;
 use self::frames::FrameSums;
 use super::algorithm::Algorithm;
 use super::conv::PackedConv;
+use super::depthwise::Depthwise;
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::left::{Axis, Windows};
 use super::padded::PaddedConv;
 use super::panels::{Matrices, Panels};
 use super::shape::ConvShape;
-use super::weight::Weight;
+use super::weight::{Weight, by_tap};
 use super::winograd::Winograd;
 use super::words::Words;
 use crate::memory::scratch;
@@ -70,6 +71,8 @@ enum Weights {
     Windows(VolumeWindows),
     /// As a product of windows of few channels, in lines of words.
     Padded(PaddedConv),
+    /// A number for each tap and channel, each of which is on its own.
+    Depthwise { level: Level, weights: Vec<f32> },
     /// As a sum of convolutions, one for each frame that a window sees.
     Frames(FrameSums),
 }
@@ -165,6 +168,10 @@ impl VolumeConv {
         {
             return Self { shape, weights: Weights::Winograd(winograd) };
         }
+        if is_deep && shape.frame.is_depthwise() && Depthwise::sees_frames(&shape.frame) {
+            let weights = weight.with_rows(0..outputs, all, |numbers| by_tap(numbers, outputs).collect());
+            return Self { shape, weights: Weights::Depthwise { level, weights } };
+        }
         let packing = || shape.packing(level, format, |is_such| weight.all(outputs, all, is_such));
         let weights = match is_deep.then(packing) {
             Some(Some(packing)) if packing != Packing::Single || !shape.frame.has_short_pixels() => {
@@ -189,7 +196,7 @@ impl VolumeConv {
             Weights::Frames(frames) => frames.algorithm(pixels),
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Windows(windows) => windows.algorithm(),
-            Weights::Padded(_) => Algorithm::Direct,
+            Weights::Padded(_) | Weights::Depthwise { .. } => Algorithm::Direct,
         }
     }
 
@@ -199,7 +206,7 @@ impl VolumeConv {
             Weights::Windows(windows) => windows.packing().format(),
             Weights::Padded(_) => Format::Bf16,
             Weights::Frames(frames) => frames.format(),
-            Weights::Winograd(_) => Format::F32,
+            Weights::Winograd(_) | Weights::Depthwise { .. } => Format::F32,
         }
     }
 
@@ -208,6 +215,7 @@ impl VolumeConv {
         match &self.weights {
             Weights::Windows(windows) => windows.bytes(),
             Weights::Padded(padded) => padded.bytes(),
+            Weights::Depthwise { weights, .. } => size_of_val(weights.as_slice()),
             Weights::Frames(frames) => frames.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
         }
@@ -226,7 +234,7 @@ impl VolumeConv {
     pub fn reads_words(&self) -> bool {
         match &self.weights {
             Weights::Windows(windows) => windows.packing() == Packing::Pairs,
-            Weights::Padded(_) | Weights::Winograd(_) => false,
+            Weights::Padded(_) | Weights::Winograd(_) | Weights::Depthwise { .. } => false,
             Weights::Frames(frames) => frames.only().is_some_and(PackedConv::reads_words),
         }
     }
@@ -237,7 +245,7 @@ impl VolumeConv {
         let is_even = rounded == Rounded::Pairs && columns.is_multiple_of(2);
         match &self.weights {
             Weights::Windows(windows) => windows.packing() == Packing::Pairs && is_even,
-            Weights::Padded(_) | Weights::Winograd(_) => false,
+            Weights::Padded(_) | Weights::Winograd(_) | Weights::Depthwise { .. } => false,
             Weights::Frames(frames) => frames.only().is_some_and(|conv| conv.adds_words(rounded)),
         }
     }
@@ -248,7 +256,7 @@ impl VolumeConv {
             Weights::Windows(windows) => windows.writes_words(rounded),
             Weights::Padded(padded) => padded.writes_words(rounded),
             Weights::Frames(frames) => frames.only().is_some_and(|conv| conv.writes_words(rounded)),
-            Weights::Winograd(_) => false,
+            Weights::Winograd(_) | Weights::Depthwise { .. } => false,
         }
     }
 
@@ -270,11 +278,18 @@ impl VolumeConv {
             Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, words.written(None)),
             Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, words.written(None)),
             Weights::Frames(frames) => frames.run(out, data, batch, size, words, epilogue),
-            Weights::Winograd(winograd) => {
+            Weights::Winograd(_) | Weights::Depthwise { .. } => {
                 let ConvShape { inputs, outputs, .. } = self.shape.frame;
                 scratch(inputs, |zeros| {
                     zeros.fill(0.0);
-                    winograd.run(out, outputs, batch, self.shape.windows(data, inputs, size, zeros), epilogue);
+                    let windows = self.shape.windows(data, inputs, size, zeros);
+                    match &self.weights {
+                        Weights::Winograd(winograd) => winograd.run(out, outputs, batch, windows, epilogue),
+                        Weights::Depthwise { level, weights } => {
+                            Depthwise { windows, batch, channels: inputs, weights, epilogue }.run(*level, out, outputs);
+                        }
+                        _ => {}
+                    }
                 });
             }
         }

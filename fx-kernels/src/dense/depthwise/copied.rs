@@ -36,7 +36,7 @@ const LINES: usize = 4;
 pub(super) fn fits(windows: &Windows<'_>) -> bool {
     let Windows { kernel, dilation, input, .. } = windows;
     let is_inside = |i: usize| kernel[i].saturating_sub(1) * dilation[i] < PADDED * input[i];
-    is_known(windows) || kernel[1] >= NEAR && kernel[0] * kernel[1] >= TAPS && (0..2).all(is_inside)
+    is_known(windows) || kernel[0] * kernel[1] >= TAPS && (0..2).all(is_inside)
 }
 
 /// Whether the columns that windows have in common are known when this is compiled.

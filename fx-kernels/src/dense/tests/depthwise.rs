@@ -22,6 +22,11 @@ fn depthwise_convolutions() {
         ([3, 11], [2, 1], [7, 70], 16),
         ([1, 31], [1, 1], [1, 40], 20),
         ([6, 6], [3, 2], [14, 16], 5),
+        ([11, 1], [1, 1], [20, 9], 18),
+        ([9, 2], [2, 1], [19, 7], 16),
+        ([5, 3], [1, 1], [11, 16], 37),
+        ([3, 3], [1, 1], [4, 15], 512),
+        ([3, 3], [1, 1], [7, 7], 528),
     ] {
         let plain = ConvShape { groups: channels, kernel, ..ConvShape::pointwise(channels, channels) };
         let taps = kernel[0] * kernel[1];

@@ -74,8 +74,13 @@ fn convolutions_of_volumes() {
         window(40, 9, 1),
         ConvShape { groups: 20, ..window(20, 20, 3) },
         ConvShape { groups: 2, ..window(8, 6, 3) },
+        ConvShape { groups: 33, stride: [1, 2], ..window(33, 33, 3) },
+        ConvShape { groups: 7, dilation: [1, 2], ..window(7, 7, 3) },
+        ConvShape { groups: 18, stride: [2, 1], ..around(18, 18, [3, 1]) },
+        ConvShape { groups: 16, ..window(16, 16, 1) },
+        ConvShape { groups: 5, ..window(5, 5, 5) },
     ];
-    let (batch, size) = (2, [5, 6, 5]);
+    let (batch, size) = (2, [5, 6, 16]);
     for (frame, (depth, stride, dilation, [before, after])) in
         frames.into_iter().flat_map(|frame| DEPTHS.map(|depth| (frame, depth)))
     {

@@ -5,6 +5,7 @@
 //! was. Options, where there are any, are a second argument.
 
 mod canonicalize;
+mod compose_activations;
 mod compose_modules;
 mod cse;
 mod dead_code;
@@ -32,6 +33,7 @@ mod splice;
 mod to_dtype;
 
 pub use canonicalize::canonicalize;
+pub use compose_activations::compose_activations;
 pub use compose_modules::compose_modules;
 pub use cse::eliminate_common_subexpressions;
 pub use dead_code::eliminate_dead_code;

@@ -18,8 +18,9 @@ use super::{check_close, parameters, run, small};
 pub(super) type Pass = (&'static str, fn(&mut GraphModule) -> fx::Result<usize>);
 
 /// The passes that keep the numbers. A second run of any of them changes nothing.
-pub(super) const PASSES: [Pass; 17] = [
+pub(super) const PASSES: [Pass; 18] = [
     ("canonicalize", canonicalize),
+    ("compose activations", compose_activations),
     ("cse", eliminate_common_subexpressions),
     ("dead code", eliminate_dead_code),
     ("decompose", decompose_modules),

@@ -19,6 +19,7 @@ mod random_graphs;
 mod all_passes;
 mod canonical;
 mod cleaning;
+mod compose_activations;
 mod constants;
 mod cse;
 mod decompose_modules;

@@ -1,9 +1,9 @@
 //! What a captured model goes through before it is compiled.
 
 use super::{
-    as_one, decompose_modules_if, eliminate_common_subexpressions, eliminate_dead_code, fold_constants_within,
-    fold_scale_bias, fuse_bn_conv, fuse_conv_bn, fuse_linear_bn, fuse_pointwise, fuse_quantized, matmul_to_linear,
-    remove_identities,
+    as_one, compose_activations, decompose_modules_if, eliminate_common_subexpressions, eliminate_dead_code,
+    fold_constants_within, fold_scale_bias, fuse_bn_conv, fuse_conv_bn, fuse_linear_bn, fuse_pointwise, fuse_quantized,
+    matmul_to_linear, remove_identities,
 };
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -13,7 +13,7 @@ const CONSTANTS: usize = 1 << 20;
 
 /// Makes a module fast to run: modules become functions, products with parameters linear layers, what is constant or
 /// computed twice is computed once, layers of quantized values are products of integers, batch norms, scales and shifts go
-/// into the layers beside them, sums and activations into the products before them, and what does nothing goes. Gives the
+/// into the layers beside them, activations that are written out are one call, sums and activations go into the products before them, and what does nothing goes. Gives the
 /// number of changes.
 ///
 /// Modules that are training stay as they are. The result is what [`GraphModule::forward`] runs.
@@ -23,7 +23,7 @@ const CONSTANTS: usize = 1 << 20;
 pub fn optimize(module: &mut GraphModule) -> Result<usize> {
     as_one(module, |module| {
         let decomposed = decompose_modules_if(module, |_, _, leaf| !leaf.is_training())?;
-        let passes: [fn(&mut GraphModule) -> Result<usize>; 8] = [
+        let passes: [fn(&mut GraphModule) -> Result<usize>; 9] = [
             remove_identities,
             fuse_quantized,
             eliminate_dead_code,
@@ -31,6 +31,7 @@ pub fn optimize(module: &mut GraphModule) -> Result<usize> {
             matmul_to_linear,
             |module| fold_constants_within(module, CONSTANTS),
             fold_into_layers,
+            compose_activations,
             fuse_pointwise,
         ];
         passes.iter().try_fold(decomposed, |count, pass| Ok(count + pass(module)?))

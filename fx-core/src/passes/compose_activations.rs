@@ -71,7 +71,7 @@ fn is_of_floats(graph: &Graph, found: &Match) -> bool {
 }
 
 /// Functions that give floats, and those that do if they take one.
-const OF_FLOATS: [Function; 19] = [
+const OF_FLOATS: [Function; 24] = [
     ops::conv1d,
     ops::conv2d,
     ops::conv3d,
@@ -91,6 +91,11 @@ const OF_FLOATS: [Function; 19] = [
     ops::mean,
     ops::adaptive_avg_pool2d,
     ops::scaled_dot_product_attention,
+    ops::qconv1d_pointwise,
+    ops::qconv2d_pointwise,
+    ops::qconv3d_pointwise,
+    ops::qlinear_pointwise,
+    ops::dequantize_per_tensor,
 ];
 const KEEPING: [Function; 12] = [
     ops::add,

@@ -51,10 +51,11 @@ impl<'a> Images<'a> {
         Self { data: &self.data[first.min(self.data.len())..], batch: 1, ..*self }
     }
 
-    /// Lends some lines of the images, all of them if there are several, with the channels last: themselves, or a copy.
+    /// Lends some lines of the images, from the first one on if there are several, with the channels last: themselves, with what follows
+    /// then, or a copy.
     pub(crate) fn with_pixels(&self, channels: usize, lines: Range<usize>, f: impl FnOnce(&Images<'_>)) {
         match self.layout {
-            Layout::Pixels { .. } if lines == (0..self.size[0]) => f(self),
+            Layout::Pixels { .. } if lines.start == 0 && (self.batch > 1 || lines.end == self.size[0]) => f(self),
             Layout::Pixels { distance } if self.batch == 1 => {
                 let start = lines.start * self.size[1] * distance;
                 let data = &self.data[start.min(self.data.len())..];

@@ -162,6 +162,8 @@ enum Weights {
     Windows(PackedConv),
     /// In lines of words, with what is around them.
     Padded(PaddedConv),
+    /// Single pixels, of channels that are no whole words, which are filled up.
+    Pixels(PackedLinear),
     /// Where they lie in images that are rounded first: of what the numbers stand for.
     Rounded(PackedConv),
 }
@@ -190,6 +192,11 @@ impl QuantizedConv {
             None if shape.has_short_pixels() || shape.is_depthwise() => weight.pack(row, None, |weight, _| {
                 Weights::Rounded(PackedConv::at(level, weight, shape, Algorithm::Direct, Format::F32))
             }),
+            None if let Some(packing) = of_pixels(level, &shape, weight.bits) => {
+                weight.pack(row, Some(packing), |weight, packing| {
+                    Weights::Pixels(PackedLinear::packed((level, packing), weight, [shape.outputs, row]))
+                })
+            }
             None => weight.pack(row, None, |weight, packing| {
                 Weights::Windows(PackedConv::packed((level, packing), weight, shape))
             }),
@@ -215,7 +222,7 @@ impl QuantizedConv {
     pub fn format(&self) -> Format {
         match &self.weights {
             Weights::Windows(packed) | Weights::Rounded(packed) => packed.format(),
-            Weights::Padded(_) => Format::Int8,
+            Weights::Padded(_) | Weights::Pixels(_) => Format::Int8,
         }
     }
 
@@ -224,6 +231,7 @@ impl QuantizedConv {
         let packed = match &self.weights {
             Weights::Windows(packed) | Weights::Rounded(packed) => packed.bytes(),
             Weights::Padded(padded) => padded.bytes(),
+            Weights::Pixels(packed) => packed.bytes(),
         };
         packed + self.columns.bytes()
     }
@@ -233,6 +241,7 @@ impl QuantizedConv {
         match &self.weights {
             Weights::Windows(packed) => packed.packing() == Some(Packing::Quads),
             Weights::Padded(padded) => padded.reads_words(),
+            Weights::Pixels(packed) => packed.reads_words(),
             Weights::Rounded(packed) => packed.shape().inputs.is_multiple_of(4),
         }
     }
@@ -242,6 +251,7 @@ impl QuantizedConv {
         match &self.weights {
             Weights::Windows(packed) => packed.writes_words(rounded),
             Weights::Padded(padded) => padded.writes_words(rounded),
+            Weights::Pixels(packed) => packed.writes_words(rounded),
             Weights::Rounded(packed) => {
                 rounded.is_fast(packed.level()) && packed.shape().outputs.is_multiple_of(rounded.numbers())
             }
@@ -286,6 +296,7 @@ impl QuantizedConv {
                     let held = Held { first: 0, height: images.size[0] };
                     padded.run_lines(out, stride, images, (held, 0..height), epilogue, written);
                 }
+                Weights::Pixels(packed) => run_pixels(packed, out, stride, images, 0..height, epilogue, written),
                 Weights::Rounded(packed) => run_rounded(packed, out, stride, images, activations, epilogue),
             });
         });
@@ -309,6 +320,10 @@ impl QuantizedConv {
         self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
             Weights::Windows(packed) => packed.run_lines(out, stride, images, (held, lines), epilogue, written),
             Weights::Padded(padded) => padded.run_lines(out, stride, images, (held, lines), epilogue, written),
+            Weights::Pixels(packed) => {
+                let lines = lines.start - held.first..lines.end - held.first;
+                run_pixels(packed, out, stride, images, lines, epilogue, written);
+            }
             Weights::Rounded(packed) => {
                 rounded_lines(packed, out, stride, images, (held, lines), activations, epilogue);
             }
@@ -325,6 +340,28 @@ fn words(level: Level, shape: &VolumeShape, bits: u32) -> (usize, Option<Packing
     let together = groups_together(&shape.frame);
     let filled_up = Packing::whole(level, 4, bits).filter(|packing| PaddedConv::fills_up(shape, *packing));
     (together, filled_up.or_else(|| Packing::whole(level, shape.row().0 * together, bits)))
+}
+
+/// The words of the weights of single pixels, each of which is filled up to whole words; None where that takes longer.
+fn of_pixels(level: Level, shape: &ConvShape, bits: u32) -> Option<Packing> {
+    if shape.is_pointwise() { Packing::whole(level, Packing::filled_up(shape.inputs, 4), bits) } else { None }
+}
+
+/// The products of the pixels of some lines of images, of all if there are several images.
+fn run_pixels(
+    packed: &PackedLinear,
+    out: &mut [f32],
+    stride: usize,
+    images: &Images<'_>,
+    lines: Range<usize>,
+    epilogue: &Epilogue<'_>,
+    written: Written<'_>,
+) {
+    images.with_pixels(packed.inputs(), lines, |images| {
+        let Layout::Pixels { distance } = images.layout else { return };
+        let pixels = images.batch * images.size[0] * images.size[1];
+        packed.compute(out, stride, (images.data, distance), pixels, epilogue, written);
+    });
 }
 
 /// How many groups of few outputs are taken together, so that these fill a vector: a product of whole numbers with 0 adds nothing.

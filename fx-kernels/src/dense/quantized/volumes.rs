@@ -3,10 +3,11 @@
 use super::super::algorithm::Algorithm;
 use super::super::epilogue::Epilogue;
 use super::super::format::{Format, Packing};
+use super::super::images::Images;
 use super::super::padded::PaddedConv;
 use super::super::volumes::{VolumeConv, VolumeShape, VolumeWindows};
 use super::activations::rounded;
-use super::{Activations, Bytes, Columns, words};
+use super::{Activations, Bytes, Columns, QuantizedConv, words};
 use crate::rounded::Rounded;
 use crate::simd::Level;
 
@@ -25,6 +26,8 @@ enum Weights {
     Windows(VolumeWindows),
     /// In lines of words, with what is around them.
     Padded(PaddedConv),
+    /// Of windows that see one frame: volumes are images then.
+    Images(Box<QuantizedConv>),
     /// Where they lie in volumes that are rounded first: of what the numbers stand for.
     Rounded(VolumeConv),
 }
@@ -46,6 +49,11 @@ impl QuantizedVolumeConv {
         let (channels, taps) = shape.row();
         let row = channels * taps;
         weight.check(shape.frame.outputs, row);
+        if shape == VolumeShape::of_images(shape.frame) {
+            let columns = Columns { bits: weight.bits, scales: Vec::new(), sums: Vec::new() };
+            let weights = Weights::Images(Box::new(QuantizedConv::at(level, weight, shape.frame)));
+            return Self { shape, weights, columns };
+        }
         let (together, packing) = words(level, &shape, weight.bits);
         let (weights, columns) = match packing {
             None => weight.pack(row, None, |weight, _| {
@@ -74,6 +82,7 @@ impl QuantizedVolumeConv {
         match &self.weights {
             Weights::Windows(windows) => windows.packing().format(),
             Weights::Padded(_) => Format::Int8,
+            Weights::Images(conv) => conv.format(),
             Weights::Rounded(conv) => conv.format(),
         }
     }
@@ -83,6 +92,7 @@ impl QuantizedVolumeConv {
         let packed = match &self.weights {
             Weights::Windows(windows) => windows.bytes(),
             Weights::Padded(padded) => padded.bytes(),
+            Weights::Images(conv) => conv.bytes(),
             Weights::Rounded(conv) => conv.bytes(),
         };
         packed + self.columns.bytes()
@@ -93,6 +103,7 @@ impl QuantizedVolumeConv {
         match &self.weights {
             Weights::Windows(windows) => windows.packing() == Packing::Quads,
             Weights::Padded(padded) => padded.reads_words(),
+            Weights::Images(conv) => conv.reads_words(),
             Weights::Rounded(_) => false,
         }
     }
@@ -102,13 +113,17 @@ impl QuantizedVolumeConv {
         match &self.weights {
             Weights::Windows(windows) => windows.writes_words(rounded),
             Weights::Padded(padded) => padded.writes_words(rounded),
+            Weights::Images(conv) => conv.writes_words(rounded),
             Weights::Rounded(_) => false,
         }
     }
 
     /// Whether what is added may be words of what is rounded so: of bytes.
     pub fn adds_words(&self, rounded: Rounded) -> bool {
-        matches!(rounded, Rounded::Bytes(_)) && self.writes_words(rounded)
+        match &self.weights {
+            Weights::Images(conv) => conv.adds_words(rounded),
+            _ => matches!(rounded, Rounded::Bytes(_)) && self.writes_words(rounded),
+        }
     }
 
     /// As [`VolumeConv::run_words`], of volumes that are rounded so. Padding is 0.
@@ -126,6 +141,12 @@ impl QuantizedVolumeConv {
         epilogue: &Epilogue<'_>,
     ) {
         let activations = activations.into();
+        if let Weights::Images(conv) = &self.weights {
+            let stride = activations.words.output_len(self.shape.frame.outputs);
+            let distance = activations.words.input_len(self.shape.frame.inputs);
+            let images = Images::pixels(data, batch * size[0], [size[1], size[2]], distance);
+            return conv.run(out, stride, &images, activations, epilogue);
+        }
         activations.words.check(
             self.reads_words(),
             |added| self.adds_words(added),
@@ -136,6 +157,7 @@ impl QuantizedVolumeConv {
             self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
                 Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, written),
                 Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, written),
+                Weights::Images(_) => {}
                 Weights::Rounded(conv) => {
                     let len = batch * size.iter().product::<usize>() * self.shape.frame.inputs;
                     rounded(&data[..len], activations.input, |data| conv.run(out, data, batch, size, epilogue));

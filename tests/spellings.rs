@@ -31,6 +31,8 @@ struct Model {
     head: nn::Sequential<Vec<nn::AnyLayer>>,
     table: Parameter,
     groups: usize,
+    last: Vec<nn::AnyLayer>,
+    factors: Buffer,
 }
 
 #[traceable]
@@ -45,6 +47,9 @@ impl Model {
             head,
             table: Parameter::new(Tensor::randn([3, 4])),
             groups: 2,
+            // In the type of Rust's numbers.
+            factors: Buffer::new(Tensor::from([1.0_f32, 0.5, 0.25, 2.0])),
+            last: vec![nn::AnyLayer::new(nn::Tanh::new()), nn::AnyLayer::new(nn::Linear::new(4, 4))],
         }
     }
 
@@ -66,7 +71,7 @@ impl Model {
         // Slices: from a place, every second one.
         let every_second = x.index((.., Arg::Slice(Box::new([Arg::Int(0), Arg::None, Arg::Int(2)]))));
         // A parameter as a tensor, and a tensor that is no state.
-        let places = Tensor::arange(n) % 3;
+        let places = Tensor::arange(&n) % 3;
         let rows = self.table.value::<Tensor>().index(&places) + self.seen.value::<Tensor>().index(&places);
         // Where no tensor beside it says what it is: after a sign, between two of them, in a list with tensors.
         let signs = -self.table.value::<Tensor>() * &self.table + 0.5 * self.table.value::<Tensor>();
@@ -78,7 +83,14 @@ impl Model {
             rows = linear.forward(rows);
         }
         let scaled = rows * Tensor::constant(&frequencies(4));
-        self.head.forward(means + scaled + every_second.mean_keepdim([1, 2, 3]).reshape([-1, 1]))
+        // Tensors come before numbers.
+        let order = ((Tensor::arange(4) + 3) % 4).expand((&n, -1));
+        let scaled = scaled.gather(&order, 1) + scaled.scatter(&order, &means, 1) * &self.factors;
+        let mut y = self.head.forward(means + scaled + every_second.mean_keepdim([1, 2, 3]).reshape([-1, 1]));
+        for layer in &self.last {
+            y = layer.forward(&y);
+        }
+        y
     }
 }
 

@@ -129,7 +129,7 @@ messages! {
             "remove `skip` from it, pass what is known while tracing, or make it a free function marked `#[fx::wrap]`";
         ARGUMENT by Input: "`{Self}` cannot be passed to a traceable function where a tensor is expected",
             "not a tensor",
-            "pass a tensor by value or by reference; read a parameter with `.value()`";
+            "pass a tensor by value or by reference; read a parameter with `.value::<Tensor>()`";
         STATIC_ARGUMENT by StaticArg: "`{Self}` cannot be a static argument",
             "a graph has no form for it",
             "bool, integers, floats, String, DType, and options, tuples and vectors of them can; make it a field of \

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fx::module::{Layer, Visit, Visitor};
 use fx::prelude::*;
-use fx::value::{RefOps, ScalarOps, Tree};
+use fx::value::{Input, RefOps, ScalarOps, Tree};
 use fx::{Arg, Kwargs, Tensor};
 use fx_macros::traceable;
 
@@ -194,8 +194,8 @@ impl AnyLayer {
 
     /// What the layer gives: for tensors, proxies and shapes, and for other values that record the call.
     #[track_caller]
-    pub fn forward<V: Value>(&self, input: V) -> V {
-        let result = self.module().call(vec![Arg::Value(input)], Kwargs::new());
+    pub fn forward<V: Value>(&self, input: impl Input<V>) -> V {
+        let result = self.module().call(vec![Arg::Value(input.into_value())], Kwargs::new());
         result.and_then(V::from_arg).unwrap_or_else(V::fail)
     }
 }

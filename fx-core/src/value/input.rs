@@ -9,7 +9,7 @@ use super::Value;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to a traceable function where a tensor is expected",
     label = "not a tensor",
-    note = "pass a tensor by value or by reference; read a parameter with `.value()`"
+    note = "pass a tensor by value or by reference; read a parameter with `.value::<Tensor>()`"
 )]
 pub trait Input<V> {
     /// The value itself, cloned if it was given by reference.

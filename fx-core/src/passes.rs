@@ -11,6 +11,7 @@ mod cse;
 mod dead_code;
 mod decompose_modules;
 mod effects;
+mod floats;
 mod fold_constants;
 mod fold_scale_bias;
 mod fuse_bn_conv;
@@ -81,6 +82,7 @@ mod inline;
 mod partition;
 mod split;
 mod splitter;
+mod sum_attention_biases;
 mod support;
 
 pub use extract::Partition;
@@ -88,6 +90,7 @@ pub use inline::inline_submodules;
 pub use partition::CapabilityBasedPartitioner;
 pub use split::{Tag, split_by_tags, split_module};
 pub use splitter::{SplitSettings, split_by_support};
+pub use sum_attention_biases::sum_attention_biases;
 pub use support::{OperatorSupport, any_chain, chain, decline_input_dtype, decline_names};
 
 use crate::error::Result;

@@ -76,6 +76,19 @@ fn sequences(name: &str) -> Option<Box<dyn Module>> {
         "LSTM no bias" => Box::new(nn::LSTM::new(4, 3).bias(false)),
         "GRU no bias" => Box::new(nn::GRU::new(4, 3).bias(false)),
         "RNN relu" => Box::new(nn::RNN::new(4, 3).nonlinearity("relu")),
+        "RNNCell" | "RNNCell zeros" | "RNNCell unbatched" | "RNNCell unbatched zeros" => {
+            Box::new(nn::RNNCell::new(4, 3))
+        }
+        "LSTMCell" | "LSTMCell zeros" | "LSTMCell unbatched" | "LSTMCell unbatched zeros" => {
+            Box::new(nn::LSTMCell::new(4, 3))
+        }
+        "GRUCell" | "GRUCell zeros" | "GRUCell unbatched" | "GRUCell unbatched zeros" => {
+            Box::new(nn::GRUCell::new(4, 3))
+        }
+        "RNNCell no bias" => Box::new(nn::RNNCell::new(4, 3).bias(false)),
+        "LSTMCell no bias" => Box::new(nn::LSTMCell::new(4, 3).bias(false)),
+        "GRUCell no bias" => Box::new(nn::GRUCell::new(4, 3).bias(false)),
+        "RNNCell relu" => Box::new(nn::RNNCell::new(4, 3).nonlinearity("relu")),
         _ => return None,
     })
 }

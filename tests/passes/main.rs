@@ -34,6 +34,7 @@ mod patch;
 mod pattern;
 mod quantize;
 mod random;
+mod sum_attention_biases;
 
 use fx::graph_module::State;
 use fx::prelude::*;

@@ -134,6 +134,18 @@ def sequences():
         yield case(name + " no bias", kind(4, 3, bias=False), SEQUENCE)
     yield case("RNN relu", nn.RNN(4, 3, nonlinearity="relu"), SEQUENCE, data([1, 2, 3], 4))
     yield case("LSTM state", nn.LSTM(4, 3), SEQUENCE, (data([1, 2, 3], 4), data([1, 2, 3], 5)))
+    yield from cells()
+
+
+def cells():
+    for kind in [nn.RNNCell, nn.LSTMCell, nn.GRUCell]:
+        name = kind.__name__
+        for suffix, batch in [("", [3]), (" unbatched", [])]:
+            hx, cx = data([*batch, 3], 4), data([*batch, 3], 5)
+            yield case(name + suffix, kind(4, 3), data([*batch, 4]), (hx, cx) if kind is nn.LSTMCell else hx)
+            yield case(name + suffix + " zeros", kind(4, 3), data([*batch, 4]))
+        yield case(name + " no bias", kind(4, 3, bias=False), ROWS)
+    yield case("RNNCell relu", nn.RNNCell(4, 3, nonlinearity="relu"), ROWS, data([3, 3], 4))
 
 
 def elementwise():

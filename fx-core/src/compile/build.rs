@@ -242,7 +242,9 @@ impl Builder<'_> {
     fn inferred(&mut self, function: Function, (args, kwargs): &(Vec<Arg<Meta>>, Kwargs<Meta>)) -> Result<Arg<Meta>> {
         let meta = function.infer(args, kwargs)?;
         let flops = (function.definition().flops)(args, kwargs, &meta).as_int().unwrap_or(0);
-        let operands: usize = args.iter().map(bytes_of).sum();
+        // Of a table no more is read than the rows that the result has.
+        let most = if [ops::embedding, ops::index_select].contains(&function) { bytes_of(&meta) } else { usize::MAX };
+        let operands: usize = args.iter().map(|arg| bytes_of(arg).min(most)).sum();
         self.work = (u64::try_from(flops).unwrap_or(0), operands + bytes_of(&meta));
         Ok(meta)
     }

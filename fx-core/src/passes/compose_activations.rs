@@ -2,6 +2,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, SQRT_2};
 
+use super::floats::is_float;
 use super::{Match, Pattern};
 use crate::error::Result;
 use crate::graph::{Graph, NodeArg};
@@ -65,56 +66,5 @@ pub fn compose_activations(module: &mut GraphModule) -> Result<usize> {
 }
 
 fn is_of_floats(graph: &Graph, found: &Match) -> bool {
-    /// How far back a value is followed.
-    const STEPS: usize = 8;
-    found.nodes.get("x").is_some_and(|x| is_float(graph, x, STEPS))
-}
-
-/// Functions that give floats, and those that do if they take one.
-const OF_FLOATS: [Function; 24] = [
-    ops::conv1d,
-    ops::conv2d,
-    ops::conv3d,
-    ops::conv_transpose1d,
-    ops::conv_transpose2d,
-    ops::conv_transpose3d,
-    ops::linear,
-    ops::batch_norm,
-    ops::layer_norm,
-    ops::group_norm,
-    ops::instance_norm,
-    ops::rms_norm,
-    ops::sigmoid,
-    ops::tanh,
-    ops::softmax,
-    ops::hardsigmoid,
-    ops::mean,
-    ops::adaptive_avg_pool2d,
-    ops::scaled_dot_product_attention,
-    ops::qconv1d_pointwise,
-    ops::qconv2d_pointwise,
-    ops::qconv3d_pointwise,
-    ops::qlinear_pointwise,
-    ops::dequantize_per_tensor,
-];
-const KEEPING: [Function; 12] = [
-    ops::add,
-    ops::sub,
-    ops::mul,
-    ops::div,
-    ops::matmul,
-    ops::addmm,
-    ops::relu,
-    ops::cat,
-    ops::view,
-    ops::reshape,
-    ops::transpose,
-    ops::permute,
-];
-
-fn is_float(graph: &Graph, value: &NodeArg, steps: usize) -> bool {
-    let Some(node) = value.as_value().map(|id| &graph[*id]) else { return false };
-    let Some(function) = node.function() else { return false };
-    let of_operands = || node.args().iter().any(|arg| is_float(graph, arg, steps - 1));
-    OF_FLOATS.contains(&function) || steps > 0 && KEEPING.contains(&function) && of_operands()
+    found.nodes.get("x").and_then(NodeArg::as_value).is_some_and(|x| is_float(graph, *x))
 }

@@ -344,7 +344,8 @@ fn words(level: Level, shape: &VolumeShape, bits: u32) -> (usize, Option<Packing
 
 /// The words of the weights of single pixels, each of which is filled up to whole words; None where that takes longer.
 fn of_pixels(level: Level, shape: &ConvShape, bits: u32) -> Option<Packing> {
-    if shape.is_pointwise() { Packing::whole(level, Packing::filled_up(shape.inputs, 4), bits) } else { None }
+    let is_one = shape.is_pointwise() && shape.groups == 1;
+    if is_one { Packing::whole(level, Packing::filled_up(shape.inputs, 4), bits) } else { None }
 }
 
 /// The products of the pixels of some lines of images, of all if there are several images.

@@ -59,6 +59,7 @@ fn convolutions_of_bytes() {
         ConvShape { stride: [2; 2], ..one },
         ConvShape::pointwise(34, 21),
         ConvShape::pointwise(29, 40),
+        ConvShape { groups: 2, ..ConvShape::pointwise(42, 42) },
         ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..one },
         ConvShape { kernel: [3, 2], stride: [2, 1], before: [0, 1], after: [2, 0], dilation: [1, 2], ..one },
         ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], groups: 4, ..one },

@@ -1,54 +1,68 @@
 //! Activations that are written out become one call: `x * sigmoid(x)` is `silu(x)`.
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, SQRT_2};
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
+use self::Term::{Number, Of, X};
 use super::floats::is_float;
 use super::{Match, Pattern};
+use crate::arg::{Arg, Key, Kwargs};
 use crate::error::Result;
-use crate::graph::{Graph, NodeArg};
+use crate::graph::{Graph, NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::ops::{self, Function};
-use crate::prelude::*;
-use crate::trace::Proxy;
 
-/// A way to write an activation, found by a function in it.
-struct Spelling {
-    mark: Function,
-    pattern: fn() -> Result<GraphModule>,
-    call: fn() -> Result<GraphModule>,
+/// What a spelling is made of: tables of them take less code than captured functions.
+#[derive(Clone, Copy)]
+enum Term {
+    /// What the activation is of.
+    X,
+    Number(f64),
+    Of(Function, &'static [Term]),
 }
 
-/// A row for each: the function, the activation, and what it is written as.
-macro_rules! spellings {
-    ($($mark:ident, $call:expr => |$x:ident| $pattern:expr;)+) => {
-        [$(Spelling {
-            mark: ops::$mark,
-            pattern: || crate::trace_fn!(|$x| $pattern),
-            call: || crate::trace_fn!(|$x| $call(&$x)),
-        }),+]
+const THREE_MORE: Term = Of(ops::relu6, &[Of(ops::add, &[X, Number(3.0)])]);
+const HALF: Term = Of(ops::mul, &[X, Number(0.5)]);
+const DIVIDED: Term = Of(ops::add, &[Of(ops::erf, &[Of(ops::div, &[X, Number(SQRT_2)])]), Number(1.0)]);
+const MULTIPLIED: Term = Of(ops::add, &[Of(ops::erf, &[Of(ops::mul, &[X, Number(FRAC_1_SQRT_2)])]), Number(1.0)]);
+const CUBE: Term = Of(ops::pow, &[X, Number(3.0)]);
+const PRODUCT: Term = Of(ops::mul, &[Of(ops::mul, &[X, X]), X]);
+
+/// 1 and what the hyperbolic tangent is of a cube and more.
+macro_rules! by_tanh {
+    ($cube:expr) => {
+        Of(
+            ops::add,
+            &[
+                Of(
+                    ops::tanh,
+                    &[Of(ops::mul, &[Of(ops::add, &[X, Of(ops::mul, &[$cube, Number(0.044715)])]), Number(ROOT)])],
+                ),
+                Number(1.0),
+            ],
+        )
     };
 }
 
-/// As models have them: SiLU of EfficientNet, hard swish of MobileNetV3, Mish of YOLOv4, GELU of BERT and of GPT-2.
-static SPELLINGS: [Spelling; 13] = spellings! {
-    sigmoid, Proxy::silu => |x| &x * x.sigmoid();
-    relu6, Proxy::hardswish => |x| &x * (&x + 3.0).relu6() / 6.0;
-    relu6, Proxy::hardswish => |x| &x * ((&x + 3.0).relu6() / 6.0);
-    hardsigmoid, Proxy::hardswish => |x| &x * x.hardsigmoid();
-    softplus, Proxy::mish => |x| &x * x.softplus().tanh();
-    erf, Proxy::gelu => |x| &x * 0.5 * ((&x / SQRT_2).erf() + 1.0);
-    erf, Proxy::gelu => |x| &x * 0.5 * ((&x * FRAC_1_SQRT_2).erf() + 1.0);
-    erf, Proxy::gelu => |x| &x * ((&x / SQRT_2).erf() + 1.0) * 0.5;
-    erf, Proxy::gelu => |x| &x * ((&x * FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
-    erf, Proxy::gelu => |x| &x * (((&x / SQRT_2).erf() + 1.0) * 0.5);
-    erf, Proxy::gelu => |x| &x * (((&x * FRAC_1_SQRT_2).erf() + 1.0) * 0.5);
-    tanh, by_tanh => |x| &x * 0.5 * (((&x + x.pow(3.0) * 0.044715) * FRAC_2_PI.sqrt()).tanh() + 1.0);
-    tanh, by_tanh => |x| &x * 0.5 * (((&x + &x * &x * &x * 0.044715) * FRAC_2_PI.sqrt()).tanh() + 1.0);
-};
+/// The root of 2 / pi.
+const ROOT: f64 = 0.797_884_560_802_865_4;
 
-fn by_tanh(x: &Proxy) -> Proxy {
-    x.gelu_with(ops::GeluOptions::new().approximate("tanh"))
-}
+/// As models have them: SiLU of EfficientNet, hard swish of MobileNetV3, Mish of YOLOv4, GELU of BERT and of GPT-2. With how it is approximated
+/// if that is to be said, and a function by which it is found.
+static SPELLINGS: [(Function, Option<&str>, Function, Term); 13] = [
+    (ops::silu, None, ops::sigmoid, Of(ops::mul, &[X, Of(ops::sigmoid, &[X])])),
+    (ops::hardswish, None, ops::relu6, Of(ops::div, &[Of(ops::mul, &[X, THREE_MORE]), Number(6.0)])),
+    (ops::hardswish, None, ops::relu6, Of(ops::mul, &[X, Of(ops::div, &[THREE_MORE, Number(6.0)])])),
+    (ops::hardswish, None, ops::hardsigmoid, Of(ops::mul, &[X, Of(ops::hardsigmoid, &[X])])),
+    (ops::mish, None, ops::softplus, Of(ops::mul, &[X, Of(ops::tanh, &[Of(ops::softplus, &[X])])])),
+    (ops::gelu, None, ops::erf, Of(ops::mul, &[HALF, DIVIDED])),
+    (ops::gelu, None, ops::erf, Of(ops::mul, &[HALF, MULTIPLIED])),
+    (ops::gelu, None, ops::erf, Of(ops::mul, &[Of(ops::mul, &[X, DIVIDED]), Number(0.5)])),
+    (ops::gelu, None, ops::erf, Of(ops::mul, &[Of(ops::mul, &[X, MULTIPLIED]), Number(0.5)])),
+    (ops::gelu, None, ops::erf, Of(ops::mul, &[X, Of(ops::mul, &[DIVIDED, Number(0.5)])])),
+    (ops::gelu, None, ops::erf, Of(ops::mul, &[X, Of(ops::mul, &[MULTIPLIED, Number(0.5)])])),
+    (ops::gelu, Some("tanh"), ops::tanh, Of(ops::mul, &[HALF, by_tanh!(CUBE)])),
+    (ops::gelu, Some("tanh"), ops::tanh, Of(ops::mul, &[HALF, by_tanh!(PRODUCT)])),
+];
 
 /// Writes activations as one call, of values that are floats in any case: what sums of products, norms and such give. Gives how many there were.
 ///
@@ -56,13 +70,41 @@ fn by_tanh(x: &Proxy) -> Proxy {
 /// None that a graph in order can give.
 pub fn compose_activations(module: &mut GraphModule) -> Result<usize> {
     let mut count = 0;
-    for Spelling { mark, pattern, call } in &SPELLINGS {
+    for (activation, approximate, mark, term) in &SPELLINGS {
         if module.graph().nodes().any(|(_, node)| node.function() == Some(*mark)) {
-            let pattern = Pattern::new(pattern()?)?.any_spelling().commutative().filter(is_of_floats);
-            count += pattern.replace(module, call()?)?.len();
+            let pattern = graph_of(|graph, x| term.build(graph, x));
+            let call = graph_of(|graph, x| {
+                let kwargs: Kwargs<NodeId> =
+                    approximate.iter().map(|by| (Key::from("approximate"), Arg::Str((*by).into()))).collect();
+                graph.call(Opcode::CallFunction, *activation, [x], kwargs).into()
+            });
+            let pattern = Pattern::new(pattern)?.any_spelling().commutative().filter(is_of_floats);
+            count += pattern.replace(module, call)?.len();
         }
     }
     Ok(count)
+}
+
+/// A graph of one input, with the result that `build` gives.
+fn graph_of(build: impl FnOnce(&mut Graph, NodeId) -> NodeArg) -> Graph {
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x");
+    let result = build(&mut graph, x);
+    graph.output(result);
+    graph
+}
+
+impl Term {
+    fn build(&self, graph: &mut Graph, x: NodeId) -> NodeArg {
+        match *self {
+            X => x.into(),
+            Number(number) => Arg::Float(number),
+            Of(function, terms) => {
+                let args: Vec<_> = terms.iter().map(|term| term.build(graph, x)).collect();
+                graph.call(Opcode::CallFunction, function, args, Kwargs::new()).into()
+            }
+        }
+    }
 }
 
 fn is_of_floats(graph: &Graph, found: &Match) -> bool {

@@ -102,6 +102,10 @@ fn a_trace_takes_and_gives_every_structure() {
     assert!(error.contains("InputForms"), "{error}");
     let error = fx::trace_fn!(|x| (x.relu(), x)).unwrap().forward(tensor(1.0)).unwrap_err().to_string();
     assert!(error.contains("expected a tensor, found a tuple") && error.contains("forward_as"), "{error}");
+    // The rows of a tensor are no tuple.
+    let one = fx::trace_fn!(|x| x.relu()).unwrap();
+    let error = one.forward_as::<(Tensor, Tensor)>(Tensor::zeros([2, 4])).unwrap_err().to_string();
+    assert!(error.contains("expected 2 elements, found a value"), "{error}");
 }
 
 /// An option is a collection of at most one, and whether there is one is known.

@@ -377,6 +377,15 @@ fn weights_of_a_file() {
     fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }
 
+/// Of a table the rows that are looked up are read, and no more.
+#[test]
+fn tables_are_read_in_part() {
+    let module = fx::trace_fn!(|ids, table| ids.embedding(table)).unwrap();
+    let plan = module.plan((Tensor::from([3_i64, 1, 2]), Tensor::zeros([1000, 16]))).unwrap().to_string();
+    // Three places and twice three rows.
+    assert!(plan.contains(&format!(" {}B ", 3 * 8 + 2 * 3 * 16 * 4)), "{plan}");
+}
+
 /// The weight of an embedding and of the layer that shares it is packed once, and read where it is.
 #[test]
 fn tied_weights_are_packed_once() {

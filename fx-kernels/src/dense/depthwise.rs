@@ -49,10 +49,6 @@ impl Depthwise<'_> {
         let Self { windows, channels, weights, epilogue, .. } = *self;
         let left = Left::Windows(windows);
         let rows = self.images() * windows.output[0] * windows.output[1];
-        if !lines::fits(&windows) && !copied::fits(&windows) {
-            let reduction = Reduction::Weighted(weights);
-            return Sliding { left, rows, channels, reduction, epilogue, written: None }.run(level, out, stride);
-        }
         if rows == 0 || channels == 0 {
             return;
         }
@@ -60,13 +56,17 @@ impl Depthwise<'_> {
         assert!(stride >= channels && (rows - 1) * stride + channels <= out.len(), "the result does not fit");
         assert!(weights.len() >= left.runs() * channels, "there are too few weights");
         epilogue.check(rows, channels);
-        let out = Shared(out.as_mut_ptr());
+        let to = Shared(out.as_mut_ptr());
         match windows.kernel {
             [3, 3] if windows.frames.kernel == 1 && !lines::are_better(&windows, channels) => {
-                along::run(self, level, &out, stride);
+                along::run(self, level, &to, stride);
             }
-            _ if lines::fits(&windows) => lines::run(self, level, &out, stride),
-            _ => copied::run(self, level, &out, stride),
+            _ if lines::fits(&windows) => lines::run(self, level, &to, stride),
+            _ if copied::fits(&windows) => copied::run(self, level, &to, stride),
+            _ => {
+                let reduction = Reduction::Weighted(weights);
+                Sliding { left, rows, channels, reduction, epilogue, written: None }.run(level, out, stride);
+            }
         }
     }
 

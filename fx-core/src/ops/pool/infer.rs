@@ -40,29 +40,29 @@ impl<const N: usize> Windows<N> {
 
 /// The number of windows in a dimension.
 fn count([kernel, stride, padding, dilation]: [i64; 4], ceil_mode: bool, size: &Dim) -> Result<Dim> {
-        if kernel < 1 || stride < 1 || dilation < 1 {
-            return Err(Error::argument("`kernel_size`, `stride` and `dilation` must be at least 1"));
-        }
-        let span = (kernel - 1) * dilation + 1;
-        if padding > span / 2 {
-            return Err(Error::argument(format!("a padding of {padding} is more than half of the window, {span}")));
-        }
-        let room = size + 2 * padding - span;
-        let windows = if ceil_mode {
-            // Windows that begin after the input do not count.
-            let all = (&room + (stride - 1)).floor_div(&Dim::Int(stride)) + 1;
-            Dim::min(&all, &((size + padding - 1).floor_div(&Dim::Int(stride)) + 1))
-        } else {
-            room.floor_div(&Dim::Int(stride)) + 1
-        };
-        if windows.as_int().is_some_and(|windows| windows < 1) {
-            return Err(Error::shape(format!(
-                "a window of {span} is larger than the padded input, {}",
-                size + 2 * padding
-            )));
-        }
-        Ok(windows)
+    if kernel < 1 || stride < 1 || dilation < 1 {
+        return Err(Error::argument("`kernel_size`, `stride` and `dilation` must be at least 1"));
     }
+    let span = (kernel - 1) * dilation + 1;
+    if padding > span / 2 {
+        return Err(Error::argument(format!("a padding of {padding} is more than half of the window, {span}")));
+    }
+    let room = size + 2 * padding - span;
+    let windows = if ceil_mode {
+        // Windows that begin after the input do not count.
+        let all = (&room + (stride - 1)).floor_div(&Dim::Int(stride)) + 1;
+        Dim::min(&all, &((size + padding - 1).floor_div(&Dim::Int(stride)) + 1))
+    } else {
+        room.floor_div(&Dim::Int(stride)) + 1
+    };
+    if windows.as_int().is_some_and(|windows| windows < 1) {
+        return Err(Error::shape(format!(
+            "a window of {span} is larger than the padded input, {}",
+            size + 2 * padding
+        )));
+    }
+    Ok(windows)
+}
 
 pub(super) fn max<const N: usize>(
     x: &TensorMeta,

@@ -157,6 +157,7 @@ impl QuantizedVolumeConv {
             self.columns.with(activations, epilogue, |written, epilogue| match &self.weights {
                 Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, written),
                 Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, written),
+                // As said above.
                 Weights::Images(_) => {}
                 Weights::Rounded(conv) => {
                     let len = batch * size.iter().product::<usize>() * self.shape.frame.inputs;

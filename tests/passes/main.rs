@@ -17,6 +17,7 @@ mod fill;
 mod random_graphs;
 
 mod all_passes;
+mod calibration;
 mod canonical;
 mod cleaning;
 mod compose_activations;

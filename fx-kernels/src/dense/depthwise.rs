@@ -19,6 +19,8 @@ const LANES: usize = 16;
 /// The tasks that make a fair share for each of a few threads likely, and the channels of which each has a multiple.
 const TASKS: usize = 8;
 const CHANNELS: usize = 2 * LANES;
+/// The numbers of a part's lines, with those of the image that they are computed from: they stay in the second-level cache.
+const CACHED: usize = 128 * 1024;
 
 /// A depthwise convolution.
 pub(crate) struct Depthwise<'a> {
@@ -73,6 +75,13 @@ impl Depthwise<'_> {
     /// The images of the output, or the frames of all volumes.
     fn images(&self) -> usize {
         self.batch * self.windows.frames.output
+    }
+
+    /// The lines of the output, in rows that are `stride` apart, that stay in the cache with what they are computed from.
+    fn lines_in_cache(&self, stride: usize) -> usize {
+        let Windows { input: [_, before], output: [height, width], pixel, stride: [step, _], frames, .. } =
+            self.windows;
+        (CACHED / (width * stride + frames.kernel * before * pixel * step)).clamp(1, height)
     }
 
     /// Calls `f` for the parts of the output with at most so many lines each, in parallel, and applies the function that follows.

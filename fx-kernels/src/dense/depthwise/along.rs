@@ -7,17 +7,13 @@ use crate::threads::Shared;
 
 /// The columns of a window.
 const WIDTH: usize = 3;
-/// The numbers of a part's lines, with those of the image that they are computed from: they stay in the second-level cache.
-const CACHED: usize = 128 * 1024;
 
 /// Computes all windows.
 ///
 /// A vector of channels goes along all lines of a part before the next one does: what it reads of a line is in the first-level
 /// cache for the next two.
 pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: usize) {
-    let Windows { input: [_, before], output: [height, width], pixel, stride: [step, _], .. } = of.windows;
-    let lines = (CACHED / (width * stride + before * pixel * step)).clamp(1, height);
-    of.for_each_part(level, (out, stride), lines, |part| {
+    of.for_each_part(level, (out, stride), of.lines_in_cache(stride), |part| {
         dispatch(level, Lines { of, part: &part, out: out.at(0), stride });
     });
 }

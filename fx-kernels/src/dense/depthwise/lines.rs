@@ -13,8 +13,6 @@ pub(super) const WIDTH: usize = 3;
 /// The neighbours that are computed together: with AVX-512 there are registers for more, and images often are as wide as a multiple of it.
 const NEAR: usize = 4;
 const MANY: usize = 7;
-/// The numbers of a part's lines, with those of the image that they are computed from: they stay in the second-level cache.
-const CACHED: usize = 128 * 1024;
 
 /// Whether there is a version for the windows: for all of volumes, and for those of three columns.
 pub(super) fn fits(windows: &Windows<'_>) -> bool {
@@ -33,9 +31,7 @@ pub(super) fn are_better(windows: &Windows<'_>, channels: usize) -> bool {
 
 /// Computes all windows.
 pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: usize) {
-    let Windows { input: [_, before], output: [height, width], pixel, stride: [step, _], frames, .. } = of.windows;
-    let lines = (CACHED / (width * stride + frames.kernel * before * pixel * step)).clamp(1, height);
-    of.for_each_part(level, (out, stride), lines, |part| {
+    of.for_each_part(level, (out, stride), of.lines_in_cache(stride), |part| {
         dispatch(level, Lines { of, part: &part, out: out.at(0), stride });
     });
 }

@@ -105,7 +105,7 @@ fn a_trace_takes_and_gives_every_structure() {
     // The rows of a tensor are no tuple.
     let one = fx::trace_fn!(|x| x.relu()).unwrap();
     let error = one.forward_as::<(Tensor, Tensor)>(Tensor::zeros([2, 4])).unwrap_err().to_string();
-    assert!(error.contains("expected 2 elements, found a value"), "{error}");
+    assert!(error.contains("expected 2 elements, found a value") && error.contains("one tensor"), "{error}");
 }
 
 /// An option is a collection of at most one, and whether there is one is known.

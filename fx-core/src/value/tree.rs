@@ -247,7 +247,11 @@ pub fn unpack<V: Value>(arg: Arg<V>, len: usize) -> Result<Vec<Arg<V>>> {
         Arg::List(items) | Arg::Tuple(items) if items.len() == len => Ok(items),
         Arg::List(items) | Arg::Tuple(items) => Err(wrong_count(len, items.len())),
         Arg::Value(value) if V::RECORDS => (0..len).map(|index| element(&value, index)).collect(),
-        other => Err(mismatch(&format!("{len} elements"), &other)),
+        other => {
+            let error = mismatch(&format!("{len} elements"), &other);
+            let is_tensor = matches!(other, Arg::Value(_));
+            Err(if is_tensor { error.help("it is one tensor; `unbind` and `chunk` take its parts") } else { error })
+        }
     }
 }
 

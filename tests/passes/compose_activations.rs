@@ -64,6 +64,14 @@ fn what_is_none_stays() {
     let integers = Tensor::from([1_i64, -2, 3]);
     let eager = of_anything.forward(&integers).unwrap();
     assert!(eager.all_close(&(&integers * integers.sigmoid()), 1e-6, 1e-6));
+    // A size is no float, whatever it is of.
+    let mut of_sizes = fx::trace_fn!(|ids, x| {
+        let y = &ids + x.tanh().size(0);
+        &y * y.sigmoid()
+    })
+    .unwrap();
+    assert_eq!(compose_activations(&mut of_sizes).unwrap(), 0, "{}", of_sizes.graph());
+    of_sizes.forward((&integers, Tensor::zeros([2, 3]))).unwrap();
     let mut used = fx::trace_fn!(|x| {
         let x = x.tanh();
         let gate = x.sigmoid();

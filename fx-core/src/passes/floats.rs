@@ -1,12 +1,12 @@
 //! Values that are floats in any case, as far as a graph without shapes tells.
 
 use crate::graph::{Graph, NodeId};
-use crate::ops::{self, Function};
+use crate::ops::{self, Function, is_view};
 
 /// How many values are followed back.
 const MOST: usize = 32;
 
-/// Functions that give floats, and those that do if they take one.
+/// Functions that give floats, and those that do if any operand is one.
 const OF_FLOATS: [Function; 24] = [
     ops::conv1d,
     ops::conv2d,
@@ -33,52 +33,29 @@ const OF_FLOATS: [Function; 24] = [
     ops::qlinear_pointwise,
     ops::dequantize_per_tensor,
 ];
-const KEEPING: [Function; 24] = [
-    ops::add,
-    ops::sub,
-    ops::mul,
-    ops::div,
-    ops::matmul,
-    ops::addmm,
-    ops::relu,
-    ops::cat,
-    ops::view,
-    ops::reshape,
-    ops::transpose,
-    ops::permute,
-    ops::unsqueeze,
-    ops::getitem,
-    ops::einsum,
-    ops::bmm,
-    ops::squeeze,
-    ops::chunk,
-    ops::split,
-    ops::narrow,
-    ops::expand,
-    ops::unbind,
-    ops::select,
-    ops::flatten,
-];
+const KEEPING: [Function; 10] =
+    [ops::add, ops::sub, ops::mul, ops::div, ops::matmul, ops::bmm, ops::addmm, ops::einsum, ops::relu, ops::cat];
 
 /// Whether a value is one: what a function gives that takes floats alone, or that gives them for one.
 pub(super) fn is_float(graph: &Graph, value: NodeId) -> bool {
     let mut seen = vec![value];
     let mut next = 0;
-    while let Some(id) = seen.get(next).filter(|_| next < MOST) {
-        let node = &graph[*id];
-        if node.function().is_some_and(|function| OF_FLOATS.contains(&function)) {
+    while let Some(node) = seen.get(next).filter(|_| next < MOST).map(|id| &graph[*id]) {
+        next += 1;
+        let Some(function) = node.function() else { continue };
+        if OF_FLOATS.contains(&function) {
             return true;
         }
-        if node.function().is_some_and(|function| KEEPING.contains(&function)) {
-            node.args().iter().for_each(|arg| {
-                arg.for_each(&mut |id| {
-                    if !seen.contains(id) {
-                        seen.push(*id);
-                    }
-                });
+        // A view has the numbers of its first operand; a size has none.
+        let is_view = is_view(function) && ![ops::size, ops::numel].contains(&function);
+        let operands = if is_view { 1 } else { usize::from(KEEPING.contains(&function)) * node.args().len() };
+        for arg in node.args().iter().take(operands) {
+            arg.for_each(&mut |id| {
+                if !seen.contains(id) {
+                    seen.push(*id);
+                }
             });
         }
-        next += 1;
     }
     false
 }

@@ -6,10 +6,10 @@
 use smallvec::SmallVec;
 
 use super::floats::is_float;
-use super::fusion::only_user;
-use crate::arg::Kwargs;
+use super::fusion::{only_user, sum_after};
+use crate::arg::{Arg, Kwargs};
 use crate::error::Result;
-use crate::graph::{Graph, NodeArg, NodeId, Opcode};
+use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::GraphModule;
 use crate::ops::{self, Function};
 
@@ -24,9 +24,10 @@ pub fn sum_attention_biases(module: &mut GraphModule) -> Result<usize> {
     module.edit(|graph| {
         let mut count = 0;
         for id in graph.node_ids() {
-            let is_softmax = graph[id].function() == Some(ops::softmax);
-            let scores = graph[id].args().first().and_then(|input| input.as_value()).filter(|_| is_softmax).copied();
-            let Some(chain) = scores.and_then(|scores| Chain::of(graph, scores)) else { continue };
+            // Sums of others may be gone when their turn comes.
+            let function = graph.get(id).and_then(Node::function);
+            let is_product = function.is_some_and(|function| [ops::matmul, ops::bmm].contains(&function));
+            let Some(chain) = is_product.then(|| Chain::after(graph, id)).flatten() else { continue };
             count += usize::from(chain.gather(graph)?);
         }
         Ok(count)
@@ -41,62 +42,52 @@ struct Chain {
 }
 
 impl Chain {
-    /// The chain that ends with a node, if something is added in it.
-    fn of(graph: &Graph, last: NodeId) -> Option<Self> {
-        only_user(graph, last)?;
-        let node = &graph[last];
-        let function = node.function()?;
-        let operand = |index: usize| node.args().get(index).and_then(|arg| arg.as_value()).copied();
-        if [ops::matmul, ops::bmm].contains(&function) {
-            return Some(Self { nodes: SmallVec::from_slice(&[last]), added: SmallVec::new() });
+    /// The chain that begins with a product.
+    fn after(graph: &Graph, product: NodeId) -> Option<Self> {
+        let mut chain = Self { nodes: SmallVec::from_slice(&[product]), added: SmallVec::new() };
+        let mut last = product;
+        loop {
+            let user = only_user(graph, last)?;
+            let (node, function) = (&graph[user], graph[user].function()?);
+            let is_alone = node.args().first()?.as_value() == Some(&last) && node.inputs().len() == 1;
+            let is_scale = [ops::mul, ops::div].contains(&function);
+            match sum_after(graph, last) {
+                Some((_, Arg::Value(other))) => chain.added.push((chain.nodes.len(), other)),
+                None if function == ops::softmax => return Some(chain),
+                None if VIEWS.contains(&function) || is_scale && is_alone => {}
+                _ => return None,
+            }
+            chain.nodes.push(user);
+            last = user;
         }
-        let followed = |by: usize, other: Option<NodeId>| {
-            let mut chain = Self::of(graph, operand(by)?)?;
-            chain.added.extend(other.map(|other| (chain.nodes.len(), other)));
-            chain.nodes.push(last);
-            Some(chain)
-        };
-        if VIEWS.contains(&function) || [ops::mul, ops::div].contains(&function) && operand(1).is_none() {
-            return followed(0, None);
-        }
-        let [one, other] = [operand(0)?, operand(1)?];
-        if function != ops::add || !node.kwargs().is_empty() || one == other {
-            return None;
-        }
-        followed(0, Some(other)).or_else(|| followed(1, Some(one)))
     }
 
     /// Moves the product and adds up what is added, if that changes anything.
     fn gather(&self, graph: &mut Graph) -> Result<bool> {
-        let (Some(product), Some((last, _))) = (self.nodes.first(), self.added.last()) else { return Ok(false) };
-        let is_late = self.added.iter().any(|(_, other)| graph.comes_before(*product, *other));
+        let (product, Some((last, _))) = (self.nodes[0], self.added.last()) else { return Ok(false) };
+        let is_late = self.added.iter().any(|(_, other)| graph.comes_before(product, *other));
         if is_late {
             self.nodes[..*last].iter().for_each(|id| graph.move_before(*id, self.nodes[*last]));
         }
-        let mut is_summed = false;
-        let mut from = 0;
-        while from < self.added.len() {
-            // Sums that follow each other: in between there may be another shape. Booleans would add up to one.
-            let follows = |next: &usize| self.added[*next].0 == self.added[from].0 + next - from;
-            let is_float = |number: &usize| is_float(graph, self.added[*number].1);
-            let to = (from..self.added.len())
-                .take_while(|next| follows(next) && is_float(next))
-                .last()
-                .map_or(from + 1, |last| last + 1);
-            let [(first, mut sum), ref more @ ..] = self.added[from..to] else { break };
-            let (first, own) = (self.nodes[first], sum);
-            for (number, other) in more {
-                let add = |graph: &mut Graph| {
-                    graph.call(Opcode::CallFunction, ops::add, [sum, *other].map(NodeArg::Value), Kwargs::new())
-                };
-                sum = graph.inserting_before(*product, add);
-                graph.replace_all_uses_with(self.nodes[*number], first);
+        // Sums that follow each other: in between there may be another shape. Booleans would add up to one.
+        let go_together = |(at, one): &(usize, NodeId), (next, other): &(usize, NodeId)| {
+            at + 1 == *next && is_float(graph, *one) && is_float(graph, *other)
+        };
+        let runs: SmallVec<[_; 2]> = self.added.chunk_by(go_together).filter(|run| run.len() > 1).collect();
+        for run in &runs {
+            let [(first, own), more @ ..] = run else { continue };
+            let (first, mut sum) = (self.nodes[*first], *own);
+            for (_, other) in more {
+                let args = [sum, *other].map(NodeArg::Value);
+                sum = graph
+                    .inserting_before(product, |graph| graph.call(Opcode::CallFunction, ops::add, args, Kwargs::new()));
             }
-            graph.replace_input_with(first, own, sum);
-            more.iter().rev().try_for_each(|(number, _)| graph.erase_node(self.nodes[*number]))?;
-            is_summed |= !more.is_empty();
-            from = to;
+            graph.replace_input_with(first, *own, sum);
+            for (number, _) in more.iter().rev() {
+                graph.replace_all_uses_with(self.nodes[*number], self.nodes[number - 1]);
+                graph.erase_node(self.nodes[*number])?;
+            }
         }
-        Ok(is_late || is_summed)
+        Ok(is_late || !runs.is_empty())
     }
 }

@@ -1,12 +1,10 @@
 //! Windows of 3 by 3 where the image lies: a vector of channels goes along some lines with all its weights in registers.
 
+use super::lines::WIDTH;
 use super::{Depthwise, LANES, Lane, Part, Windows};
 use crate::math;
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::Shared;
-
-/// The columns of a window.
-const WIDTH: usize = 3;
 
 /// Computes all windows.
 ///

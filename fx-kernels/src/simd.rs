@@ -9,7 +9,7 @@
 //!   a call, is a kernel of its own for [`Vector::run`].
 //! - Nothing hands vectors through the standard library's functions that take closures, such as `array::from_fn`: those are
 //!   compiled elsewhere too, and it would take link-time optimisation to make them part of the function.
-//! - Vector types are named in this file and in `simd/bytes.rs` only. Whoever has a vector got it from `dispatch`, which has seen that the
+//! - Vector types are named in this file, in `simd/bytes.rs` and in `simd/pairs.rs` only. Whoever has a vector got it from `dispatch`, which has seen that the
 //!   processor has the instructions; that is why arithmetic on vectors is safe.
 
 mod bytes;
@@ -19,6 +19,7 @@ mod lanes;
 mod matrix_unit;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod pairs;
 mod pieces;
 mod plain;
 mod some;
@@ -35,6 +36,7 @@ pub(crate) use lanes::{BESIDE, Beside, Lanes};
 pub(crate) use matrix_unit::{
     Between, MatrixUnit, Meanwhile, Place, Registers, SIDE, SplitSquares, Squares, row_distance, rows_collide,
 };
+pub(crate) use pairs::{PairKernel, Pairs, dispatch_pairs, has_pairs};
 pub(crate) use pieces::{Across, Below, PIECES, PRODUCTS, Splits, split_rows};
 pub(crate) use some::{first, load, store};
 
@@ -255,76 +257,6 @@ pub(crate) trait Vector: Lanes {
     #[inline(always)]
     fn sum(self) -> Self::Elem {
         self.reduce(|x, y| x + y)
-    }
-}
-
-/// A vector whose lanes may also be words of two bf16, with instructions for these.
-pub(crate) trait Pairs: Vector<Elem = f32> {
-    /// The numbers of both vectors, rounded, in order.
-    fn pairs(low: Self, high: Self) -> Self;
-    /// The numbers of both vectors, rounded: in each word one of either.
-    fn joined(low: Self, high: Self) -> Self;
-    /// 2 to the power of each number, within 1e-4 of it: less than is lost in rounding to bf16. NaN gives NaN, infinities the
-    /// limits.
-    fn exp2(self) -> Self;
-    /// The first four numbers of as many rows as there are lanes, which begin so far apart: a vector for each.
-    ///
-    /// # Safety
-    /// They must be there.
-    unsafe fn four_of_rows(from: *const f32, stride: usize) -> [Self; 4];
-    /// The first half of the lanes twice: so many of them, a power of 2, and the same again, then the next ones.
-    fn doubled(self, some: usize) -> Self;
-    /// The products of both numbers of each word, added to `sum`.
-    fn dot(self, other: Self, sum: Self) -> Self;
-    /// As [`run`](Vector::run), with pairs.
-    fn run_pairs<K: PairKernel>(kernel: K);
-}
-
-/// A computation with pairs. Every implementation is `#[inline(always)]`.
-pub(crate) trait PairKernel: Sized {
-    /// The computation.
-    fn run<V: Pairs>(self);
-
-    /// Runs it in a function for AVX-512 and its pairs.
-    ///
-    /// # Safety
-    /// The processor must have the instructions.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-    #[inline(never)]
-    unsafe fn with_avx512<V: Pairs>(self) {
-        self.run::<V>();
-    }
-}
-
-/// Whether the processor has instructions for pairs, and the level's vectors are theirs.
-pub(crate) fn has_pairs(level: Level) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        level == Level::Avx512 && level.is_available() && is_x86_feature_detected!("avx512bf16")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = level;
-        false
-    }
-}
-
-/// Runs a kernel with pairs.
-///
-/// # Panics
-/// If the processor has no instructions for them.
-#[inline(always)]
-pub(crate) fn dispatch_pairs<K: PairKernel>(kernel: K) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        assert!(has_pairs(Level::Avx512), "the processor has no instructions for pairs of bf16");
-        x86::F32x16::run_pairs(kernel);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = kernel;
-        unreachable!("there are no instructions for pairs of bf16");
     }
 }
 

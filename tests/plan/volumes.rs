@@ -98,6 +98,40 @@ fn videos_of_words() {
     }
 }
 
+/// Products of voxels, and channels on their own between them.
+#[traceable]
+struct Separable {
+    wide: nn::Conv3d,
+    depthwise: [nn::Conv3d; 2],
+    narrow: nn::Conv3d,
+}
+
+#[traceable]
+impl Separable {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let [along, around] = &self.depthwise;
+        self.narrow.forward(around.forward(along.forward(self.wide.forward(x).relu())).silu())
+    }
+}
+
+#[test]
+fn channels_on_their_own_between_products_in_bf16() {
+    let along = nn::Conv3d::new(54, 54, [5, 1, 1]).padding([2, 0, 0]).groups(54);
+    let around = nn::Conv3d::new(54, 54, 3).padding(1).stride([1, 2, 2]).groups(54);
+    let (wide, narrow) = (nn::Conv3d::new(24, 54, 1), nn::Conv3d::new(54, 24, 1));
+    let mut module = filled(Separable { wide, depthwise: [along, around], narrow });
+    let x = floats("x", &[2, 24, 4, 6, 7]);
+    let exact = module.forward(&x).unwrap();
+    module.set_inference_precision(DType::BF16).unwrap();
+    let share = module.forward(&x).unwrap().max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+    assert!(share > 0.0 && share < 3e-2, "off by {share}");
+    let plan = module.plan(&x).unwrap().to_string();
+    for words in ["conv 5x1x1 of 54 groups of pairs to pairs", "conv 3x3x3/1x2x2 of 54 groups of pairs + silu to pairs"]
+    {
+        assert!(!has("avx512bf16") || plan.contains(words), "{words}: {plan}");
+    }
+}
+
 /// Groups, distances between taps, and sizes that are kept.
 #[test]
 fn convolutions_of_volumes() {

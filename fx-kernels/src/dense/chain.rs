@@ -6,6 +6,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::conv::{Held, PackedConv};
 use super::epilogue::Epilogue;
+use super::format::Format;
 use super::images::Images;
 use super::shape::ConvShape;
 use super::words::Words;
@@ -59,9 +60,10 @@ pub fn leaves_cache(before: &PackedConv, after: &PackedConv, pixels: usize) -> b
     }
 }
 
-/// Whether a convolution writes words that another one reads.
-fn hands_words(before: &PackedConv, after: &PackedConv) -> bool {
-    after.reads_words() && before.writes_words(Rounded::Pairs)
+/// Whether a convolution writes words that another one reads: where either is a product of numbers that are rounded so.
+pub(super) fn hands_words(before: &PackedConv, after: &PackedConv) -> bool {
+    let are_half = [before, after].iter().any(|conv| conv.format() == Format::Bf16);
+    are_half && after.reads_words() && before.writes_words(Rounded::Pairs)
 }
 
 /// Applies convolutions to images, each to what the one before gives; the output's channels are last, without gaps.
@@ -69,8 +71,8 @@ fn hands_words(before: &PackedConv, after: &PackedConv) -> bool {
 /// The last convolution's output is computed a few lines at a time, and of all that comes before only the lines that these
 /// need: nothing is computed twice by a thread, and what lies between two convolutions stays in the cache. The result of
 /// direct convolutions is the same as that of one after the other; with Winograd's algorithm roundings depend on how the
-/// lines are split. The first one's images, the residual and the result may be [words](Words); what lies between is where a link rounds
-/// it anyway.
+/// lines are split. The first one's images, the residual and the result may be [words](Words); what lies between is where a product
+/// rounds it anyway, or gives what is no more precise.
 ///
 /// # Panics
 /// If an operand is too short or cannot be words, the channels of two links differ, or there are no links.

@@ -226,6 +226,7 @@ impl PackedConv {
         match &self.weights {
             Weights::Groups(panels) => panels.packing(),
             Weights::Joined(grouped) => grouped.packing(),
+            Weights::Depthwise(_) if self.has_words(Rounded::Pairs) => Packing::Pairs,
             Weights::Padded(_) | Weights::Depthwise(_) | Weights::Few(_) | Weights::Winograd(_) => Packing::Single,
         }
     }
@@ -238,15 +239,22 @@ impl PackedConv {
 
     /// Whether the result may be words of what is rounded so.
     pub fn writes_words(&self, rounded: Rounded) -> bool {
-        let is_product = match &self.weights {
+        let writes = match &self.weights {
             // Strassen's algorithm, for weights in f32, writes numbers.
             Weights::Groups(panels) => panels.packing() != Packing::Single,
             Weights::Padded(_) => true,
             Weights::Joined(grouped) if grouped.packing() == Packing::Pairs => rounded == Rounded::Pairs,
-            Weights::Depthwise(_) | Weights::Few(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
+            Weights::Depthwise(_) => self.has_words(rounded),
+            Weights::Few(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
-        is_product && rounded.is_fast(self.level) && columns.is_multiple_of(rounded.numbers())
+        let is_whole = columns.is_multiple_of(rounded.numbers()) || matches!(self.weights, Weights::Depthwise(_));
+        writes && rounded.is_fast(self.level) && is_whole
+    }
+
+    /// Whether the channels may be words of what is rounded so, if each is on its own.
+    fn has_words(&self, rounded: Rounded) -> bool {
+        Depthwise::has_words(self.level, rounded, self.shape.outputs)
     }
 
     /// As [`run`](Self::run), with operands that are written in other ways, if channels are not on their own.
@@ -375,8 +383,9 @@ impl PackedConv {
                 product.run_by(self.algorithm.of_windows(panels), out, stride);
             }
             Weights::Depthwise(weights) => {
-                let channels = self.shape.inputs;
-                Depthwise { windows, batch, channels, weights, epilogue }.run(self.level, out, stride);
+                let (channels, reads_pairs, writes_pairs) = (self.shape.inputs, written.left, written.output.is_some());
+                let depthwise = Depthwise { windows, batch, channels, weights, epilogue, reads_pairs, writes_pairs };
+                depthwise.run(self.level, out, stride);
             }
             Weights::Few(few) => few.run(self.level, (out, stride), &left, rows, epilogue),
             Weights::Joined(grouped) => grouped.run(&Job { windows, batch, epilogue, written }, out, stride),

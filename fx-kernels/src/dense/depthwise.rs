@@ -2,16 +2,20 @@
 
 mod along;
 mod copied;
+mod lane;
 mod lines;
 
 use std::ops::Range;
 
+use self::lane::{Lane, apart};
 use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
 use super::shape::ConvShape;
 use super::window::{Reduction, Sliding};
 use crate::elementwise::run_rows;
-use crate::simd::{Level, Vector};
+use crate::memory::scratch;
+use crate::rounded::Rounded;
+use crate::simd::Level;
 use crate::threads::{Shared, for_each, shared_out};
 
 /// The most numbers of a vector.
@@ -28,12 +32,16 @@ pub(crate) struct Depthwise<'a> {
     pub(crate) windows: Windows<'a>,
     /// The number of images or volumes.
     pub(crate) batch: usize,
-    /// The channels.
+    /// The channels: an even number where they are kept in words.
     pub(crate) channels: usize,
     /// For each tap the weights of all channels.
     pub(crate) weights: &'a [f32],
     /// What is done with the sums.
     pub(crate) epilogue: &'a Epilogue<'a>,
+    /// Whether pixels are words of two bf16.
+    pub(crate) reads_pairs: bool,
+    /// Whether those of the result are to be such.
+    pub(crate) writes_pairs: bool,
 }
 
 impl Depthwise<'_> {
@@ -41,6 +49,11 @@ impl Depthwise<'_> {
     /// these share. Measured: 0.5 to 0.9 of the time for windows of 3 by 3 and of single pixels, 1.9 for 5 by 5.
     pub(crate) fn sees_frames(frame: &ConvShape) -> bool {
         frame.kernel[1] <= lines::WIDTH
+    }
+
+    /// Whether so many channels may be words of what is rounded so.
+    pub(crate) fn has_words(level: Level, rounded: Rounded, channels: usize) -> bool {
+        rounded == Rounded::Pairs && rounded.is_fast(level) && channels.is_multiple_of(rounded.numbers())
     }
 
     /// Computes all windows, into rows that are `stride` apart.
@@ -54,11 +67,24 @@ impl Depthwise<'_> {
         if rows == 0 || channels == 0 {
             return;
         }
-        assert!(left.covers(rows, channels), "the images are too short");
-        assert!(stride >= channels && (rows - 1) * stride + channels <= out.len(), "the result does not fit");
+        let [read, written] =
+            [self.reads_pairs, self.writes_pairs].map(|pairs| if pairs { channels / 2 } else { channels });
+        assert!(left.covers(rows, read), "the images are too short");
+        assert!(stride >= written && (rows - 1) * stride + written <= out.len(), "the result does not fit");
         assert!(weights.len() >= left.runs() * channels, "there are too few weights");
+        assert!(!(self.writes_pairs && epilogue.accumulate), "nothing is added to words at the result's place");
         epilogue.check(rows, channels);
         let to = Shared(out.as_mut_ptr());
+        if self.reads_pairs {
+            return scratch(weights.len(), |weights| {
+                apart(weights, self.weights, channels);
+                let of = Depthwise { weights, ..*self };
+                match !lines::fits(&windows) && copied::fits(&windows) {
+                    true => copied::run(&of, level, &to, stride),
+                    false => lines::run(&of, level, &to, stride),
+                }
+            });
+        }
         match windows.kernel {
             [3, 3] if windows.frames.kernel == 1 && !lines::are_better(&windows, channels) => {
                 along::run(self, level, &to, stride);
@@ -67,7 +93,8 @@ impl Depthwise<'_> {
             _ if copied::fits(&windows) => copied::run(self, level, &to, stride),
             _ => {
                 let reduction = Reduction::Weighted(weights);
-                Sliding { left, rows, channels, reduction, epilogue, written: None }.run(level, out, stride);
+                let written = self.writes_pairs.then_some(Rounded::Pairs);
+                Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);
             }
         }
     }
@@ -84,25 +111,50 @@ impl Depthwise<'_> {
         (CACHED / (width * stride + frames.kernel * before * pixel * step)).clamp(1, height)
     }
 
-    /// Calls `f` for the parts of the output with at most so many lines each, in parallel, and applies the function that follows.
-    fn for_each_part(&self, level: Level, (out, stride): (&Shared<f32>, usize), lines: usize, f: impl Fn(Part) + Sync) {
+    /// Calls `f` for the parts of the output with at most so many lines each, in parallel, and where their sums go; and does what else follows.
+    fn for_each_part(
+        &self,
+        level: Level,
+        (out, stride): (&Shared<f32>, usize),
+        lines: usize,
+        f: impl Fn(Part, Target) + Sync,
+    ) {
         let [height, width] = self.windows.output;
-        let groups = height.div_ceil(lines);
+        let (groups, frames) = (height.div_ceil(lines), self.windows.frames.output);
         let some =
             self.channels.div_ceil(shared_out(TASKS).div_ceil(self.images() * groups)).next_multiple_of(CHANNELS);
         let parts = self.channels.div_ceil(some);
+        let function = self.epilogue.function();
+        // Only sums of words are words at once, if nothing follows.
+        let is_rounded_after = self.writes_pairs && (!self.reads_pairs || function.is_some());
         for_each(self.images() * groups * parts, self.work(), |task| {
-            let (group, first) = (task / parts, task % parts * some);
-            let (image, start) = (group / groups, group % groups * lines);
+            // A volume's frames one after the other for some lines: what they see together is in the cache.
+            let (place, first) = (task / parts, task % parts * some);
+            let (place, frame) = (place / frames, place % frames);
+            let (image, start) = (place / groups * frames + frame, place % groups * lines);
             let lines = start..height.min(start + lines);
             let channels = first..self.channels.min(first + some);
-            let (rows, columns) = (lines.len() * width, channels.len());
-            f(Part { image, lines, channels });
-            if let Some(function) = self.epilogue.function() {
-                let to = out.at((image * height + start) * width * stride + first);
-                // SAFETY: the lines are in the result (`run` saw it), and no other task has these channels of them.
-                unsafe { run_rows(level, function, to, rows, stride, columns) };
+            let (row, size) = ((image * height + start) * width, [lines.len() * width, channels.len()]);
+            let part = Part { image, lines, channels };
+            let follow = |to: *mut f32, stride: usize| {
+                if let Some(function) = function {
+                    // SAFETY: the lines are in the result (`run` saw it), or in memory of their own, and no other task has these channels of them.
+                    unsafe { run_rows(level, function, to, size[0], stride, size[1]) };
+                }
+            };
+            if !is_rounded_after {
+                f(part, Target { first: out.at(0), stride, is_words: self.writes_pairs });
+                return follow(out.at(row * stride + first), stride);
             }
+            scratch(size[0] * size[1], |numbers| {
+                let own = numbers.as_mut_ptr();
+                f(part, Target { first: own.wrapping_sub(row * size[1] + first), stride: size[1], is_words: false });
+                follow(own, size[1]);
+                // SAFETY: as above; channels are whole words.
+                unsafe {
+                    Rounded::Pairs.write(level, (out.at(row * stride + first / 2), stride), (own, size[1]), size)
+                };
+            });
         });
     }
 
@@ -120,26 +172,13 @@ struct Part {
     channels: Range<usize>,
 }
 
-/// A vector of channels: the first, and how many there are. All that a vector has, unless it is a part.
-struct Lane<const PART: bool> {
-    channel: usize,
-    count: usize,
-}
-
-impl<const PART: bool> Lane<PART> {
-    /// The vector's channels of the pixel, or of all else, that begins at a place.
-    #[inline(always)]
-    fn load<V: Vector<Elem = f32>>(&self, from: *const f32) -> V {
-        let from = from.wrapping_add(self.channel);
-        // SAFETY: `Depthwise::run` saw that images, weights and all else hold so many channels.
-        unsafe { if PART { V::load_first(from, self.count) } else { V::load_at(from) } }
-    }
-
-    /// Writes the vector's channels of the pixel that begins at a place.
-    #[inline(always)]
-    fn store<V: Vector<Elem = f32>>(&self, x: V, to: *mut f32) {
-        let to = to.wrapping_add(self.channel);
-        // SAFETY: as above, for the result.
-        unsafe { if PART { x.store_first(to, self.count) } else { x.store_at(to) } };
-    }
+/// Where sums are written.
+#[derive(Clone, Copy)]
+struct Target {
+    /// The first of all rows, as seen from those of a part.
+    first: *mut f32,
+    /// How far rows are apart.
+    stride: usize,
+    /// Whether they are words of two bf16.
+    is_words: bool,
 }

@@ -416,15 +416,25 @@ fn chains_are_as_their_convolutions() {
             let mut want = (x.clone(), size);
             for (index, conv) in convs.iter().enumerate() {
                 let output = conv.shape().output(want.1);
-                let mut out = vec![0.25; batch * output[0] * output[1] * conv.shape().outputs];
-                let between = Images::pixels(&want.0, batch, want.1, conv.shape().inputs);
+                // What is no product does not round what it is not handed in words.
+                let is_handed =
+                    |index: usize| convs.get(index).is_some_and(|next| chain::hands_words(&convs[index - 1], next));
+                let pairs = |words: bool| words.then_some(Rounded::Pairs);
+                let words = Words {
+                    input: pairs(index > 0 && is_handed(index)),
+                    output: pairs(is_handed(index + 1)),
+                    ..Words::default()
+                };
+                let stride = words.output_len(conv.shape().outputs);
+                let mut out = vec![0.25; batch * output[0] * output[1] * stride];
+                let between = Images::pixels(&want.0, batch, want.1, words.input_len(conv.shape().inputs));
                 let images = if index == 0 { &images } else { &between };
-                conv.run(&mut out, conv.shape().outputs, images, &epilogue(index, accumulate));
+                conv.run_words(&mut out, stride, images, words, &epilogue(index, accumulate));
                 want = (out, output);
             }
             let link = |(index, conv)| Link { conv, epilogue: epilogue(index, accumulate) };
             let links: Vec<_> = convs.iter().enumerate().map(link).collect();
-            let reads = !planes && convs[0].reads_words();
+            let reads = !planes && convs[0].reads_words() && convs[0].format() == Format::Bf16;
             let writes = !accumulate && convs[convs.len() - 1].writes_words(Rounded::Pairs);
             let ways = [(false, false), (true, false), (false, true), (true, true)];
             let ways = ways.into_iter().filter(|(input, output)| (reads || !input) && (writes || !output));

@@ -234,7 +234,8 @@ impl VolumeConv {
     pub fn reads_words(&self) -> bool {
         match &self.weights {
             Weights::Windows(windows) => windows.packing() == Packing::Pairs,
-            Weights::Padded(_) | Weights::Winograd(_) | Weights::Depthwise { .. } => false,
+            Weights::Depthwise { .. } => self.has_words(Rounded::Pairs),
+            Weights::Padded(_) | Weights::Winograd(_) => false,
             Weights::Frames(frames) => frames.only().is_some_and(PackedConv::reads_words),
         }
     }
@@ -256,7 +257,16 @@ impl VolumeConv {
             Weights::Windows(windows) => windows.writes_words(rounded),
             Weights::Padded(padded) => padded.writes_words(rounded),
             Weights::Frames(frames) => frames.only().is_some_and(|conv| conv.writes_words(rounded)),
-            Weights::Winograd(_) | Weights::Depthwise { .. } => false,
+            Weights::Depthwise { .. } => self.has_words(rounded),
+            Weights::Winograd(_) => false,
+        }
+    }
+
+    /// Whether the channels may be words of what is rounded so, if each is on its own.
+    fn has_words(&self, rounded: Rounded) -> bool {
+        match self.weights {
+            Weights::Depthwise { level, .. } => Depthwise::has_words(level, rounded, self.shape.frame.outputs),
+            _ => false,
         }
     }
 
@@ -279,14 +289,17 @@ impl VolumeConv {
             Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, words.written(None)),
             Weights::Frames(frames) => frames.run(out, data, batch, size, words, epilogue),
             Weights::Winograd(_) | Weights::Depthwise { .. } => {
-                let ConvShape { inputs, outputs, .. } = self.shape.frame;
-                scratch(inputs, |zeros| {
+                let ConvShape { inputs: channels, outputs, .. } = self.shape.frame;
+                let (pixel, stride) = (words.input_len(channels), words.output_len(outputs));
+                scratch(channels, |zeros| {
                     zeros.fill(0.0);
-                    let windows = self.shape.windows(data, inputs, size, zeros);
+                    let windows = self.shape.windows(data, pixel, size, zeros);
                     match &self.weights {
                         Weights::Winograd(winograd) => winograd.run(out, outputs, batch, windows, epilogue),
                         Weights::Depthwise { level, weights } => {
-                            Depthwise { windows, batch, channels: inputs, weights, epilogue }.run(*level, out, outputs);
+                            let [reads_pairs, writes_pairs] = [words.input.is_some(), words.output.is_some()];
+                            Depthwise { windows, batch, channels, weights, epilogue, reads_pairs, writes_pairs }
+                                .run(*level, out, stride);
                         }
                         _ => {}
                     }

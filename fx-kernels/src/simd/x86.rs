@@ -300,6 +300,24 @@ mod single16 {
             })
         }
         #[inline(always)]
+        fn apart(low: Self, high: Self) -> [Self; 2] {
+            // SAFETY: who has a vector has the instructions.
+            unsafe {
+                let places = x86::_mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+                let next = x86::_mm512_add_epi32(places, x86::_mm512_set1_epi32(1));
+                [places, next].map(|places| Self(x86::_mm512_permutex2var_ps(low.0, places, high.0)))
+            }
+        }
+        #[inline(always)]
+        fn together(first: Self, second: Self) -> [Self; 2] {
+            // SAFETY: as above.
+            unsafe {
+                let places = x86::_mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+                let next = x86::_mm512_add_epi32(places, x86::_mm512_set1_epi32(8));
+                [places, next].map(|places| Self(x86::_mm512_permutex2var_ps(first.0, places, second.0)))
+            }
+        }
+        #[inline(always)]
         fn exp2(self) -> Self {
             // SAFETY: who has a vector has the instructions. The fraction of an infinity is 0.
             unsafe {

@@ -235,18 +235,26 @@ impl Kernel for Convs {
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {
-        let reads = operand == 0 && !self.planes && self.convs.first()?.packed.reads_words();
-        reads.then_some(Rounded::Pairs)
+        // One of channels on their own takes what it does not round.
+        let is_product = self.convs.first()?.packed.format() == Format::Bf16;
+        self.takes(operand).filter(|_| operand == 0 && is_product)
     }
 
     fn takes(&self, operand: usize) -> Option<Rounded> {
-        let adds = operand == 1 && self.convs.last()?.packed.adds_words(Rounded::Pairs);
-        if adds { Some(Rounded::Pairs) } else { self.rounds(operand) }
+        let takes = match operand {
+            0 => !self.planes && self.convs.first()?.packed.reads_words(),
+            _ => self.convs.last()?.packed.adds_words(Rounded::Pairs),
+        };
+        takes.then_some(Rounded::Pairs)
     }
 
     fn is_half(&self, operands: &[bool]) -> bool {
-        let is_product = self.convs.last().is_some_and(|conv| conv.packed.format() == Format::Bf16);
-        is_product && operands[1..].iter().all(|added| *added)
+        let [input, added @ ..] = operands else { return false };
+        let is_half = |before: bool, conv: &Conv| match conv.packed.format() {
+            Format::Bf16 => true,
+            _ => before && conv.packed.reads_words(),
+        };
+        self.convs.iter().fold(*input, is_half) && added.iter().all(|added| *added)
     }
 
     fn reading_words(&self, operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {

@@ -185,20 +185,23 @@ impl Kernel for Conv {
     }
 
     fn is_half(&self, operands: &[bool]) -> bool {
-        self.packed.format() == Format::Bf16 && operands[1..].iter().all(|added| *added)
+        let [input, added @ ..] = operands else { return false };
+        let is_half = self.packed.format() == Format::Bf16 || *input && self.takes(0).is_some();
+        is_half && added.iter().all(|added| *added)
     }
 
     fn rounds(&self, operand: usize) -> Option<Rounded> {
-        let reads = match &self.packed {
-            Packed::Plain(conv) => conv.reads_words(),
-            Packed::Transposed(conv) => conv.reads_words(),
-        };
-        (operand == 0 && reads).then_some(Rounded::Pairs)
+        // One of channels on their own takes what it does not round.
+        self.takes(operand).filter(|_| operand == 0 && self.packed.format() == Format::Bf16)
     }
 
     fn takes(&self, operand: usize) -> Option<Rounded> {
-        let adds = matches!(&self.packed, Packed::Plain(conv) if operand == 1 && conv.adds_words(Rounded::Pairs));
-        if adds { Some(Rounded::Pairs) } else { self.rounds(operand) }
+        let takes = match &self.packed {
+            Packed::Plain(conv) if operand == 0 => conv.reads_words(),
+            Packed::Plain(conv) => conv.adds_words(Rounded::Pairs),
+            Packed::Transposed(conv) => operand == 0 && conv.reads_words(),
+        };
+        takes.then_some(Rounded::Pairs)
     }
 
     fn reading_words(&self, operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {

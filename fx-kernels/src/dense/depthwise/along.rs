@@ -1,8 +1,8 @@
 //! Windows of 3 by 3 where the image lies: a vector of channels goes along some lines with all its weights in registers.
 
+use super::lane::Singles;
 use super::lines::WIDTH;
-use super::{Depthwise, LANES, Lane, Part, Windows};
-use crate::math;
+use super::{Depthwise, LANES, Lane, Part, Target, Windows};
 use crate::simd::{Kernel, Level, Vector, dispatch};
 use crate::threads::Shared;
 
@@ -11,8 +11,8 @@ use crate::threads::Shared;
 /// A vector of channels goes along all lines of a part before the next one does: what it reads of a line is in the first-level
 /// cache for the next two.
 pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: usize) {
-    of.for_each_part(level, (out, stride), of.lines_in_cache(stride), |part| {
-        dispatch(level, Lines { of, part: &part, out: out.at(0), stride });
+    of.for_each_part(level, (out, stride), of.lines_in_cache(stride), |part, to| {
+        dispatch(level, Lines { of, part: &part, to });
     });
 }
 
@@ -20,8 +20,7 @@ pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: u
 struct Lines<'a> {
     of: &'a Depthwise<'a>,
     part: &'a Part,
-    out: *mut f32,
-    stride: usize,
+    to: Target,
 }
 
 impl Kernel for Lines<'_> {
@@ -39,13 +38,7 @@ impl Kernel for Lines<'_> {
                 let first = (0..WIDTH).find(|i| tap(*i) < height).unwrap_or(0);
                 let inside = (first..WIDTH).take_while(|i| tap(*i) < height).count();
                 let from = data.as_ptr().wrapping_add((image * height + tap(first).min(height)) * width * pixel);
-                let taps = Taps {
-                    of: self.of,
-                    first,
-                    from,
-                    row: (image * output[0] + y) * output[1],
-                    out: (self.out, self.stride),
-                };
+                let taps = Taps { of: self.of, first, from, row: (image * output[0] + y) * output[1], to: &self.to };
                 match inside {
                     0 => taps.lane::<V, 0>(channel, count),
                     1 => taps.lane::<V, 1>(channel, count),
@@ -66,8 +59,7 @@ struct Taps<'a> {
     from: *const f32,
     /// The number of the line's first row among those of all images.
     row: usize,
-    /// The first of all rows, and how far they are apart.
-    out: (*mut f32, usize),
+    to: &'a Target,
 }
 
 impl Taps<'_> {
@@ -112,7 +104,7 @@ impl Taps<'_> {
             }
         }
         let bias = if let Some(bias) = epilogue.bias { lane.load(bias.as_ptr()) } else { V::zero() };
-        let finish = (epilogue.adds(), epilogue.limits());
+        let finish = (epilogue.adds(), epilogue.limits(), *self.to);
         let (line, step) = (dilation[0] * width * pixel, stride[1] * pixel);
         for x in (0..start).chain(end..output[1]) {
             let mut sum = bias;
@@ -162,20 +154,15 @@ impl Taps<'_> {
         }
     }
 
-    /// Writes sums with bias to a pixel, with what follows: whether matrices are added, and limits.
+    /// Writes sums with bias to a pixel, with what follows: whether matrices are added, limits, and where they go.
     #[inline(always)]
     fn write<V: Vector<Elem = f32>, const PART: bool>(
         &self,
         lane: &Lane<PART>,
-        (adds, (low, high)): (bool, (f32, f32)),
-        mut sum: V,
+        (adds, limits, to): (bool, (f32, f32), Target),
+        sum: V,
         x: usize,
     ) {
-        let ((out, stride), row) = (self.out, self.row + x);
-        if adds {
-            let load = |from: *const f32, stride| lane.load(from.wrapping_add(row * stride));
-            sum = self.of.epilogue.add(sum, (out, stride), load);
-        }
-        lane.store(math::clamp(sum, low, high), out.wrapping_add(row * stride));
+        lane.write::<V, Singles, 1>([sum], self.of.epilogue, (adds, limits), &to, self.row + x);
     }
 }

@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-use super::{Depthwise, LANES, Lane, Part, Windows};
-use crate::math;
+use super::lane::{Halves, Kept, OfWords, Singles, Widened};
+use super::{Depthwise, LANES, Lane, Part, Target, Windows};
 use crate::memory::scratch;
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
 use crate::threads::Shared;
 
 /// The taps of a window for which a copy is worth it, if a version for its columns is missing.
@@ -44,6 +44,11 @@ fn is_known(windows: &Windows<'_>) -> bool {
     matches!(windows.kernel[1], 5 | 7) && matches!(windows.stride[1], 1 | 2) && windows.dilation == [1; 2]
 }
 
+/// Whether neighbours are one column apart, as what each of them sees.
+fn are_beside(windows: &Windows<'_>) -> bool {
+    [windows.stride[1], windows.dilation[1]] == [1; 2]
+}
+
 /// Computes all windows.
 pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: usize) {
     let Windows { output: [height, width], kernel, stride: [step, across], .. } = of.windows;
@@ -51,14 +56,15 @@ pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: u
     // Tiles of columns, all but the last of the same width.
     let most = (CACHED / reach).saturating_sub(beyond) / across;
     let columns = width.div_ceil(width.div_ceil(most.clamp(COLUMNS[0], COLUMNS[1]))).next_multiple_of(BLOCK);
-    let memory = (of.copied(columns).iter().product::<usize>() + kernel[0] * kernel[1]) * LANES;
+    let weights = kernel[0] * kernel[1] * if of.reads_pairs { 2 } else { 1 };
+    let memory = (of.copied(columns).iter().product::<usize>() + weights) * LANES;
     let lines = height.div_ceil(height.div_ceil((LINES * reach).div_ceil(step)));
-    of.for_each_part(level, (out, stride), lines, |part| {
+    of.for_each_part(level, (out, stride), lines, |part, to| {
         scratch(memory, |memory| {
             for first in (0..width).step_by(columns) {
                 let columns = first..width.min(first + columns);
-                let (part, out) = (&part, out.at(0));
-                dispatch(level, Tile { of, part, columns, out, stride, memory });
+                let tile = Tile { of, part: &part, columns, target: to, memory };
+                if of.reads_pairs { dispatch_pairs(tile) } else { dispatch(level, tile) }
             }
         });
     });
@@ -78,8 +84,7 @@ struct Tile<'a> {
     of: &'a Depthwise<'a>,
     part: &'a Part,
     columns: Range<usize>,
-    out: *mut f32,
-    stride: usize,
+    target: Target,
     /// For what is copied of the image, and the weights.
     memory: &'a mut [f32],
 }
@@ -97,57 +102,103 @@ impl Kernel for Tile<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(mut self) {
-        let size = self.of.copied(self.columns.len());
-        let (image, weights) = std::mem::take(&mut self.memory).split_at_mut(size[0] * size[1] * V::LANES);
-        // What stays is the padding.
-        image.fill(0.0);
-        let to = &mut Copies { size, image, weights };
-        let Windows { kernel, stride, dilation, .. } = self.of.windows;
-        let (is_known, are_beside) = (is_known(&self.of.windows), [stride[1], dilation[1]] == [1; 2]);
-        match (kernel[1], stride[1]) {
-            _ if !is_known && are_beside => self.all::<V, 0, 1, BLOCK>(to),
-            _ if !is_known => self.all::<V, 0, 0, BLOCK>(to),
-            (5, 1) => self.all::<V, 5, 1, NEAR>(to),
-            (5, _) => self.all::<V, 5, 2, NEAR>(to),
-            (_, 1) => self.all::<V, 7, 1, NEAR>(to),
-            _ => self.all::<V, 7, 2, NEAR>(to),
-        }
-        let Range { start, end } = self.part.channels;
+        let mut copying = self.copying::<V>();
+        let Range { start, end } = copying.tile.part.channels;
         let count = (end - start) % V::LANES;
-        let lane = Lane::<true> { channel: end - count, count };
-        match count {
-            0 => (),
-            _ if are_beside => self.lane::<V, 0, 1, BLOCK, true>(&lane, to),
-            _ => self.lane::<V, 0, 0, BLOCK, true>(&lane, to),
+        for channel in (start..end - count).step_by(V::LANES) {
+            copying.whole::<V, Singles, 1>(&Lane { channel, count: V::LANES });
+        }
+        if count > 0 {
+            copying.part::<V, Singles, 1>(&Lane { channel: end - count, count });
         }
     }
 }
 
-impl Tile<'_> {
-    /// All whole vectors of channels.
+impl PairKernel for Tile<'_> {
     #[inline(always)]
-    fn all<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const MANY: usize>(
-        &self,
-        to: &mut Copies<'_>,
-    ) {
+    fn run<V: Pairs>(mut self) {
         let Range { start, end } = self.part.channels;
-        for channel in (start..end - (end - start) % V::LANES).step_by(V::LANES) {
-            self.lane::<V, WIDTH, STRIDE, MANY, false>(&Lane { channel, count: V::LANES }, to);
+        self.copying::<V>().all::<V>([start, end]);
+    }
+}
+
+/// A tile, and what its channels are copied to.
+struct Copying<'a> {
+    tile: &'a Tile<'a>,
+    to: Copies<'a>,
+}
+
+impl Copying<'_> {
+    /// Whole vectors of channels.
+    #[inline(always)]
+    fn whole<V: Vector<Elem = f32>, K: Kept<V, N>, const N: usize>(&mut self, lane: &Lane<false>) {
+        let Self { tile, to } = self;
+        let windows = &tile.of.windows;
+        match (windows.kernel[1], windows.stride[1]) {
+            _ if !is_known(windows) && are_beside(windows) && N > 1 => {
+                tile.lane::<V, K, N, 0, 1, NEAR, false>(lane, to)
+            }
+            _ if !is_known(windows) && are_beside(windows) => tile.lane::<V, K, N, 0, 1, BLOCK, false>(lane, to),
+            _ if !is_known(windows) => tile.lane::<V, K, N, 0, 0, BLOCK, false>(lane, to),
+            (5, 1) => tile.lane::<V, K, N, 5, 1, NEAR, false>(lane, to),
+            (5, _) => tile.lane::<V, K, N, 5, 2, NEAR, false>(lane, to),
+            (_, 1) => tile.lane::<V, K, N, 7, 1, NEAR, false>(lane, to),
+            _ => tile.lane::<V, K, N, 7, 2, NEAR, false>(lane, to),
         }
     }
 
-    /// A vector of channels, by way of copies of so many lines and columns of the image.
+    /// A part of them.
     #[inline(always)]
-    fn lane<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const MANY: usize, const PART: bool>(
+    fn part<V: Vector<Elem = f32>, K: Kept<V, N>, const N: usize>(&mut self, lane: &Lane<true>) {
+        let Self { tile, to } = self;
+        match are_beside(&tile.of.windows) {
+            true => tile.lane::<V, K, N, 0, 1, BLOCK, true>(lane, to),
+            false => tile.lane::<V, K, N, 0, 0, BLOCK, true>(lane, to),
+        }
+    }
+}
+
+impl OfWords for Copying<'_> {
+    #[inline(always)]
+    fn two<V: Pairs, const PART: bool>(&mut self, lane: &Lane<PART>) {
+        let Lane { channel, count } = *lane;
+        match PART {
+            true => self.part::<V, Halves, 2>(&Lane { channel, count }),
+            false => self.whole::<V, Halves, 2>(&Lane { channel, count }),
+        }
+    }
+    #[inline(always)]
+    fn one<V: Pairs>(&mut self, lane: &Lane<false>) {
+        self.whole::<V, Widened, 1>(lane);
+    }
+}
+
+impl Tile<'_> {
+    /// The same, with its memory.
+    #[inline(always)]
+    fn copying<V: Vector<Elem = f32>>(&mut self) -> Copying<'_> {
+        let size = self.of.copied(self.columns.len());
+        let (image, weights) = std::mem::take(&mut self.memory).split_at_mut(size[0] * size[1] * V::LANES);
+        // What stays is the padding.
+        image.fill(0.0);
+        Copying { tile: self, to: Copies { size, image, weights } }
+    }
+
+    /// Some channels, by way of copies of so many lines and columns of the image.
+    #[inline(always)]
+    fn lane<V, K, const N: usize, const WIDTH: usize, const STRIDE: usize, const MANY: usize, const PART: bool>(
         &self,
         lane: &Lane<PART>,
         to: &mut Copies<'_>,
-    ) {
+    ) where
+        V: Vector<Elem = f32>,
+        K: Kept<V, N>,
+    {
         let Copies { size, ref mut image, ref mut weights } = *to;
         let Depthwise { windows: Windows { output, kernel, stride, dilation, .. }, epilogue, .. } = *self.of;
-        self.copy_weights::<V, PART>(lane, weights);
-        let ((low, high), adds) = (epilogue.limits(), epilogue.adds());
-        let bias = epilogue.bias.map_or(V::zero(), |bias| lane.load(bias.as_ptr()));
+        self.copy_weights::<V, N, PART>(lane, weights);
+        let (finish, target) = ((epilogue.adds(), epilogue.limits()), self.target);
+        let bias = if let Some(bias) = epilogue.bias { lane.apart::<V, K, N>(bias.as_ptr()) } else { [V::zero(); N] };
         // Where the first line of a window is, and which line comes next.
         let (mut top, mut next) = (Place { line: 0, size }, 0);
         for line in self.part.lines.clone() {
@@ -156,32 +207,28 @@ impl Tile<'_> {
             let mut place = top.after(size[0] - new);
             next = first + size[0];
             for line in next - new..next {
-                self.copy::<V, PART>(lane, line, image, place);
+                self.copy::<V, K, N, PART>(lane, line, image, place);
                 place = place.after(1);
             }
             let mut from = image.as_ptr();
             let mut row = (self.part.image * output[0] + line) * output[1] + self.columns.start;
-            let mut to = self.out.wrapping_add(row * self.stride);
             let mut left = self.columns.len();
             while left > 0 {
                 let taps = Taps { from, weights: weights.as_ptr(), kernel, place: top };
                 // SAFETY: the copy has all numbers of the windows, and of as many as fill the last block.
                 let sums = unsafe {
                     match WIDTH {
-                        0 => taps.sums_of_any::<V, STRIDE, MANY>(stride[1], dilation, bias),
-                        _ => taps.sums::<V, WIDTH, STRIDE, MANY>(bias),
+                        0 => taps.sums_of_any::<V, K, N, STRIDE, MANY>(stride[1], dilation, bias),
+                        _ => taps.sums::<V, K, N, WIDTH, STRIDE, MANY>(bias),
                     }
                 };
                 let count = left.min(MANY);
                 for (o, sum) in sums.into_iter().enumerate() {
                     if o < count {
-                        let load = |from: *const f32, stride| lane.load(from.wrapping_add((row + o) * stride));
-                        let sum = if adds { epilogue.add(sum, (self.out, self.stride), load) } else { sum };
-                        lane.store(math::clamp(sum, low, high), to.wrapping_add(o * self.stride));
+                        lane.write::<V, K, N>(sum, epilogue, finish, &target, row + o);
                     }
                 }
                 from = from.wrapping_add(MANY * stride[1] * V::LANES);
-                to = to.wrapping_add(MANY * self.stride);
                 row += MANY;
                 left -= count;
             }
@@ -189,9 +236,9 @@ impl Tile<'_> {
         }
     }
 
-    /// Copies a vector of a line's pixels to a place: zeros if it is outside the image. Lines count from the first one of the part's windows.
+    /// Copies what is read of a line's pixels to a place: zeros if it is outside the image. Lines count from the first one of the part's windows.
     #[inline(always)]
-    fn copy<V: Vector<Elem = f32>, const PART: bool>(
+    fn copy<V: Vector<Elem = f32>, K: Kept<V, N>, const N: usize, const PART: bool>(
         &self,
         lane: &Lane<PART>,
         line: usize,
@@ -211,18 +258,25 @@ impl Tile<'_> {
         let (y, x) = (self.part.image * input[0] + y, (start + first).wrapping_sub(before[1]));
         let mut from = data.as_ptr().wrapping_add(y.wrapping_mul(input[1]).wrapping_add(x).wrapping_mul(pixel));
         for to in to.chunks_exact_mut(V::LANES) {
-            lane.load::<V>(from).store(to);
+            K::load(lane, from).store(to);
             from = from.wrapping_add(pixel);
         }
     }
 
     /// Copies the weights of a vector of channels.
     #[inline(always)]
-    fn copy_weights<V: Vector<Elem = f32>, const PART: bool>(&self, lane: &Lane<PART>, copy: &mut [f32]) {
+    fn copy_weights<V: Vector<Elem = f32>, const N: usize, const PART: bool>(
+        &self,
+        lane: &Lane<PART>,
+        copy: &mut [f32],
+    ) {
         let Depthwise { windows: Windows { kernel, .. }, channels, weights, .. } = *self.of;
         let taps = weights.chunks_exact(channels).take(kernel[0] * kernel[1]);
-        for (tap, to) in taps.zip(copy.chunks_exact_mut(V::LANES)) {
-            lane.load::<V>(tap.as_ptr()).store(to);
+        for (tap, to) in taps.zip(copy.chunks_exact_mut(N * V::LANES)) {
+            let numbers: [V; N] = lane.weights(tap.as_ptr());
+            for (numbers, to) in numbers.into_iter().zip(to.chunks_exact_mut(V::LANES)) {
+                numbers.store(to);
+            }
         }
     }
 }
@@ -260,40 +314,65 @@ struct Taps {
 }
 
 impl Taps {
+    /// A weight, which is so many behind the first one.
+    ///
+    /// # Safety
+    /// It must be there.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    unsafe fn weight<V: Vector<Elem = f32>, const N: usize>(&self, index: usize) -> [V; N] {
+        let mut weight = [V::zero(); N];
+        for n in 0..N {
+            // SAFETY: the caller's promise.
+            weight[n] = unsafe { V::load_at(self.weights.add((index * N + n) * V::LANES)) };
+        }
+        weight
+    }
+
     /// The sums of some windows of so many columns. The loops over constants are unrolled, so that the sums are registers.
     ///
     /// # Safety
     /// All that is read must be there.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    unsafe fn sums<V: Vector<Elem = f32>, const WIDTH: usize, const STRIDE: usize, const MANY: usize>(
+    unsafe fn sums<V, K, const N: usize, const WIDTH: usize, const STRIDE: usize, const MANY: usize>(
         mut self,
-        bias: V,
-    ) -> [V; MANY] {
-        let mut sums = [[bias, V::zero()]; MANY];
+        bias: [V; N],
+    ) -> [[V; N]; MANY]
+    where
+        V: Vector<Elem = f32>,
+        K: Kept<V, N>,
+    {
+        // What is kept in words has more of them anyway.
+        let parts = if N == 1 { SUMS } else { 1 };
+        let mut sums = [[bias, [V::zero(); N]]; MANY];
         for _ in 0..self.kernel[0] {
-            let mut kernel = [V::zero(); WIDTH];
+            let mut kernel = [[V::zero(); N]; WIDTH];
             for j in 0..WIDTH {
                 // SAFETY: the caller's promise.
-                kernel[j] = unsafe { V::load_at(self.weights.add(j * V::LANES)) };
+                kernel[j] = unsafe { self.weight(j) };
             }
             let from = self.from.wrapping_add(self.place.start::<V>());
             for column in 0..(MANY - 1) * STRIDE + WIDTH {
                 // SAFETY: the caller's promise.
-                let number = unsafe { V::load_at(from.add(column * V::LANES)) };
+                let numbers = K::numbers(unsafe { V::load_at(from.add(column * V::LANES)) });
                 for o in 0..MANY {
                     let j = column.wrapping_sub(o * STRIDE);
                     if j < WIDTH {
-                        sums[o][j % SUMS] = number.mul_add(kernel[j], sums[o][j % SUMS]);
+                        for n in 0..N {
+                            sums[o][j % parts][n] = numbers[n].mul_add(kernel[j][n], sums[o][j % parts][n]);
+                        }
                     }
                 }
             }
             self.place = self.place.after(1);
-            self.weights = self.weights.wrapping_add(WIDTH * V::LANES);
+            self.weights = self.weights.wrapping_add(WIDTH * N * V::LANES);
         }
         let mut all = [bias; MANY];
         for o in 0..MANY {
-            all[o] = sums[o][0] + sums[o][1];
+            for n in 0..N {
+                all[o][n] = if parts > 1 { sums[o][0][n] + sums[o][1][n] } else { sums[o][0][n] };
+            }
         }
         all
     }
@@ -305,46 +384,56 @@ impl Taps {
     /// All that is read must be there.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    unsafe fn sums_of_any<V: Vector<Elem = f32>, const STRIDE: usize, const MANY: usize>(
+    unsafe fn sums_of_any<
+        V: Vector<Elem = f32>,
+        K: Kept<V, N>,
+        const N: usize,
+        const STRIDE: usize,
+        const MANY: usize,
+    >(
         mut self,
         stride: usize,
         dilation: [usize; 2],
-        bias: V,
-    ) -> [V; MANY] {
+        bias: [V; N],
+    ) -> [[V; N]; MANY] {
         let mut sums = [bias; MANY];
         for _ in 0..self.kernel[0] {
             let mut from = self.from.wrapping_add(self.place.start::<V>());
             let mut left = self.kernel[1];
             while STRIDE == 1 && left >= SHARED {
-                let mut kernel = [V::zero(); SHARED];
+                let mut kernel = [[V::zero(); N]; SHARED];
                 for j in 0..SHARED {
                     // SAFETY: the caller's promise.
-                    kernel[j] = unsafe { V::load_at(self.weights.add(j * V::LANES)) };
+                    kernel[j] = unsafe { self.weight(j) };
                 }
                 for column in 0..MANY - 1 + SHARED {
                     // SAFETY: the caller's promise.
-                    let number = unsafe { V::load_at(from.add(column * V::LANES)) };
+                    let numbers = K::numbers(unsafe { V::load_at(from.add(column * V::LANES)) });
                     for o in 0..MANY {
                         let j = column.wrapping_sub(o);
                         if j < SHARED {
-                            sums[o] = number.mul_add(kernel[j], sums[o]);
+                            for n in 0..N {
+                                sums[o][n] = numbers[n].mul_add(kernel[j][n], sums[o][n]);
+                            }
                         }
                     }
                 }
                 from = from.wrapping_add(SHARED * V::LANES);
-                self.weights = self.weights.wrapping_add(SHARED * V::LANES);
+                self.weights = self.weights.wrapping_add(SHARED * N * V::LANES);
                 left -= SHARED;
             }
             for _ in 0..left {
                 // SAFETY: the caller's promise.
-                let weight = unsafe { V::load_at(self.weights) };
+                let weight: [V; N] = unsafe { self.weight(0) };
                 for o in 0..MANY {
                     // SAFETY: the caller's promise.
-                    let number = unsafe { V::load_at(from.add(o * stride * V::LANES)) };
-                    sums[o] = number.mul_add(weight, sums[o]);
+                    let numbers = K::numbers(unsafe { V::load_at(from.add(o * stride * V::LANES)) });
+                    for n in 0..N {
+                        sums[o][n] = numbers[n].mul_add(weight[n], sums[o][n]);
+                    }
                 }
                 from = from.wrapping_add(dilation[1] * V::LANES);
-                self.weights = self.weights.wrapping_add(V::LANES);
+                self.weights = self.weights.wrapping_add(N * V::LANES);
             }
             self.place = self.place.after(dilation[0]);
         }

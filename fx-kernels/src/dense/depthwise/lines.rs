@@ -1,11 +1,13 @@
 //! Windows over volumes, and over images, where these lie: all channels of a line before the next one, a few neighbours at a time. They share
 //! numbers and weights where a window has three columns.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
-use super::{Depthwise, LANES, Lane, Part, Windows};
-use crate::math;
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use super::lane::{Halves, Kept, OfWords, Singles, Widened};
+use super::{Depthwise, LANES, Lane, Part, Target, Windows};
+use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
 use crate::threads::Shared;
 
 /// The columns of a window that are known when this is compiled.
@@ -31,8 +33,9 @@ pub(super) fn are_better(windows: &Windows<'_>, channels: usize) -> bool {
 
 /// Computes all windows.
 pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: usize) {
-    of.for_each_part(level, (out, stride), of.lines_in_cache(stride), |part| {
-        dispatch(level, Lines { of, part: &part, out: out.at(0), stride });
+    of.for_each_part(level, (out, stride), of.lines_in_cache(stride), |part, to| {
+        let lines = Lines { of, part: &part, to };
+        if of.reads_pairs { dispatch_pairs(lines) } else { dispatch(level, lines) }
     });
 }
 
@@ -40,8 +43,7 @@ pub(super) fn run(of: &Depthwise<'_>, level: Level, out: &Shared<f32>, stride: u
 struct Lines<'a> {
     of: &'a Depthwise<'a>,
     part: &'a Part,
-    out: *mut f32,
-    stride: usize,
+    to: Target,
 }
 
 impl Kernel for Lines<'_> {
@@ -50,23 +52,38 @@ impl Kernel for Lines<'_> {
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        let Part { image, ref lines, ref channels } = *self.part;
-        let Windows { output, .. } = self.of.windows;
-        for y in lines.clone() {
-            let row = (image * output[0] + y) * output[1];
-            let line = Line { of: self.of, seen: self.seen(y), row, out: (self.out, self.stride) };
-            let count = channels.len() % V::LANES;
-            for channel in (channels.start..channels.end - count).step_by(V::LANES) {
-                line.all::<V, false>(&Lane { channel, count: V::LANES });
+        let Range { start, end } = self.part.channels;
+        for y in self.part.lines.clone() {
+            let line = self.line(y);
+            let count = (end - start) % V::LANES;
+            for channel in (start..end - count).step_by(V::LANES) {
+                line.along::<V, Singles, 1, false>(&Lane { channel, count: V::LANES });
             }
             if count > 0 {
-                line.all::<V, true>(&Lane { channel: channels.end - count, count });
+                line.along::<V, Singles, 1, true>(&Lane { channel: end - count, count });
             }
         }
     }
 }
 
+impl PairKernel for Lines<'_> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        let Range { start, end } = self.part.channels;
+        for y in self.part.lines.clone() {
+            self.line(y).all::<V>([start, end]);
+        }
+    }
+}
+
 impl Lines<'_> {
+    /// A line of the output.
+    #[inline(always)]
+    fn line(&self, y: usize) -> Line<'_> {
+        let [height, width] = self.of.windows.output;
+        Line { of: self.of, seen: self.seen(y), row: (self.part.image * height + y) * width, to: &self.to }
+    }
+
     /// The lines of the image that are under the windows of one, as far as there are, and the weights of their taps.
     #[inline(always)]
     fn seen(&self, y: usize) -> SmallVec<[(*const f32, *const f32); 9]> {
@@ -96,56 +113,61 @@ struct Line<'a> {
     seen: SmallVec<[(*const f32, *const f32); 9]>,
     /// The number of the line's first row among those of all images.
     row: usize,
-    /// The first of all rows, and how far they are apart.
-    out: (*mut f32, usize),
+    to: &'a Target,
+}
+
+impl OfWords for Line<'_> {
+    #[inline(always)]
+    fn two<V: Pairs, const PART: bool>(&mut self, lane: &Lane<PART>) {
+        self.along::<V, Halves, 2, PART>(lane);
+    }
+    #[inline(always)]
+    fn one<V: Pairs>(&mut self, lane: &Lane<false>) {
+        self.along::<V, Widened, 1, false>(lane);
+    }
 }
 
 impl Line<'_> {
-    /// A vector of channels along the line.
+    /// Some channels along the line.
     #[inline(always)]
-    fn all<V: Vector<Elem = f32>, const PART: bool>(&self, lane: &Lane<PART>) {
+    fn along<V: Vector<Elem = f32>, K: Kept<V, N>, const N: usize, const PART: bool>(&self, lane: &Lane<PART>) {
         let Windows { output: [_, width], kernel, stride, dilation, .. } = self.of.windows;
         // What is computed beyond the end is for nothing; more neighbours share more.
         let are_many = V::LANES == LANES && 10 * width.next_multiple_of(MANY) <= 11 * width.next_multiple_of(NEAR);
         let step = if kernel[1] == WIDTH && dilation[1] == 1 { stride[1] } else { 0 };
         match step {
-            1 if are_many => self.blocks::<V, 1, MANY, PART>(lane),
-            1 => self.blocks::<V, 1, NEAR, PART>(lane),
-            2 if are_many => self.blocks::<V, 2, MANY, PART>(lane),
-            2 => self.blocks::<V, 2, NEAR, PART>(lane),
-            _ => self.blocks::<V, 0, MANY, PART>(lane),
+            1 if are_many => self.blocks::<V, K, N, 1, MANY, PART>(lane),
+            1 => self.blocks::<V, K, N, 1, NEAR, PART>(lane),
+            2 if are_many && N == 1 => self.blocks::<V, K, N, 2, MANY, PART>(lane),
+            2 => self.blocks::<V, K, N, 2, NEAR, PART>(lane),
+            _ => self.blocks::<V, K, N, 0, MANY, PART>(lane),
         }
     }
 
     /// The same, so many neighbours at a time, a constant step apart if it is not 0.
     #[inline(always)]
-    fn blocks<V: Vector<Elem = f32>, const STEP: usize, const COUNT: usize, const PART: bool>(
-        &self,
-        lane: &Lane<PART>,
-    ) {
+    fn blocks<V, K, const N: usize, const STEP: usize, const COUNT: usize, const PART: bool>(&self, lane: &Lane<PART>)
+    where
+        V: Vector<Elem = f32>,
+        K: Kept<V, N>,
+    {
         let Depthwise { windows, epilogue, .. } = *self.of;
         let Windows { input: [_, end], output: [_, width], kernel, stride, dilation, before, .. } = windows;
-        let bias = if let Some(bias) = epilogue.bias { lane.load(bias.as_ptr()) } else { V::zero() };
-        let (adds, (low, high)) = (epilogue.adds(), epilogue.limits());
+        let bias = if let Some(bias) = epilogue.bias { lane.apart::<V, K, N>(bias.as_ptr()) } else { [V::zero(); N] };
+        let (finish, to) = ((epilogue.adds(), epilogue.limits()), *self.to);
         let reach = (COUNT - 1) * stride[1] + (kernel[1].max(1) - 1) * dilation[1];
-        let (out, distance) = self.out;
         for x in (0..width).step_by(COUNT) {
             let first = (x * stride[1]).wrapping_sub(before[1]);
             let is_inside = first.checked_add(reach).is_some_and(|last| last < end);
-            let sums = if is_inside && !PART {
-                self.sums::<V, STEP, COUNT, true, PART>(lane, first, bias)
+            let sums = if is_inside && (!PART || N > 1) {
+                self.sums::<V, K, N, STEP, COUNT, true, PART>(lane, first, bias)
             } else {
-                self.sums::<V, STEP, COUNT, false, PART>(lane, first, bias)
+                self.sums::<V, K, N, STEP, COUNT, false, PART>(lane, first, bias)
             };
             let count = COUNT.min(width - x);
-            for (o, mut sum) in sums.into_iter().enumerate() {
+            for (o, sum) in sums.into_iter().enumerate() {
                 if o < count {
-                    let row = self.row + x + o;
-                    if adds {
-                        let load = |from: *const f32, stride| lane.load(from.wrapping_add(row * stride));
-                        sum = epilogue.add(sum, (out, distance), load);
-                    }
-                    lane.store(math::clamp(sum, low, high), out.wrapping_add(row * distance));
+                    lane.write::<V, K, N>(sum, epilogue, finish, &to, self.row + x + o);
                 }
             }
         }
@@ -156,41 +178,51 @@ impl Line<'_> {
     /// The loops over constants are unrolled, so that the sums are registers.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    fn sums<V: Vector<Elem = f32>, const STEP: usize, const COUNT: usize, const INSIDE: bool, const PART: bool>(
+    fn sums<V, K, const N: usize, const STEP: usize, const COUNT: usize, const INSIDE: bool, const PART: bool>(
         &self,
         lane: &Lane<PART>,
         first: usize,
-        bias: V,
-    ) -> [V; COUNT] {
+        bias: [V; N],
+    ) -> [[V; N]; COUNT]
+    where
+        V: Vector<Elem = f32>,
+        K: Kept<V, N>,
+    {
         let Depthwise { channels, windows: Windows { input, kernel, stride, dilation, pixel, .. }, .. } = *self.of;
-        let mut sums = [[bias, V::zero()]; COUNT];
+        // Of a few neighbours each has two sums: products that follow each other go to different ones.
+        let are_two = N == 1 && COUNT <= NEAR;
+        let mut sums = [[bias, [V::zero(); N]]; COUNT];
         for &(line, weights) in &self.seen {
             let line = line.wrapping_add(first.wrapping_mul(pixel));
             if STEP == 0 {
                 for j in 0..kernel[1] {
-                    let weight: V = lane.load(weights.wrapping_add(j * channels));
+                    let weight: [V; N] = lane.weights(weights.wrapping_add(j * channels));
                     for o in 0..COUNT {
                         let column = o * stride[1] + j * dilation[1];
                         if INSIDE || first.wrapping_add(column) < input[1] {
-                            sums[o][0] = lane.load::<V>(line.wrapping_add(column * pixel)).mul_add(weight, sums[o][0]);
+                            let numbers = K::numbers(K::load(lane, line.wrapping_add(column * pixel)));
+                            for n in 0..N {
+                                sums[o][0][n] = numbers[n].mul_add(weight[n], sums[o][0][n]);
+                            }
                         }
                     }
                 }
                 continue;
             }
-            let mut kernel = [V::zero(); WIDTH];
+            let mut kernel = [[V::zero(); N]; WIDTH];
             for j in 0..WIDTH {
-                kernel[j] = lane.load(weights.wrapping_add(j * channels));
+                kernel[j] = lane.weights(weights.wrapping_add(j * channels));
             }
             for column in 0..(COUNT - 1) * STEP + WIDTH {
                 if INSIDE || first.wrapping_add(column) < input[1] {
-                    let number = lane.load::<V>(line.wrapping_add(column * pixel));
-                    // Of a few neighbours each has two sums: products that follow each other go to different ones.
-                    let part = if COUNT <= NEAR { column % 2 } else { 0 };
+                    let numbers = K::numbers(K::load(lane, line.wrapping_add(column * pixel)));
+                    let part = if are_two { column % 2 } else { 0 };
                     for o in 0..COUNT {
                         let j = column.wrapping_sub(o * STEP);
                         if j < WIDTH {
-                            sums[o][part] = number.mul_add(kernel[j], sums[o][part]);
+                            for n in 0..N {
+                                sums[o][part][n] = numbers[n].mul_add(kernel[j][n], sums[o][part][n]);
+                            }
                         }
                     }
                 }
@@ -198,7 +230,9 @@ impl Line<'_> {
         }
         let mut all = [bias; COUNT];
         for o in 0..COUNT {
-            all[o] = if COUNT <= NEAR { sums[o][0] + sums[o][1] } else { sums[o][0] };
+            for n in 0..N {
+                all[o][n] = if are_two { sums[o][0][n] + sums[o][1][n] } else { sums[o][0][n] };
+            }
         }
         all
     }

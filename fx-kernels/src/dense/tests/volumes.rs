@@ -39,7 +39,7 @@ fn definition(x: &[f32], w: &[f32], shape: &VolumeShape, batch: usize, size: [us
 }
 
 /// Windows that see one frame or several, reach beyond the volume on both sides, skip frames, or see nothing of it.
-const DEPTHS: [(usize, usize, usize, [usize; 2]); 7] = [
+pub(super) const DEPTHS: [(usize, usize, usize, [usize; 2]); 7] = [
     (1, 1, 1, [0, 0]),
     (3, 1, 1, [1, 1]),
     (1, 2, 1, [0, 0]),

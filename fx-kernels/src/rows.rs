@@ -14,7 +14,7 @@ mod tests;
 
 pub use group::{Groups, group_factors, group_norm};
 pub use norm::{Affine, layer_norm, norm_to_words, rms_norm};
-pub use reduce::{Reduction, reduce, reduce_computed, reduces_in_cache};
+pub use reduce::{Reduction, reduce, reduce_computed, reduce_pairs, reduces_in_cache};
 pub use rotary::{Along, rotate_halves};
 pub use softmax::{Softmax, softmax};
 pub use squares::squares;

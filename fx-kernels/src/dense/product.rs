@@ -24,7 +24,7 @@ use super::left::{Inside, Left, Seen, Windows};
 use super::matrix_unit::OnUnit;
 use super::panels::Panels;
 use super::strassen::Strassen;
-use super::tile::{Aside, MOST_ROWS, OfBytes, Tile};
+use super::tile::{Aside, MOST_COLUMNS, MOST_ROWS, OfWords, Tile};
 use crate::elementwise::run_rows;
 use crate::gemm::Matrix;
 use crate::memory::{ahead_in_cache, fills_second, foresees_rows, new_key, second_level, ways};
@@ -72,8 +72,8 @@ pub(crate) struct Product<'a> {
     pub(crate) written: Written<'a>,
     /// Whether panels are multiplied from the last one to the first.
     pub(crate) backwards: bool,
-    /// What is read and written as bytes by tiles.
-    pub(crate) bytes: OfBytes,
+    /// What is read and written as words by tiles.
+    pub(crate) words: OfWords,
 }
 
 /// How a product is split.
@@ -126,7 +126,7 @@ impl<'a> Product<'a> {
             epilogue,
             written: Written::default(),
             backwards: false,
-            bytes: OfBytes::default(),
+            words: OfWords::default(),
         }
     }
 }
@@ -184,10 +184,6 @@ impl Product<'_> {
                 // SAFETY: the operands hold all rows and columns (just seen).
                 Some(product) => unsafe { product.run(&out, stride) },
                 // SAFETY: as above.
-                None if self.written.added == Some(Rounded::Pairs) && self.written.output.is_none() => unsafe {
-                    self.add(&out, stride)
-                },
-                // SAFETY: as above.
                 None => unsafe { self.compute(0..panels.count(), &out, stride) },
             },
         }
@@ -213,7 +209,7 @@ impl Product<'_> {
             });
         }
         let work = 2 * self.rows * panels.groups() * columns.min(panels.columns()) * panels.inner();
-        self.in_bytes(out, stride, |product| {
+        self.in_words(out, stride, |product| {
             for_each(panels.groups() * split.blocks * split.sets, work, |task| {
                 let (group, task) = (task / (split.blocks * split.sets), task % (split.blocks * split.sets));
                 let (block, set) = (task / split.sets, task % split.sets);
@@ -443,7 +439,16 @@ impl Product<'_> {
         let panels = self.panels;
         let column = place.group * panels.columns() + panel.first;
         let to = out.at(rows.start * stride + column);
-        let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| bias[column..].as_ptr());
+        // Of a panel that is not full only what there is is read and written, unless it is computed for nothing: beside pairs there is room.
+        let (is_full, mut padded) = (panel.columns == panel.width, [0.0; MOST_COLUMNS]);
+        let has_room = !is_full && self.has_room();
+        let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| match has_room {
+            true => {
+                padded[..panel.columns].copy_from_slice(&bias[column..column + panel.columns]);
+                padded.as_ptr()
+            }
+            false => bias[column..].as_ptr(),
+        });
         let scales = self.written.whole.filter(|_| packing.is_whole());
         let residual = self.epilogue.residual.filter(|_| last);
         let (far, farther) = match rows.len() {
@@ -484,14 +489,15 @@ impl Product<'_> {
             bounds: self.epilogue.bounds().filter(|_| last),
             out: to,
             stride,
-            bytes: if last { &raw const self.bytes } else { null() },
+            words: if last { &raw const self.words } else { null() },
             place: [rows.start, column],
+            columns: if has_room { panel.columns } else { usize::MAX },
             aside: Aside::NONE,
         };
         // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue
         // reads hold the tile's rows and columns (the promise of `compute`'s caller); tasks have tiles of their own.
         unsafe {
-            if panel.columns == panel.width {
+            if is_full || has_room {
                 tile.run(panels.level());
             } else {
                 tile.run_aside(panels.level(), panel.columns, panel.width);

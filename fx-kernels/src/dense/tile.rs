@@ -87,10 +87,12 @@ pub(crate) struct Tile {
     pub(crate) out: *mut f32,
     /// The distance of its rows.
     pub(crate) stride: usize,
-    /// What is added to a tile of whole numbers besides and where it is written instead, if these are bytes; else null.
-    pub(crate) bytes: *const OfBytes,
+    /// What is added to a tile of whole numbers or of pairs besides and where it is written instead, if these are words; else null.
+    pub(crate) words: *const OfWords,
     /// The tile's first row and column there.
     pub(crate) place: [usize; 2],
+    /// How many columns of pairs are read and written there, of a panel that has more.
+    pub(crate) columns: usize,
     /// What is done beside the products, which leave time for it.
     pub(crate) aside: Aside,
 }
@@ -164,8 +166,9 @@ impl Tile {
         bounds: None,
         out: null_mut(),
         stride: 0,
-        bytes: null(),
+        words: null(),
         place: [0; 2],
+        columns: usize::MAX,
         aside: Aside::NONE,
     };
 
@@ -219,7 +222,7 @@ impl Tile {
         // Zeros only where something is read that nobody writes.
         let [mut out, mut residual] = [[MaybeUninit::<f32>::uninit(); LARGEST]; 2];
         let [mut bias, mut scales] = [[0.0; MOST_COLUMNS]; 2];
-        let [mut added, mut written] = [[MaybeUninit::<u8>::uninit(); LARGEST]; 2];
+        let [mut added, mut written] = [[MaybeUninit::<u8>::uninit(); 2 * LARGEST]; 2];
         // SAFETY: the caller's promise, for the first `columns`; the places of our own are large enough.
         unsafe {
             if self.accumulate {
@@ -239,27 +242,30 @@ impl Tile {
                 copy(self.scales, 0, scales.as_mut_ptr(), 0, 1, columns);
                 self.scales = scales.as_ptr();
             }
-            let (to, stride, bytes, [row, column]) = (self.out, self.stride, self.of_bytes(), self.place);
-            let own = |memory: *mut MaybeUninit<u8>, matrix: ByteMatrix| ByteMatrix {
+            let (to, stride, words, [row, column]) = (self.out, self.stride, self.of_words(), self.place);
+            let own = |memory: *mut MaybeUninit<u8>, matrix: WordMatrix| WordMatrix {
                 first: Shared(memory.cast()),
                 stride: width,
                 ..matrix
             };
-            if let Some(matrix) = &bytes.added {
-                added.fill(MaybeUninit::zeroed());
-                copy(matrix.at(row, column), matrix.stride, added.as_mut_ptr().cast(), width, self.rows, columns);
-            }
-            let own = OfBytes {
-                added: bytes.added.map(|matrix| own(added.as_mut_ptr(), matrix)),
-                written: bytes.written.map(|matrix| own(written.as_mut_ptr(), matrix)),
+            let copy_words = |from: WordMatrix, [row, column]: [usize; 2], to: WordMatrix, place: [usize; 2]| {
+                let (bytes, place) = (from.bytes(), to.at(place[0], place[1]));
+                let (from_stride, to_stride) = (from.stride * bytes, to.stride * bytes);
+                copy(from.at(row, column), from_stride, place, to_stride, self.rows, columns * bytes);
             };
-            (self.out, self.stride, self.bytes, self.place) = (out.as_mut_ptr().cast(), width, &raw const own, [0; 2]);
+            let own = OfWords {
+                added: words.added.map(|matrix| own(added.as_mut_ptr(), matrix)),
+                written: words.written.map(|matrix| own(written.as_mut_ptr(), matrix)),
+            };
+            if let (Some(matrix), Some(own)) = (words.added, own.added) {
+                added.fill(MaybeUninit::zeroed());
+                copy_words(matrix, [row, column], own, [0; 2]);
+            }
+            (self.out, self.stride, self.words, self.place) = (out.as_mut_ptr().cast(), width, &raw const own, [0; 2]);
             self.run(level);
-            match &bytes.written {
-                Some(matrix) => {
-                    copy(written.as_ptr().cast(), width, matrix.at(row, column), matrix.stride, self.rows, columns)
-                }
-                None => copy(out.as_ptr().cast(), width, to, stride, self.rows, columns),
+            match (own.written, words.written) {
+                (Some(own), Some(matrix)) => copy_words(own, [0; 2], matrix, [row, column]),
+                _ => copy(out.as_ptr().cast(), width, to, stride, self.rows, columns),
             }
         }
     }
@@ -398,7 +404,7 @@ mod stack;
 pub(crate) use self::stack::Stack;
 mod finish;
 use self::finish::finish;
-pub(crate) use self::finish::{ByteMatrix, OfBytes};
+pub(crate) use self::finish::{OfWords, WordMatrix};
 mod step;
 use self::step::{Dots, Singles, Step, Taps, Whole, Widened};
 

@@ -196,11 +196,8 @@ struct OfPairs;
 impl<V: Pairs> Larger<V> for OfPairs {
     #[inline(always)]
     fn larger(one: V, other: V) -> V {
-        /// The bits of a number of type bf16, which are the upper ones of an f32.
-        const BITS: u32 = 16;
-        let upper = V::splat(f32::from_bits(!0 << BITS));
-        let low = larger(one.bits_up(BITS), other.bits_up(BITS));
-        larger(one.and(upper), other.and(upper)).or(low.bits_down(BITS))
+        let [[first, second], [other, last]] = [one.halves(), other.halves()];
+        larger(second, last).or(larger(first, other).bits_down(V::BITS))
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{for_vectors, rows_of, tasks};
 use crate::math::Single;
 use crate::memory::scratch;
+use crate::pairs::widen_pairs;
 use crate::simd::{Kernel, Level, MOST_LANES, Vector, dispatch, first, load, store};
 use crate::threads::{Shared, for_each};
 
@@ -15,6 +16,8 @@ const COLUMNS: usize = 256;
 const WIDE: usize = 4096;
 /// The elements of a band of rows otherwise.
 const BAND: usize = 16 * 1024;
+/// Those of a band that is widened.
+const WIDENED: usize = 4 * 1024;
 /// The elements of a band that is computed, and the rows that it has at least.
 const COMPUTED: usize = 128 * 1024;
 const LEAST: usize = 48;
@@ -122,6 +125,34 @@ pub(super) fn reduce_at(level: Level, reduction: Reduction, out: &mut [f32], x: 
     // A thread has the rows that it had when they were written, not all rows of some columns.
     in_bands(level, reduction, &place, [outers, len, inner], each, 2 * x.len(), &|rows, reduce| {
         reduce(&x[rows.start * inner..rows.end * inner]);
+    });
+}
+
+/// Reduces the middle of `[outer, len, inner]` as [`reduce`] does, of words of two bf16 each: an even number of columns.
+///
+/// # Panics
+/// As there.
+pub fn reduce_pairs(reduction: Reduction, out: &mut [f32], words: &[f32], len: usize, inner: usize) {
+    let (level, half) = (Level::detect(), inner / 2);
+    if out.is_empty() || len == 0 {
+        return reduce(reduction, out, words, len, inner);
+    }
+    assert!(
+        half > 0 && inner == 2 * half && out.len().is_multiple_of(inner),
+        "{inner} columns do not divide {}",
+        out.len()
+    );
+    assert_eq!(words.len(), out.len() / 2 * len, "there are {len} elements for each of {}", out.len());
+    let (outers, place) = (out.len() / inner, Shared(out.as_mut_ptr()));
+    // What is widened stays in the first-level cache.
+    let each = rows_of(WIDENED, inner);
+    in_bands(level, reduction, &place, [outers, len, inner], each, 4 * words.len(), &|rows, reduce| {
+        let (words, size) = (&words[rows.start * half..rows.end * half], [rows.len(), inner]);
+        scratch(size[0] * inner, |numbers| {
+            // SAFETY: there are so many words, and places for their numbers.
+            unsafe { widen_pairs(level, (numbers.as_mut_ptr(), inner), (words.as_ptr(), half), size) };
+            reduce(numbers);
+        });
     });
 }
 

@@ -6,10 +6,24 @@ use super::{Level, Vector};
 
 /// A vector whose lanes may also be words of two bf16, with instructions for these.
 pub(crate) trait Pairs: Vector<Elem = f32> {
+    /// The bits of a number of type bf16, which are the upper ones of an f32.
+    const BITS: u32 = 16;
+
     /// The numbers of both vectors, rounded, in order.
     fn pairs(low: Self, high: Self) -> Self;
     /// The numbers of both vectors, rounded: in each word one of either.
     fn joined(low: Self, high: Self) -> Self;
+    /// The numbers of words, in order.
+    #[inline(always)]
+    fn widened(self) -> [Self; 2] {
+        let [first, second] = self.halves();
+        Self::together(first, second)
+    }
+    /// The numbers that are first in a word, and those that are second.
+    #[inline(always)]
+    fn halves(self) -> [Self; 2] {
+        [self.bits_up(Self::BITS), self.and(Self::splat(f32::from_bits(!0 << Self::BITS)))]
+    }
     /// The numbers of both vectors, which are of words one after the other: those that are first in a word, and those that are second.
     fn apart(low: Self, high: Self) -> [Self; 2];
     /// The opposite: numbers that are first in words, and those that are second, in order.

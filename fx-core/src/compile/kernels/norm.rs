@@ -199,6 +199,8 @@ struct Reduce {
     inner: usize,
     /// Whether the first dimension is not among those that are reduced.
     keeps_batch: bool,
+    /// Whether it is of words of two bf16.
+    pairs: bool,
 }
 
 /// What a call computes of many numbers.
@@ -244,7 +246,7 @@ fn reduced(site: &Site<'_>, dims: &[usize]) -> Option<Lowered> {
     let rows = Layout::row_major(DType::F32, &layout.shape);
     let (lies, (len, inner)) =
         [layout.clone(), rows].into_iter().find_map(|lies| neighbours(&lies, dims).map(|sizes| (lies, sizes)))?;
-    let kernel = Reduce { reduction, len, inner, keeps_batch: !dims.contains(&0) };
+    let kernel = Reduce { reduction, len, inner, keeps_batch: !dims.contains(&0), pairs: false };
     let output = Layout::row_major(DType::F32, site.shape());
     Some(Lowered::new(kernel, smallvec![Wanted::new(register, lies)], output))
 }
@@ -263,8 +265,19 @@ fn neighbours(layout: &Layout, dims: &[usize]) -> Option<(usize, usize)> {
 
 impl Kernel for Reduce {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
-        let x = operands[0].unwrap_or(&[]);
-        rows::reduce(self.reduction, out, &x[..out.len() * self.len], self.len, self.inner);
+        let (x, numbers) = (operands[0].unwrap_or(&[]), out.len() * self.len);
+        match self.pairs {
+            true => rows::reduce_pairs(self.reduction, out, &x[..numbers / 2], self.len, self.inner),
+            false => rows::reduce(self.reduction, out, &x[..numbers], self.len, self.inner),
+        }
+    }
+
+    fn takes(&self, _operand: usize) -> Option<Rounded> {
+        self.inner.is_multiple_of(2).then_some(Rounded::Pairs)
+    }
+
+    fn reading_words(&self, _operand: usize, rounded: Rounded) -> Option<Arc<dyn Kernel>> {
+        (rounded == Rounded::Pairs).then(|| Arc::new(Self { pairs: true, ..*self }) as Arc<dyn Kernel>)
     }
 
     fn part(&self, _count: usize) -> Option<Arc<dyn Kernel>> {
@@ -285,7 +298,7 @@ impl Kernel for Reduce {
             Reduction::Max => "largest",
             Reduction::Min => "smallest",
         };
-        format!("{name} of {}", self.len)
+        format!("{name} of {}{}", self.len, read(self.pairs.then_some(Rounded::Pairs)))
     }
 }
 

@@ -72,9 +72,7 @@ impl<V: Pairs> Kept<V, 2> for Halves {
     }
     #[inline(always)]
     fn numbers(read: V) -> [V; 2] {
-        /// The bits of a number of type bf16, which are the upper ones of an f32.
-        const BITS: u32 = 16;
-        [read.bits_up(BITS), read.and(V::splat(f32::from_bits(!0 << BITS)))]
+        read.halves()
     }
     #[inline(always)]
     fn apart([low, high]: [V; 2]) -> [V; 2] {

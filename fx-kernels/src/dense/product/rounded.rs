@@ -1,36 +1,42 @@
 //! Products whose result is words of rounded numbers, or to which such words are added.
 
-use super::{MOST_ROWS, Product, Split, Written};
-use crate::dense::Epilogue;
-use crate::dense::tile::{ByteMatrix, OfBytes};
+use super::{MOST_ROWS, Product, Split};
+use crate::dense::format::Packing;
+use crate::dense::tile::{OfWords, WordMatrix};
 use crate::memory::scratch;
-use crate::pairs::widen_pairs;
 use crate::rounded::Rounded;
 use crate::threads::Shared;
 
-/// A matrix of words that begins somewhere and has rows at a distance, if they are of bytes.
-fn of_bytes(rounded: Rounded, words: *mut f32, stride: usize) -> Option<ByteMatrix> {
-    let Rounded::Bytes(of) = rounded else { return None };
-    Some(ByteMatrix { first: Shared(words.cast()), stride: rounded.numbers() * stride, of })
-}
-
 impl Product<'_> {
-    /// Calls a function with the product of whole numbers whose tiles read and write bytes where operands are such; with any other
-    /// product as it is.
-    pub(super) fn in_bytes(&self, out: &Shared<f32>, stride: usize, f: impl FnOnce(&Product<'_>)) {
-        if !self.panels.packing().is_whole() {
-            return f(self);
+    /// Whether tiles themselves read and write words of what is rounded so.
+    fn has_tiles_of(&self, rounded: Rounded) -> bool {
+        match rounded {
+            Rounded::Pairs => self.panels.packing() == Packing::Pairs,
+            Rounded::Bytes(_) => self.panels.packing().is_whole(),
         }
+    }
+
+    /// Whether tiles may compute all columns of a panel that is not full: they read and write pairs, and sums of some steps where there is room.
+    pub(super) fn has_room(&self) -> bool {
+        self.words.written.is_some_and(|matrix| matrix.of == Rounded::Pairs) && self.epilogue.residual.is_none()
+    }
+
+    /// Calls a function with the product whose tiles read and write words where operands are such; with any other product as it is.
+    pub(super) fn in_words(&self, out: &Shared<f32>, stride: usize, f: impl FnOnce(&Product<'_>)) {
+        let matrix = |of: Rounded, words: *mut f32, distance: usize| {
+            let matrix = WordMatrix { first: Shared(words.cast()), stride: of.numbers() * distance, of };
+            self.has_tiles_of(of).then_some(matrix)
+        };
         let added = self.words_added(out, stride);
-        let added = added.and_then(|(added, (words, distance))| of_bytes(added, words.cast_mut(), distance));
+        let added = added.and_then(|(of, (words, distance))| matrix(of, words.cast_mut(), distance));
         // A function is of numbers.
         let output = self.written.output.filter(|_| self.epilogue.function().is_none());
-        let written = output.and_then(|output| of_bytes(output, out.at(0), stride));
+        let written = output.and_then(|of| matrix(of, out.at(0), stride));
         let (mut epilogue, mut of) = (*self.epilogue, self.written);
         if added.is_some() {
             (epilogue.residual, epilogue.accumulate, of.added) = (None, false, None);
         }
-        f(&Product { epilogue: &epilogue, written: of, bytes: OfBytes { added, written }, ..*self });
+        f(&Product { epilogue: &epilogue, written: of, words: OfWords { added, written }, ..*self });
     }
 
     /// The words that are added to the sums, from the first row on, the distance of their rows, and what they are.
@@ -43,30 +49,6 @@ impl Product<'_> {
         let residual = self.epilogue.residual.map(|residual| (residual.data.as_ptr(), residual.stride));
         let words = residual.or_else(|| self.epilogue.accumulate.then(|| (out.at(0).cast_const(), stride)));
         words.map(|words| (added, words))
-    }
-
-    /// The pairs that are added to the sums, as [`words_added`](Self::words_added); tiles read bytes themselves.
-    fn pairs_added(&self, out: &Shared<f32>, stride: usize) -> Option<(*const f32, usize)> {
-        self.words_added(out, stride).filter(|(added, _)| *added == Rounded::Pairs).map(|(_, words)| words)
-    }
-
-    /// What follows where numbers of the words that are added stand at the result's place already.
-    fn adding(&self) -> Epilogue<'_> {
-        Epilogue { residual: None, accumulate: true, ..*self.epilogue }
-    }
-
-    /// Computes a product to which pairs are added.
-    ///
-    /// # Safety
-    /// The result and the operands must hold all rows and columns.
-    pub(super) unsafe fn add(&self, out: &Shared<f32>, stride: usize) {
-        let width = self.panels.groups() * self.panels.columns();
-        let Some(words) = self.pairs_added(out, stride) else { return };
-        // SAFETY: the caller's promise.
-        unsafe { widen_pairs(self.panels.level(), (out.at(0), stride), words, [self.rows, width]) };
-        let written = Written { added: None, ..self.written };
-        // SAFETY: as above.
-        unsafe { Product { epilogue: &self.adding(), written, ..*self }.compute(0..self.panels.count(), out, stride) };
     }
 
     /// A block of rows times a set of panels, whose result is rounded while it is in the cache.
@@ -91,20 +73,12 @@ impl Product<'_> {
         scratch(split.tiles.div_ceil(split.blocks) * MOST_ROWS * pitch, |numbers| {
             let first = group * all + columns.start;
             let own = Shared(numbers.as_mut_ptr().wrapping_sub(rows.start * pitch + first));
-            if self.bytes.written.is_some() {
-                // Numbers are sums of some steps.
-                return self.task(split, group, block, set, &own, pitch);
+            self.task(split, group, block, set, &own, pitch);
+            if self.words.written.is_some() {
+                // Numbers were sums of some steps.
+                return;
             }
             let size = [rows.len(), columns.len()];
-            match self.pairs_added(out, stride) {
-                None => self.task(split, group, block, set, &own, pitch),
-                Some((words, distance)) => {
-                    let words = (words.wrapping_add(rows.start * distance + first / 2), distance);
-                    // SAFETY: the words have the rows and columns (`run_by` saw it), for which there is room.
-                    unsafe { widen_pairs(panels.level(), (numbers.as_mut_ptr(), pitch), words, size) };
-                    Product { epilogue: &self.adding(), ..*self }.task(split, group, block, set, &own, pitch);
-                }
-            }
             let to = (out.at(rows.start * stride + first / rounded.numbers()), stride);
             // SAFETY: the result has the rows and columns as words (`run_by` saw it), which no other task has, and as many numbers were
             // written.

@@ -2,53 +2,50 @@
 
 use super::{Step, Tile};
 use crate::quantization::Quantization;
+use crate::rounded::Rounded;
 use crate::simd::Vector;
 use crate::threads::Shared;
 
-/// What tiles of whole numbers read and write as bytes.
+/// What tiles read and write as words, if the left operand is words of such numbers too.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct OfBytes {
+pub(crate) struct OfWords {
     /// What is added to the sums.
-    pub(crate) added: Option<ByteMatrix>,
+    pub(crate) added: Option<WordMatrix>,
     /// Where they are written.
-    pub(crate) written: Option<ByteMatrix>,
+    pub(crate) written: Option<WordMatrix>,
 }
 
-/// A matrix of bytes that stand for numbers.
+/// A matrix of words of rounded numbers.
 #[derive(Clone, Copy)]
-pub(crate) struct ByteMatrix {
+pub(crate) struct WordMatrix {
     /// Where it begins.
     pub(crate) first: Shared<u8>,
-    /// The distance of its rows.
+    /// The distance of its rows, in numbers.
     pub(crate) stride: usize,
-    /// What the bytes stand for.
-    pub(crate) of: Quantization,
+    /// What its numbers are rounded to.
+    pub(crate) of: Rounded,
 }
 
-impl ByteMatrix {
+impl WordMatrix {
+    /// The bytes of a number.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<f32>() / self.of.numbers()
+    }
+
     /// The place of a row and a column.
     #[inline(always)]
     pub(super) fn at(&self, row: usize, column: usize) -> *mut u8 {
-        self.first.at(row * self.stride + column)
-    }
-
-    /// A vector of the numbers, from a row and a column on.
-    ///
-    /// # Safety
-    /// They must be there.
-    #[inline(always)]
-    unsafe fn load<V: Vector<Elem = f32>>(&self, row: usize, column: usize) -> V {
-        // SAFETY: the caller's promise.
-        unsafe { self.of.load(self.at(row, column), V::LANES) }
+        self.first.at((row * self.stride + column) * self.bytes())
     }
 }
 
 impl Tile {
-    /// What is added to it, and where it is written, if that is bytes.
+    /// What is added to it, and where it is written, if that is words.
     #[inline(always)]
-    pub(super) fn of_bytes(&self) -> OfBytes {
+    pub(super) fn of_words(&self) -> OfWords {
         // SAFETY: who gives a pointer keeps what it points to.
-        unsafe { self.bytes.as_ref() }.copied().unwrap_or_default()
+        unsafe { self.words.as_ref() }.copied().unwrap_or_default()
     }
 }
 
@@ -97,19 +94,22 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
             }
         }
     }
-    let bytes = if S::WHOLE { job.of_bytes() } else { OfBytes::default() };
+    let words = if S::WHOLE || S::PAIRS { job.of_words() } else { OfWords::default() };
     let [row, first] = [job.place[0], job.place[1] + column];
-    if let Some(added) = &bytes.added {
+    if let Some(added) = &words.added {
         for i in 0..ROWS {
+            // SAFETY: as above.
+            let numbers: [V; VECTORS] = unsafe { S::load(added.of, added.at(row + i, first), job.columns) };
             for v in 0..VECTORS {
-                // SAFETY: as above.
-                sums[i][v] = sums[i][v] + unsafe { added.load::<V>(row + i, first + v * V::LANES) };
+                sums[i][v] = sums[i][v] + numbers[v];
             }
         }
     }
-    if let Some(written) = &bytes.written {
+    if let Some(matrix @ WordMatrix { of: Rounded::Bytes(of), .. }) = &words.written
+        && S::WHOLE
+    {
         // SAFETY: the caller's promise.
-        return unsafe { put::<V, S, ROWS, VECTORS>(written, [row, first], job.bounds, sums) };
+        return unsafe { put::<V, S, ROWS, VECTORS>(matrix, *of, [row, first], job.bounds, sums) };
     }
     if let Some((low, high)) = job.bounds {
         for i in 0..ROWS {
@@ -118,9 +118,22 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
             }
         }
     }
+    if let Some(written) = words.written.filter(|_| S::PAIRS) {
+        for i in 0..ROWS {
+            let to = written.at(row + i, first);
+            // SAFETY: the place is the caller's to write.
+            unsafe {
+                match job.columns < VECTORS * V::LANES {
+                    true => S::put_first(sums[i], job.columns, to),
+                    false => S::put(sums[i], 0, to),
+                }
+            }
+        }
+        return;
+    }
     for i in 0..ROWS {
         for v in 0..VECTORS {
-            // SAFETY: the place is the caller's to write.
+            // SAFETY: as above.
             unsafe { sums[i][v].store_at(job.out.add(i * job.stride + column + v * V::LANES)) };
         }
     }
@@ -134,12 +147,12 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
 unsafe fn put<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize>(
-    written: &ByteMatrix,
+    written: &WordMatrix,
+    of: Quantization,
     [row, column]: [usize; 2],
     bounds: Option<(f32, f32)>,
     mut sums: [[V; VECTORS]; ROWS],
 ) {
-    let of = written.of;
     let (low, high) = of.limits(bounds.unwrap_or((f32::NEG_INFINITY, f32::INFINITY)));
     for i in 0..ROWS {
         for v in 0..VECTORS {

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::Tile;
+use crate::rounded::Rounded;
 use crate::simd::{Bytes, Lanes, Pairs, Vector};
 
 /// How a row of a panel is multiplied with the left operand, in vectors of a type.
@@ -12,19 +13,40 @@ pub(super) trait Step<V: Vector<Elem = f32>> {
     /// Whether sums are whole numbers, each column's to be multiplied by a number.
     const WHOLE: bool = false;
 
+    /// Whether numbers of the left operand are pairs of bf16, as those may be that a tile adds and writes.
+    const PAIRS: bool = false;
+
     /// Sums as numbers.
     #[inline(always)]
     fn numbers(sums: V) -> V {
         sums
     }
 
-    /// Writes whole numbers as bytes; see [`Bytes::put`].
+    /// Reads rounded numbers that are words as those of the left operand: of pairs only the first `count`, which is even.
+    ///
+    /// # Safety
+    /// They must be there.
+    #[inline(always)]
+    unsafe fn load<const VECTORS: usize>(_of: Rounded, _from: *const u8, _count: usize) -> [V; VECTORS] {
+        unreachable!("numbers are not kept in words");
+    }
+
+    /// Writes rounded numbers as words: as bytes, see [`Bytes::put`], or pairs of bf16.
     ///
     /// # Safety
     /// As there.
     #[inline(always)]
     unsafe fn put<const VECTORS: usize>(_numbers: [V; VECTORS], _added: i32, _to: *mut u8) {
-        unreachable!("only products of whole numbers are written as such");
+        unreachable!("numbers are not kept in words");
+    }
+
+    /// Writes the first `count` numbers as pairs of bf16: an even number of them.
+    ///
+    /// # Safety
+    /// There must be room for these.
+    #[inline(always)]
+    unsafe fn put_first<const VECTORS: usize>(_numbers: [V; VECTORS], _count: usize, _to: *mut u8) {
+        unreachable!("only pairs are written in part");
     }
 
     /// Where in a run the words of the `k`-th step are, in such words.
@@ -126,6 +148,43 @@ pub(super) struct Dots;
 
 impl<V: Pairs> Step<V> for Dots {
     const LEFT: usize = 1;
+    const PAIRS: bool = true;
+
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    unsafe fn load<const VECTORS: usize>(_of: Rounded, from: *const u8, count: usize) -> [V; VECTORS] {
+        let mut numbers = [V::zero(); VECTORS];
+        // SAFETY: the caller's promise.
+        unsafe {
+            if count < VECTORS * V::LANES {
+                let [low, high] = V::load_first(from.cast(), count / 2).widened();
+                (numbers[0], numbers[VECTORS - 1]) = if VECTORS == 1 { (low, low) } else { (low, high) };
+                return numbers;
+            }
+            for v in 0..VECTORS {
+                numbers[v] = V::load_bf16(from.cast::<u16>().add(v * V::LANES));
+            }
+        }
+        numbers
+    }
+
+    #[inline(always)]
+    unsafe fn put<const VECTORS: usize>(numbers: [V; VECTORS], _added: i32, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match VECTORS {
+                1 => <Self as Step<V>>::put_first(numbers, V::LANES, to),
+                _ => V::pairs(numbers[0], numbers[VECTORS - 1]).store_at(to.cast()),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn put_first<const VECTORS: usize>(numbers: [V; VECTORS], count: usize, to: *mut u8) {
+        let last = if VECTORS == 1 { V::zero() } else { numbers[VECTORS - 1] };
+        // SAFETY: the caller's promise.
+        unsafe { V::pairs(numbers[0], last).store_first(to.cast(), count / 2) };
+    }
 
     #[inline(always)]
     unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
@@ -151,6 +210,18 @@ impl<B: Bytes> Step<B::Vector> for Whole<B> {
     #[inline(always)]
     fn numbers(sums: B::Vector) -> B::Vector {
         B::numbers(sums)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    unsafe fn load<const VECTORS: usize>(of: Rounded, from: *const u8, _count: usize) -> [B::Vector; VECTORS] {
+        let Rounded::Bytes(of) = of else { unreachable!("whole numbers are kept in bytes") };
+        let mut numbers = [B::Vector::zero(); VECTORS];
+        for v in 0..VECTORS {
+            // SAFETY: the caller's promise.
+            numbers[v] = unsafe { of.load(from.add(v * B::Vector::LANES), B::Vector::LANES) };
+        }
+        numbers
     }
 
     #[inline(always)]

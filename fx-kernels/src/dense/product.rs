@@ -439,16 +439,19 @@ impl Product<'_> {
         let panels = self.panels;
         let column = place.group * panels.columns() + panel.first;
         let to = out.at(rows.start * stride + column);
-        // Of a panel that is not full only what there is is read and written, unless it is computed for nothing: beside pairs there is room.
-        let (is_full, mut padded) = (panel.columns == panel.width, [0.0; MOST_COLUMNS]);
+        // Of a panel that is not full only what there is is read and written, unless there is room for all of it.
+        let is_full = panel.columns == panel.width;
         let has_room = !is_full && self.has_room();
-        let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| match has_room {
+        let mut padded = [[0.0; MOST_COLUMNS]; 2];
+        let [bias_padded, scales_padded] = &mut padded;
+        let of_columns = |numbers: &[f32], padded: &mut [f32; MOST_COLUMNS]| match has_room {
             true => {
-                padded[..panel.columns].copy_from_slice(&bias[column..column + panel.columns]);
+                padded[..panel.columns].copy_from_slice(&numbers[column..column + panel.columns]);
                 padded.as_ptr()
             }
-            false => bias[column..].as_ptr(),
-        });
+            false => numbers[column..].as_ptr(),
+        };
+        let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| of_columns(bias, bias_padded));
         let scales = self.written.whole.filter(|_| packing.is_whole());
         let residual = self.epilogue.residual.filter(|_| last);
         let (far, farther) = match rows.len() {
@@ -483,7 +486,7 @@ impl Product<'_> {
             narrow: panel.width == panels.lanes(),
             accumulate: !first || self.epilogue.accumulate,
             bias,
-            scales: scales.map_or(null(), |quantized| quantized.scales[column..].as_ptr()),
+            scales: scales.map_or(null(), |quantized| of_columns(quantized.scales, scales_padded)),
             residual: residual.map_or(null(), |x| x.data[rows.start * x.stride + column..].as_ptr()),
             residual_stride: residual.map_or(0, |x| x.stride),
             bounds: self.epilogue.bounds().filter(|_| last),

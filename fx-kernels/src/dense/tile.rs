@@ -91,7 +91,7 @@ pub(crate) struct Tile {
     pub(crate) words: *const OfWords,
     /// The tile's first row and column there.
     pub(crate) place: [usize; 2],
-    /// How many columns of pairs are read and written there, of a panel that has more.
+    /// How many columns are written there, and read if they are pairs, of a panel that has more.
     pub(crate) columns: usize,
     /// What is done beside the products, which leave time for it.
     pub(crate) aside: Aside,

@@ -5,6 +5,7 @@ use crate::dense::format::Packing;
 use crate::dense::tile::{OfWords, WordMatrix};
 use crate::memory::scratch;
 use crate::rounded::Rounded;
+use crate::simd::Level;
 use crate::threads::Shared;
 
 impl Product<'_> {
@@ -16,9 +17,15 @@ impl Product<'_> {
         }
     }
 
-    /// Whether tiles may compute all columns of a panel that is not full: they read and write pairs, and sums of some steps where there is room.
+    /// Whether tiles may compute all columns of a panel that is not full: they write words, only as many as there are, and sums of some steps
+    /// where there is room. Of what is added they read pairs so.
     pub(super) fn has_room(&self) -> bool {
-        self.words.written.is_some_and(|matrix| matrix.of == Rounded::Pairs) && self.epilogue.residual.is_none()
+        let OfWords { added, written } = self.words;
+        let is_full = |matrix: WordMatrix| matrix.of != Rounded::Pairs;
+        self.panels.level() == Level::Avx512
+            && written.is_some()
+            && !added.is_some_and(is_full)
+            && self.epilogue.residual.is_none()
     }
 
     /// Calls a function with the product whose tiles read and write words where operands are such; with any other product as it is.

@@ -109,7 +109,7 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
         && S::WHOLE
     {
         // SAFETY: the caller's promise.
-        return unsafe { put::<V, S, ROWS, VECTORS>(matrix, *of, [row, first], job.bounds, sums) };
+        return unsafe { put::<V, S, ROWS, VECTORS>(job, (matrix, *of), [row, first], sums) };
     }
     if let Some((low, high)) = job.bounds {
         for i in 0..ROWS {
@@ -120,14 +120,8 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
     }
     if let Some(written) = words.written.filter(|_| S::PAIRS) {
         for i in 0..ROWS {
-            let to = written.at(row + i, first);
             // SAFETY: the place is the caller's to write.
-            unsafe {
-                match job.columns < VECTORS * V::LANES {
-                    true => S::put_first(sums[i], job.columns, to),
-                    false => S::put(sums[i], 0, to),
-                }
-            }
+            unsafe { put_row::<V, S, VECTORS>(job.columns, sums[i], 0, written.at(row + i, first)) };
         }
         return;
     }
@@ -147,13 +141,12 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
 unsafe fn put<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTORS: usize>(
-    written: &WordMatrix,
-    of: Quantization,
+    job: &Tile,
+    (written, of): (&WordMatrix, Quantization),
     [row, column]: [usize; 2],
-    bounds: Option<(f32, f32)>,
     mut sums: [[V; VECTORS]; ROWS],
 ) {
-    let (low, high) = of.limits(bounds.unwrap_or((f32::NEG_INFINITY, f32::INFINITY)));
+    let (low, high) = of.limits(job.bounds.unwrap_or((f32::NEG_INFINITY, f32::INFINITY)));
     for i in 0..ROWS {
         for v in 0..VECTORS {
             sums[i][v] = of.quotients(sums[i][v]);
@@ -175,12 +168,32 @@ unsafe fn put<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTOR
     if of.zero() == 0 {
         for i in 0..ROWS {
             // SAFETY: the place is the caller's to write.
-            unsafe { S::put(sums[i], 0, written.at(row + i, column)) };
+            unsafe { put_row::<V, S, VECTORS>(job.columns, sums[i], 0, written.at(row + i, column)) };
         }
     } else {
         for i in 0..ROWS {
             // SAFETY: as above.
-            unsafe { S::put(sums[i], of.zero(), written.at(row + i, column)) };
+            unsafe { put_row::<V, S, VECTORS>(job.columns, sums[i], of.zero(), written.at(row + i, column)) };
+        }
+    }
+}
+
+/// Writes numbers as words: only the first `columns`, if there are more.
+///
+/// # Safety
+/// There must be room for them.
+#[inline(always)]
+unsafe fn put_row<V: Vector<Elem = f32>, S: Step<V>, const VECTORS: usize>(
+    columns: usize,
+    numbers: [V; VECTORS],
+    added: i32,
+    to: *mut u8,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match columns < VECTORS * V::LANES {
+            true => S::put_first(numbers, added, columns, to),
+            false => S::put(numbers, added, to),
         }
     }
 }

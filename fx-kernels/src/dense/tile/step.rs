@@ -22,7 +22,7 @@ pub(super) trait Step<V: Vector<Elem = f32>> {
         sums
     }
 
-    /// Reads rounded numbers that are words as those of the left operand: of pairs only the first `count`, which is even.
+    /// Reads rounded numbers that are words as those of the left operand: of pairs only the first `count` if that is less, an even number.
     ///
     /// # Safety
     /// They must be there.
@@ -40,13 +40,13 @@ pub(super) trait Step<V: Vector<Elem = f32>> {
         unreachable!("numbers are not kept in words");
     }
 
-    /// Writes the first `count` numbers as pairs of bf16: an even number of them.
+    /// As [`put`](Self::put), of the first `count` numbers: whole words.
     ///
     /// # Safety
-    /// There must be room for these.
+    /// As there, for these.
     #[inline(always)]
-    unsafe fn put_first<const VECTORS: usize>(_numbers: [V; VECTORS], _count: usize, _to: *mut u8) {
-        unreachable!("only pairs are written in part");
+    unsafe fn put_first<const VECTORS: usize>(_numbers: [V; VECTORS], _added: i32, _count: usize, _to: *mut u8) {
+        unreachable!("numbers are not kept in words");
     }
 
     /// Where in a run the words of the `k`-th step are, in such words.
@@ -173,14 +173,14 @@ impl<V: Pairs> Step<V> for Dots {
         // SAFETY: the caller's promise.
         unsafe {
             match VECTORS {
-                1 => <Self as Step<V>>::put_first(numbers, V::LANES, to),
+                1 => <Self as Step<V>>::put_first(numbers, 0, V::LANES, to),
                 _ => V::pairs(numbers[0], numbers[VECTORS - 1]).store_at(to.cast()),
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn put_first<const VECTORS: usize>(numbers: [V; VECTORS], count: usize, to: *mut u8) {
+    unsafe fn put_first<const VECTORS: usize>(numbers: [V; VECTORS], _added: i32, count: usize, to: *mut u8) {
         let last = if VECTORS == 1 { V::zero() } else { numbers[VECTORS - 1] };
         // SAFETY: the caller's promise.
         unsafe { V::pairs(numbers[0], last).store_first(to.cast(), count / 2) };
@@ -228,6 +228,12 @@ impl<B: Bytes> Step<B::Vector> for Whole<B> {
     unsafe fn put<const VECTORS: usize>(numbers: [B::Vector; VECTORS], added: i32, to: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { B::put(numbers, added, to) };
+    }
+
+    #[inline(always)]
+    unsafe fn put_first<const VECTORS: usize>(numbers: [B::Vector; VECTORS], added: i32, count: usize, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { B::put_first(numbers, added, count, to) };
     }
 
     #[inline(always)]

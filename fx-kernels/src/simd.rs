@@ -280,6 +280,8 @@ pub(crate) trait Kernel: Sized {
     type Elem: Element;
     /// What it returns.
     type Output;
+    /// Whether there is a version for SSE2, which is for processors of before 2013: some have a plainer kernel there instead.
+    const FOR_SSE2: bool = true;
 
     /// The computation. Every implementation is `#[inline(always)]`.
     fn run<V: Vector<Elem = Self::Elem>>(self) -> Self::Output;
@@ -510,7 +512,7 @@ macro_rules! element {
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2 => <$avx2>::run(kernel),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Sse2 => <$sse2>::run(kernel),
+                    Level::Sse2 if const { K::FOR_SSE2 } => <$sse2>::run(kernel),
                     #[cfg(target_arch = "aarch64")]
                     Level::Neon => <$neon>::run(kernel),
                     #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]

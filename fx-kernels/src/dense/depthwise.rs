@@ -86,17 +86,23 @@ impl Depthwise<'_> {
             });
         }
         match windows.kernel {
+            _ if level == Level::Sse2 => self.anywhere(level, out, stride),
             [3, 3] if windows.frames.kernel == 1 && !lines::are_better(&windows, channels) => {
                 along::run(self, level, &to, stride);
             }
             _ if lines::fits(&windows) => lines::run(self, level, &to, stride),
             _ if copied::fits(&windows) => copied::run(self, level, &to, stride),
-            _ => {
-                let reduction = Reduction::Weighted(weights);
-                let written = self.writes_pairs.then_some(Rounded::Pairs);
-                Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);
-            }
+            _ => self.anywhere(level, out, stride),
         }
+    }
+
+    /// Windows that there is no version for.
+    fn anywhere(&self, level: Level, out: &mut [f32], stride: usize) {
+        let Self { windows, channels, weights, epilogue, .. } = *self;
+        let rows = self.images() * windows.output[0] * windows.output[1];
+        let (left, reduction) = (Left::Windows(windows), Reduction::Weighted(weights));
+        let written = self.writes_pairs.then_some(Rounded::Pairs);
+        Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);
     }
 
     /// The images of the output, or the frames of all volumes.

@@ -2,7 +2,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::x86::bytes::{Dots, Quads, Wide};
-use super::{Level, MOST_LANES, Vector};
+use super::{Level, Vector};
 
 /// A way to multiply whole numbers of eight bits, in vectors whose lanes are words of them, or whole numbers of 32 bits.
 ///
@@ -21,21 +21,8 @@ pub(crate) trait Bytes {
     /// 0.
     ///
     /// # Safety
-    /// There must be room for a byte for each lane.
-    unsafe fn put<const VECTORS: usize>(numbers: [Self::Vector; VECTORS], added: i32, to: *mut u8);
-    /// As [`put`](Self::put), of the first `count` numbers: whole words.
-    ///
-    /// # Safety
-    /// There must be room for as many bytes.
-    #[inline(always)]
-    unsafe fn put_first<const VECTORS: usize>(numbers: [Self::Vector; VECTORS], added: i32, count: usize, to: *mut u8) {
-        let mut bytes = [0; 2 * MOST_LANES];
-        // SAFETY: there is room for the most lanes twice, and the caller's promise.
-        unsafe {
-            Self::put(numbers, added, bytes.as_mut_ptr());
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count);
-        }
-    }
+    /// There must be room for a byte for each lane: with AVX-512 only for the first `count`, which are whole words.
+    unsafe fn put<const VECTORS: usize>(numbers: [Self::Vector; VECTORS], added: i32, count: usize, to: *mut u8);
     /// Reads a part of the right operand.
     ///
     /// # Safety

@@ -99,6 +99,7 @@ struct Copies<'a> {
 impl Kernel for Tile<'_> {
     type Elem = f32;
     type Output = ();
+    const FOR_SSE2: bool = false;
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(mut self) {
@@ -109,7 +110,7 @@ impl Kernel for Tile<'_> {
             copying.whole::<V, Singles, 1>(&Lane { channel, count: V::LANES });
         }
         if count > 0 {
-            copying.part::<V, Singles, 1>(&Lane { channel: end - count, count });
+            copying.any::<V, Singles, 1, true>(&Lane { channel: end - count, count });
         }
     }
 }
@@ -135,11 +136,7 @@ impl Copying<'_> {
         let Self { tile, to } = self;
         let windows = &tile.of.windows;
         match (windows.kernel[1], windows.stride[1]) {
-            _ if !is_known(windows) && are_beside(windows) && N > 1 => {
-                tile.lane::<V, K, N, 0, 1, NEAR, false>(lane, to)
-            }
-            _ if !is_known(windows) && are_beside(windows) => tile.lane::<V, K, N, 0, 1, BLOCK, false>(lane, to),
-            _ if !is_known(windows) => tile.lane::<V, K, N, 0, 0, BLOCK, false>(lane, to),
+            _ if !is_known(windows) => self.any::<V, K, N, false>(lane),
             (5, 1) => tile.lane::<V, K, N, 5, 1, NEAR, false>(lane, to),
             (5, _) => tile.lane::<V, K, N, 5, 2, NEAR, false>(lane, to),
             (_, 1) => tile.lane::<V, K, N, 7, 1, NEAR, false>(lane, to),
@@ -147,13 +144,15 @@ impl Copying<'_> {
         }
     }
 
-    /// A part of them.
+    /// Vectors of channels, or a part of them, whatever the windows are.
     #[inline(always)]
-    fn part<V: Vector<Elem = f32>, K: Kept<V, N>, const N: usize>(&mut self, lane: &Lane<true>) {
+    fn any<V: Vector<Elem = f32>, K: Kept<V, N>, const N: usize, const PART: bool>(&mut self, lane: &Lane<PART>) {
         let Self { tile, to } = self;
         match are_beside(&tile.of.windows) {
-            true => tile.lane::<V, K, N, 0, 1, BLOCK, true>(lane, to),
-            false => tile.lane::<V, K, N, 0, 0, BLOCK, true>(lane, to),
+            // Two vectors have twice the sums.
+            true if N > 1 => tile.lane::<V, K, N, 0, 1, NEAR, PART>(lane, to),
+            true => tile.lane::<V, K, N, 0, 1, BLOCK, PART>(lane, to),
+            false => tile.lane::<V, K, N, 0, 0, BLOCK, PART>(lane, to),
         }
     }
 }
@@ -163,13 +162,13 @@ impl OfWords for Copying<'_> {
     fn two<V: Pairs, const PART: bool>(&mut self, lane: &Lane<PART>) {
         let Lane { channel, count } = *lane;
         match PART {
-            true => self.part::<V, Halves, 2>(&Lane { channel, count }),
+            true => self.any::<V, Halves, 2, true>(&Lane { channel, count }),
             false => self.whole::<V, Halves, 2>(&Lane { channel, count }),
         }
     }
     #[inline(always)]
     fn one<V: Pairs>(&mut self, lane: &Lane<false>) {
-        self.whole::<V, Widened, 1>(lane);
+        self.any::<V, Widened, 1, false>(lane);
     }
 }
 

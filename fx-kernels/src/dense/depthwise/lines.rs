@@ -49,6 +49,7 @@ struct Lines<'a> {
 impl Kernel for Lines<'_> {
     type Elem = f32;
     type Output = ();
+    const FOR_SSE2: bool = false;
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
@@ -136,9 +137,9 @@ impl Line<'_> {
         let are_many = V::LANES == LANES && 10 * width.next_multiple_of(MANY) <= 11 * width.next_multiple_of(NEAR);
         let step = if kernel[1] == WIDTH && dilation[1] == 1 { stride[1] } else { 0 };
         match step {
-            1 if are_many => self.blocks::<V, K, N, 1, MANY, PART>(lane),
+            1 if are_many && (!PART || N == 1) => self.blocks::<V, K, N, 1, MANY, PART>(lane),
             1 => self.blocks::<V, K, N, 1, NEAR, PART>(lane),
-            2 if are_many && N == 1 => self.blocks::<V, K, N, 2, MANY, PART>(lane),
+            2 if are_many && K::NUMBERS == 1 => self.blocks::<V, K, N, 2, MANY, PART>(lane),
             2 => self.blocks::<V, K, N, 2, NEAR, PART>(lane),
             _ => self.blocks::<V, K, N, 0, MANY, PART>(lane),
         }

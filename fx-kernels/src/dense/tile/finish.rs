@@ -121,7 +121,7 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
     if let Some(written) = words.written.filter(|_| S::PAIRS) {
         for i in 0..ROWS {
             // SAFETY: the place is the caller's to write.
-            unsafe { put_row::<V, S, VECTORS>(job.columns, sums[i], 0, written.at(row + i, first)) };
+            unsafe { S::put(sums[i], 0, job.columns, written.at(row + i, first)) };
         }
         return;
     }
@@ -168,32 +168,12 @@ unsafe fn put<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize, const VECTOR
     if of.zero() == 0 {
         for i in 0..ROWS {
             // SAFETY: the place is the caller's to write.
-            unsafe { put_row::<V, S, VECTORS>(job.columns, sums[i], 0, written.at(row + i, column)) };
+            unsafe { S::put(sums[i], 0, job.columns, written.at(row + i, column)) };
         }
     } else {
         for i in 0..ROWS {
             // SAFETY: as above.
-            unsafe { put_row::<V, S, VECTORS>(job.columns, sums[i], of.zero(), written.at(row + i, column)) };
-        }
-    }
-}
-
-/// Writes numbers as words: only the first `columns`, if there are more.
-///
-/// # Safety
-/// There must be room for them.
-#[inline(always)]
-unsafe fn put_row<V: Vector<Elem = f32>, S: Step<V>, const VECTORS: usize>(
-    columns: usize,
-    numbers: [V; VECTORS],
-    added: i32,
-    to: *mut u8,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match columns < VECTORS * V::LANES {
-            true => S::put_first(numbers, added, columns, to),
-            false => S::put(numbers, added, to),
+            unsafe { S::put(sums[i], of.zero(), job.columns, written.at(row + i, column)) };
         }
     }
 }

@@ -31,21 +31,12 @@ pub(super) trait Step<V: Vector<Elem = f32>> {
         unreachable!("numbers are not kept in words");
     }
 
-    /// Writes rounded numbers as words: as bytes, see [`Bytes::put`], or pairs of bf16.
+    /// Writes rounded numbers as words: as bytes, see [`Bytes::put`], or pairs of bf16, an even number of them.
     ///
     /// # Safety
     /// As there.
     #[inline(always)]
-    unsafe fn put<const VECTORS: usize>(_numbers: [V; VECTORS], _added: i32, _to: *mut u8) {
-        unreachable!("numbers are not kept in words");
-    }
-
-    /// As [`put`](Self::put), of the first `count` numbers: whole words.
-    ///
-    /// # Safety
-    /// As there, for these.
-    #[inline(always)]
-    unsafe fn put_first<const VECTORS: usize>(_numbers: [V; VECTORS], _added: i32, _count: usize, _to: *mut u8) {
+    unsafe fn put<const VECTORS: usize>(_numbers: [V; VECTORS], _added: i32, _count: usize, _to: *mut u8) {
         unreachable!("numbers are not kept in words");
     }
 
@@ -169,21 +160,11 @@ impl<V: Pairs> Step<V> for Dots {
     }
 
     #[inline(always)]
-    unsafe fn put<const VECTORS: usize>(numbers: [V; VECTORS], _added: i32, to: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match VECTORS {
-                1 => <Self as Step<V>>::put_first(numbers, 0, V::LANES, to),
-                _ => V::pairs(numbers[0], numbers[VECTORS - 1]).store_at(to.cast()),
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn put_first<const VECTORS: usize>(numbers: [V; VECTORS], _added: i32, count: usize, to: *mut u8) {
+    unsafe fn put<const VECTORS: usize>(numbers: [V; VECTORS], _added: i32, count: usize, to: *mut u8) {
         let last = if VECTORS == 1 { V::zero() } else { numbers[VECTORS - 1] };
+        let words = count.min(VECTORS * V::LANES) / 2;
         // SAFETY: the caller's promise.
-        unsafe { V::pairs(numbers[0], last).store_first(to.cast(), count / 2) };
+        unsafe { V::pairs(numbers[0], last).store_first(to.cast(), words) };
     }
 
     #[inline(always)]
@@ -225,15 +206,9 @@ impl<B: Bytes> Step<B::Vector> for Whole<B> {
     }
 
     #[inline(always)]
-    unsafe fn put<const VECTORS: usize>(numbers: [B::Vector; VECTORS], added: i32, to: *mut u8) {
+    unsafe fn put<const VECTORS: usize>(numbers: [B::Vector; VECTORS], added: i32, count: usize, to: *mut u8) {
         // SAFETY: the caller's promise.
-        unsafe { B::put(numbers, added, to) };
-    }
-
-    #[inline(always)]
-    unsafe fn put_first<const VECTORS: usize>(numbers: [B::Vector; VECTORS], added: i32, count: usize, to: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { B::put_first(numbers, added, count, to) };
+        unsafe { B::put(numbers, added, count, to) };
     }
 
     #[inline(always)]

@@ -76,23 +76,6 @@ impl F32x8 {
 /// Four products at a time: AVX-512 VNNI.
 pub(in crate::simd) struct Dots;
 
-impl Dots {
-    /// The numbers of one vector or two, rounded and added to a whole one, as bytes: the first ones of the lanes.
-    #[inline(always)]
-    fn packed<const VECTORS: usize>(numbers: [F32x16; VECTORS], added: i32) -> __m512i {
-        const ORDER: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 0, 4, 8, 12, 1, 5, 9, 13];
-        // SAFETY: who has a vector has the instructions.
-        unsafe {
-            let added = x86::_mm512_set1_epi32(added);
-            let [first, last] = [numbers[0], numbers[VECTORS - 1]]
-                .map(|numbers| x86::_mm512_add_epi32(x86::_mm512_cvtps_epi32(numbers.0), added));
-            let pairs = x86::_mm512_packs_epi32(first, last);
-            let order = x86::_mm512_loadu_si512(ORDER.as_ptr().cast());
-            x86::_mm512_permutexvar_epi32(order, x86::_mm512_packus_epi16(pairs, pairs))
-        }
-    }
-}
-
 impl Bytes for Dots {
     type Vector = F32x16;
 
@@ -112,20 +95,18 @@ impl Bytes for Dots {
         }
     }
     #[inline(always)]
-    unsafe fn put<const VECTORS: usize>(numbers: [F32x16; VECTORS], added: i32, to: *mut u8) {
-        let bytes = Self::packed(numbers, added);
+    unsafe fn put<const VECTORS: usize>(numbers: [F32x16; VECTORS], added: i32, count: usize, to: *mut u8) {
+        const ORDER: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 0, 4, 8, 12, 1, 5, 9, 13];
         // SAFETY: as above, and the caller's promise.
         unsafe {
-            match VECTORS {
-                1 => x86::_mm_storeu_si128(to.cast(), x86::_mm512_castsi512_si128(bytes)),
-                _ => x86::_mm256_storeu_si256(to.cast(), x86::_mm512_castsi512_si256(bytes)),
-            }
+            let added = x86::_mm512_set1_epi32(added);
+            let [first, last] = [numbers[0], numbers[VECTORS - 1]]
+                .map(|numbers| x86::_mm512_add_epi32(x86::_mm512_cvtps_epi32(numbers.0), added));
+            let pairs = x86::_mm512_packs_epi32(first, last);
+            let order = x86::_mm512_loadu_si512(ORDER.as_ptr().cast());
+            let bytes = x86::_mm512_permutexvar_epi32(order, x86::_mm512_packus_epi16(pairs, pairs));
+            F32x16::of(bytes).store_first(to.cast(), count.min(VECTORS * F32x16::LANES) / 4);
         }
-    }
-    #[inline(always)]
-    unsafe fn put_first<const VECTORS: usize>(numbers: [F32x16; VECTORS], added: i32, count: usize, to: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { F32x16::of(Self::packed(numbers, added)).store_first(to.cast(), count / 4) };
     }
     #[inline(always)]
     fn dot(left: F32x16, right: F32x16, sum: F32x16) -> F32x16 {
@@ -163,7 +144,7 @@ impl<const VNNI: bool> Bytes for Quads<VNNI> {
         }
     }
     #[inline(always)]
-    unsafe fn put<const VECTORS: usize>(numbers: [F32x8; VECTORS], added: i32, to: *mut u8) {
+    unsafe fn put<const VECTORS: usize>(numbers: [F32x8; VECTORS], added: i32, _count: usize, to: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { F32x8::put(numbers, added, to) };
     }
@@ -225,7 +206,7 @@ impl Bytes for Wide {
         })
     }
     #[inline(always)]
-    unsafe fn put<const VECTORS: usize>(numbers: [F32x8; VECTORS], added: i32, to: *mut u8) {
+    unsafe fn put<const VECTORS: usize>(numbers: [F32x8; VECTORS], added: i32, _count: usize, to: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { F32x8::put(numbers, added, to) };
     }

@@ -60,10 +60,10 @@ pub fn leaves_cache(before: &PackedConv, after: &PackedConv, pixels: usize) -> b
     }
 }
 
-/// Whether a convolution writes words that another one reads: where either is a product of numbers that are rounded so.
+/// Whether a convolution writes words that another one reads, which rounds what it reads: channels on their own take numbers that stay in the
+/// cache in 0.93 of the time, for functions are of numbers.
 pub(super) fn hands_words(before: &PackedConv, after: &PackedConv) -> bool {
-    let are_half = [before, after].iter().any(|conv| conv.format() == Format::Bf16);
-    are_half && after.reads_words() && before.writes_words(Rounded::Pairs)
+    after.format() == Format::Bf16 && after.reads_words() && before.writes_words(Rounded::Pairs)
 }
 
 /// Applies convolutions to images, each to what the one before gives; the output's channels are last, without gaps.
@@ -72,7 +72,7 @@ pub(super) fn hands_words(before: &PackedConv, after: &PackedConv) -> bool {
 /// need: nothing is computed twice by a thread, and what lies between two convolutions stays in the cache. The result of
 /// direct convolutions is the same as that of one after the other; with Winograd's algorithm roundings depend on how the
 /// lines are split. The first one's images, the residual and the result may be [words](Words); what lies between is where a product
-/// rounds it anyway, or gives what is no more precise.
+/// rounds it anyway.
 ///
 /// # Panics
 /// If an operand is too short or cannot be words, the channels of two links differ, or there are no links.

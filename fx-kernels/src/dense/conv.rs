@@ -257,7 +257,7 @@ impl PackedConv {
         Depthwise::has_words(self.level, rounded, self.shape.outputs)
     }
 
-    /// As [`run`](Self::run), with operands that are written in other ways, if channels are not on their own.
+    /// As [`run`](Self::run), with operands that are written in other ways.
     ///
     /// # Panics
     /// If an operand is too short.

@@ -63,7 +63,7 @@ impl Depthwise<'_> {
     pub(crate) fn run(&self, level: Level, out: &mut [f32], stride: usize) {
         let Self { windows, channels, weights, epilogue, .. } = *self;
         let left = Left::Windows(windows);
-        let rows = self.images() * windows.output[0] * windows.output[1];
+        let rows = self.rows();
         if rows == 0 || channels == 0 {
             return;
         }
@@ -99,8 +99,7 @@ impl Depthwise<'_> {
     /// Windows that there is no version for.
     fn anywhere(&self, level: Level, out: &mut [f32], stride: usize) {
         let Self { windows, channels, weights, epilogue, .. } = *self;
-        let rows = self.images() * windows.output[0] * windows.output[1];
-        let (left, reduction) = (Left::Windows(windows), Reduction::Weighted(weights));
+        let (left, rows, reduction) = (Left::Windows(windows), self.rows(), Reduction::Weighted(weights));
         let written = self.writes_pairs.then_some(Rounded::Pairs);
         Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);
     }
@@ -108,6 +107,11 @@ impl Depthwise<'_> {
     /// The images of the output, or the frames of all volumes.
     fn images(&self) -> usize {
         self.batch * self.windows.frames.output
+    }
+
+    /// The pixels of all of them.
+    fn rows(&self) -> usize {
+        self.images() * self.windows.output.iter().product::<usize>()
     }
 
     /// The lines of the output, in rows that are `stride` apart, that stay in the cache with what they are computed from.
@@ -166,8 +170,7 @@ impl Depthwise<'_> {
 
     /// The operations on all sums.
     fn work(&self) -> usize {
-        let Windows { output: [height, width], .. } = self.windows;
-        2 * self.images() * height * width * self.channels * Left::Windows(self.windows).runs()
+        2 * self.rows() * self.channels * Left::Windows(self.windows).runs()
     }
 }
 

@@ -276,32 +276,9 @@ impl Tile {
 /// # Safety
 /// Both must be valid for so many rows and columns, and must not overlap.
 unsafe fn copy<T>(from: *const T, from_stride: usize, to: *mut T, to_stride: usize, rows: usize, columns: usize) {
-    let bytes = columns * size_of::<T>();
     for i in 0..rows {
-        let (from, to) = (from.wrapping_add(i * from_stride).cast(), to.wrapping_add(i * to_stride).cast());
-        // SAFETY: the caller's promise. Rows are short: a call for each would take longer than the moves.
-        unsafe {
-            match bytes {
-                16.. => copy_by::<16>(from, to, bytes),
-                4.. => copy_by::<4>(from, to, bytes),
-                _ => copy_by::<1>(from, to, bytes),
-            }
-        }
-    }
-}
-
-/// Copies so many bytes, some at a time: the last ones together with some before.
-///
-/// # Safety
-/// Both must be valid for as many, and must not overlap; there must be some, or none.
-#[inline(always)]
-unsafe fn copy_by<const SOME: usize>(from: *const u8, to: *mut u8, bytes: usize) {
-    let mut place = 0;
-    while place < bytes {
-        let first = place.min(bytes - SOME);
         // SAFETY: the caller's promise.
-        unsafe { to.add(first).cast::<[u8; SOME]>().write(from.add(first).cast::<[u8; SOME]>().read()) };
-        place += SOME;
+        unsafe { std::ptr::copy_nonoverlapping(from.add(i * from_stride), to.add(i * to_stride), columns) };
     }
 }
 

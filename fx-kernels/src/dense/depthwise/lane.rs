@@ -11,7 +11,7 @@ pub(super) struct Lane<const PART: bool> {
     pub(super) count: usize,
 }
 
-/// How pixels keep their numbers: what is read of them at once are `N` vectors of numbers.
+/// How pixels keep their numbers: what is read of them at once are `N` vectors of numbers. One vector has them in their order.
 pub(super) trait Kept<V: Vector<Elem = f32>, const N: usize> {
     /// How many numbers are in a word.
     const NUMBERS: usize;
@@ -20,13 +20,22 @@ pub(super) trait Kept<V: Vector<Elem = f32>, const N: usize> {
     fn load<const PART: bool>(lane: &Lane<PART>, from: *const f32) -> V;
 
     /// Its numbers.
-    fn numbers(read: V) -> [V; N];
+    #[inline(always)]
+    fn numbers(read: V) -> [V; N] {
+        [read; N]
+    }
 
     /// Numbers that lie side by side, as [`numbers`](Self::numbers) has them.
-    fn apart(beside: [V; N]) -> [V; N];
+    #[inline(always)]
+    fn apart(beside: [V; N]) -> [V; N] {
+        beside
+    }
 
     /// The opposite.
-    fn together(numbers: [V; N]) -> [V; N];
+    #[inline(always)]
+    fn together(numbers: [V; N]) -> [V; N] {
+        numbers
+    }
 
     /// Writes numbers as words to the pixel that begins at a place.
     fn store<const PART: bool>(lane: &Lane<PART>, numbers: [V; N], to: *mut f32);
@@ -41,18 +50,6 @@ impl<V: Vector<Elem = f32>> Kept<V, 1> for Singles {
     #[inline(always)]
     fn load<const PART: bool>(lane: &Lane<PART>, from: *const f32) -> V {
         lane.load(from)
-    }
-    #[inline(always)]
-    fn numbers(read: V) -> [V; 1] {
-        [read]
-    }
-    #[inline(always)]
-    fn apart(beside: [V; 1]) -> [V; 1] {
-        beside
-    }
-    #[inline(always)]
-    fn together(numbers: [V; 1]) -> [V; 1] {
-        numbers
     }
     #[inline(always)]
     fn store<const PART: bool>(lane: &Lane<PART>, [numbers]: [V; 1], to: *mut f32) {
@@ -98,18 +95,6 @@ impl<V: Pairs> Kept<V, 1> for Widened {
     fn load<const PART: bool>(lane: &Lane<PART>, from: *const f32) -> V {
         // SAFETY: as for `Lane::load`; it is no part.
         unsafe { V::load_bf16(from.cast::<u16>().wrapping_add(lane.channel)) }
-    }
-    #[inline(always)]
-    fn numbers(read: V) -> [V; 1] {
-        [read]
-    }
-    #[inline(always)]
-    fn apart(beside: [V; 1]) -> [V; 1] {
-        beside
-    }
-    #[inline(always)]
-    fn together(numbers: [V; 1]) -> [V; 1] {
-        numbers
     }
     #[inline(always)]
     fn store<const PART: bool>(lane: &Lane<PART>, [numbers]: [V; 1], to: *mut f32) {

@@ -10,8 +10,17 @@ use crate::settings::Source;
 
 /// What all cells have beside their `forward`, with this many gates: rows of a weight for each element of the state.
 macro_rules! common {
-    ($Cell:ident, $gates:literal) => {
+    ($Cell:ident, $gates:literal $(, $setting:ident: $value:expr)?) => {
         impl $Cell {
+            /// A cell with biases, and PyTorch's settings.
+            pub fn new(input_size: usize, hidden_size: usize) -> Self {
+                let bound = init::fan_in_bound(hidden_size);
+                let weight = |width| init::uniform(&[$gates * hidden_size, width], bound);
+                let (weight_ih, weight_hh) = (weight(input_size), weight(hidden_size));
+                let (bias_ih, bias_hh) = (None, None);
+                Self { weight_ih, weight_hh, bias_ih, bias_hh, input_size, hidden_size $(, $setting: $value)? }.bias(true)
+            }
+
             /// Sets whether there are biases.
             #[must_use]
             pub fn bias(mut self, bias: bool) -> Self {
@@ -73,14 +82,6 @@ common!(LSTMCell, 4);
 
 #[traceable]
 impl LSTMCell {
-    /// A cell with biases.
-    pub fn new(input_size: usize, hidden_size: usize) -> Self {
-        let bound = init::fan_in_bound(hidden_size);
-        let weight = |width| init::uniform(&[4 * hidden_size, width], bound);
-        let (weight_ih, weight_hh) = (weight(input_size), weight(hidden_size));
-        Self { weight_ih, weight_hh, bias_ih: None, bias_hh: None, input_size, hidden_size }.bias(true)
-    }
-
     /// `input`: `[N, input_size]`; `hx`: the states `(h, c)`, each `[N, hidden_size]`, zeros if absent. Gives the next
     /// `(h, c)`. All may be without `N`.
     pub fn forward(&self, input: &Tensor, hx: Option<(Tensor, Tensor)>) -> (Tensor, Tensor) {
@@ -129,14 +130,6 @@ common!(GRUCell, 3);
 
 #[traceable]
 impl GRUCell {
-    /// A cell with biases.
-    pub fn new(input_size: usize, hidden_size: usize) -> Self {
-        let bound = init::fan_in_bound(hidden_size);
-        let weight = |width| init::uniform(&[3 * hidden_size, width], bound);
-        let (weight_ih, weight_hh) = (weight(input_size), weight(hidden_size));
-        Self { weight_ih, weight_hh, bias_ih: None, bias_hh: None, input_size, hidden_size }.bias(true)
-    }
-
     /// `input`: `[N, input_size]`; `hx`: the state `[N, hidden_size]`, zeros if absent. Gives the next state. All may be
     /// without `N`.
     pub fn forward(&self, input: &Tensor, hx: Option<&Tensor>) -> Tensor {
@@ -174,19 +167,11 @@ pub struct RNNCell {
     nonlinearity: &'static str,
 }
 
-common!(RNNCell, 1);
+common!(RNNCell, 1, nonlinearity: "tanh");
 
 #[traceable]
 impl RNNCell {
-    /// A cell with biases and `tanh`.
-    pub fn new(input_size: usize, hidden_size: usize) -> Self {
-        let bound = init::fan_in_bound(hidden_size);
-        let weight = |width| init::uniform(&[hidden_size, width], bound);
-        let (weight_ih, weight_hh, nonlinearity) = (weight(input_size), weight(hidden_size), "tanh");
-        Self { weight_ih, weight_hh, bias_ih: None, bias_hh: None, input_size, hidden_size, nonlinearity }.bias(true)
-    }
-
-    /// Sets the nonlinearity: `"tanh"` or `"relu"`.
+    /// Sets the nonlinearity: `"tanh"`, as it is at first, or `"relu"`.
     #[must_use]
     pub fn nonlinearity(mut self, nonlinearity: &'static str) -> Self {
         self.nonlinearity = nonlinearity;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::algorithm::Algorithm;
-use super::depthwise::Depthwise;
+use super::depthwise::{Depthwise, TapWeights};
 use super::epilogue::Epilogue;
 use super::few::Few;
 use super::format::{Format, Packing};
@@ -17,7 +17,7 @@ use super::panels::Panels;
 use super::product::{Product, Quantized, Written};
 use super::shape::ConvShape;
 use super::volumes::VolumeShape;
-use super::weight::{Weight, by_tap};
+use super::weight::Weight;
 use super::winograd::Winograd;
 use super::words::Words;
 use crate::memory::scratch;
@@ -55,7 +55,7 @@ enum Weights {
     /// A product of windows of few channels, which are rounded.
     Padded(PaddedConv),
     /// A number for each tap and channel.
-    Depthwise(Vec<f32>),
+    Depthwise(TapWeights),
     /// Vectors of channels for each of a few outputs.
     Few(Few),
     /// Vectors that belong to several groups.
@@ -114,7 +114,7 @@ impl PackedConv {
         } else if let Some(packing) = all.packing(level, format, |is_such| weight.all(outputs, step, is_such)) {
             return Self { algorithm, ..Self::packed((level, packing), weight, shape) };
         } else if shape.is_depthwise() {
-            Weights::Depthwise(weight.with_rows(0..outputs, step, |numbers| by_tap(numbers, inputs).collect()))
+            Weights::Depthwise(TapWeights::new(weight, inputs, step))
         } else {
             match Grouped::new(level, weight, &shape, all.format(level, format)) {
                 Some(grouped) => Weights::Joined(grouped),
@@ -185,7 +185,7 @@ impl PackedConv {
         match &self.weights {
             Weights::Groups(panels) => panels.bytes(),
             Weights::Padded(padded) => padded.bytes(),
-            Weights::Depthwise(weights) => size_of_val(weights.as_slice()),
+            Weights::Depthwise(weights) => weights.bytes(),
             Weights::Few(few) => few.bytes(),
             Weights::Joined(grouped) => grouped.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
@@ -244,12 +244,11 @@ impl PackedConv {
             Weights::Groups(panels) => panels.packing() != Packing::Single,
             Weights::Padded(_) => true,
             Weights::Joined(grouped) if grouped.packing() == Packing::Pairs => rounded == Rounded::Pairs,
-            Weights::Depthwise(_) => self.has_words(rounded),
+            Weights::Depthwise(_) => return self.has_words(rounded),
             Weights::Few(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
-        let is_whole = columns.is_multiple_of(rounded.numbers()) || matches!(self.weights, Weights::Depthwise(_));
-        writes && rounded.is_fast(self.level) && is_whole
+        writes && rounded.is_fast(self.level) && columns.is_multiple_of(rounded.numbers())
     }
 
     /// Whether the channels may be words of what is rounded so, if each is on its own.
@@ -384,6 +383,7 @@ impl PackedConv {
             }
             Weights::Depthwise(weights) => {
                 let (channels, reads_pairs, writes_pairs) = (self.shape.inputs, written.left, written.output.is_some());
+                let weights = weights.of(reads_pairs);
                 let depthwise = Depthwise { windows, batch, channels, weights, epilogue, reads_pairs, writes_pairs };
                 depthwise.run(self.level, out, stride);
             }

@@ -6,11 +6,13 @@ mod lane;
 mod lines;
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use self::lane::{Lane, apart};
 use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
 use super::shape::ConvShape;
+use super::weight::{Weight, by_tap};
 use super::window::{Reduction, Sliding};
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
@@ -26,6 +28,33 @@ const CHANNELS: usize = 2 * LANES;
 /// The numbers of a part's lines, with those of the image that they are computed from: they stay in the second-level cache.
 const CACHED: usize = 128 * 1024;
 
+/// The weights of a depthwise convolution: for each tap those of all channels.
+#[derive(Debug)]
+pub(crate) struct TapWeights {
+    numbers: Vec<f32>,
+    channels: usize,
+    /// The same as they are used with words, once they are.
+    apart: OnceLock<Vec<f32>>,
+}
+
+impl TapWeights {
+    /// Those of a weight with so many channels, each with a row of so many taps.
+    pub(crate) fn new(weight: Weight<'_>, channels: usize, taps: usize) -> Self {
+        let numbers = weight.with_rows(0..channels, taps, |numbers| by_tap(numbers, channels).collect());
+        Self { numbers, channels, apart: OnceLock::new() }
+    }
+
+    /// What they take as they are packed, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(self.numbers.as_slice())
+    }
+
+    /// In the order for pixels that are words of two bf16, or are not.
+    pub(crate) fn of(&self, pairs: bool) -> &[f32] {
+        if pairs { self.apart.get_or_init(|| apart(&self.numbers, self.channels)) } else { &self.numbers }
+    }
+}
+
 /// A depthwise convolution.
 pub(crate) struct Depthwise<'a> {
     /// The windows.
@@ -34,7 +63,7 @@ pub(crate) struct Depthwise<'a> {
     pub(crate) batch: usize,
     /// The channels: an even number where they are kept in words.
     pub(crate) channels: usize,
-    /// For each tap the weights of all channels.
+    /// For each tap the weights of all channels, [for such pixels](TapWeights::of).
     pub(crate) weights: &'a [f32],
     /// What is done with the sums.
     pub(crate) epilogue: &'a Epilogue<'a>,
@@ -75,17 +104,11 @@ impl Depthwise<'_> {
         assert!(!(self.writes_pairs && epilogue.accumulate), "nothing is added to words at the result's place");
         epilogue.check(rows, channels);
         let to = Shared(out.as_mut_ptr());
-        if self.reads_pairs {
-            return scratch(weights.len(), |weights| {
-                apart(weights, self.weights, channels);
-                let of = Depthwise { weights, ..*self };
-                match !lines::fits(&windows) && copied::fits(&windows) {
-                    true => copied::run(&of, level, &to, stride),
-                    false => lines::run(&of, level, &to, stride),
-                }
-            });
-        }
         match windows.kernel {
+            // There is a version of these for words of all windows.
+            _ if self.reads_pairs && (lines::fits(&windows) || !copied::fits(&windows)) => {
+                lines::run(self, level, &to, stride);
+            }
             _ if level == Level::Sse2 => self.anywhere(level, out, stride),
             [3, 3] if windows.frames.kernel == 1 && !lines::are_better(&windows, channels) => {
                 along::run(self, level, &to, stride);

@@ -8,14 +8,14 @@ mod windows;
 use self::frames::FrameSums;
 use super::algorithm::Algorithm;
 use super::conv::PackedConv;
-use super::depthwise::Depthwise;
+use super::depthwise::{Depthwise, TapWeights};
 use super::epilogue::Epilogue;
 use super::format::{Format, Packing};
 use super::left::{Axis, Windows};
 use super::padded::PaddedConv;
 use super::panels::{Matrices, Panels};
 use super::shape::ConvShape;
-use super::weight::{Weight, by_tap};
+use super::weight::Weight;
 use super::winograd::Winograd;
 use super::words::Words;
 use crate::memory::scratch;
@@ -72,7 +72,7 @@ enum Weights {
     /// As a product of windows of few channels, in lines of words.
     Padded(PaddedConv),
     /// A number for each tap and channel, each of which is on its own.
-    Depthwise { level: Level, weights: Vec<f32> },
+    Depthwise { level: Level, weights: TapWeights },
     /// As a sum of convolutions, one for each frame that a window sees.
     Frames(FrameSums),
 }
@@ -169,7 +169,7 @@ impl VolumeConv {
             return Self { shape, weights: Weights::Winograd(winograd) };
         }
         if is_deep && shape.frame.is_depthwise() && Depthwise::sees_frames(&shape.frame) {
-            let weights = weight.with_rows(0..outputs, all, |numbers| by_tap(numbers, outputs).collect());
+            let weights = TapWeights::new(weight, outputs, all);
             return Self { shape, weights: Weights::Depthwise { level, weights } };
         }
         let packing = || shape.packing(level, format, |is_such| weight.all(outputs, all, is_such));
@@ -215,7 +215,7 @@ impl VolumeConv {
         match &self.weights {
             Weights::Windows(windows) => windows.bytes(),
             Weights::Padded(padded) => padded.bytes(),
-            Weights::Depthwise { weights, .. } => size_of_val(weights.as_slice()),
+            Weights::Depthwise { weights, .. } => weights.bytes(),
             Weights::Frames(frames) => frames.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
         }
@@ -298,6 +298,7 @@ impl VolumeConv {
                         Weights::Winograd(winograd) => winograd.run(out, outputs, batch, windows, epilogue),
                         Weights::Depthwise { level, weights } => {
                             let [reads_pairs, writes_pairs] = [words.input.is_some(), words.output.is_some()];
+                            let weights = weights.of(reads_pairs);
                             Depthwise { windows, batch, channels, weights, epilogue, reads_pairs, writes_pairs }
                                 .run(*level, out, stride);
                         }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::lane::{Halves, Kept, OfWords, Singles, Widened};
+use super::lane::{ByLanes, Halves, Kept, Singles, Widened};
 use super::{Depthwise, LANES, Lane, Part, Target, Windows};
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
@@ -157,7 +157,7 @@ impl Copying<'_> {
     }
 }
 
-impl OfWords for Copying<'_> {
+impl ByLanes for Copying<'_> {
     #[inline(always)]
     fn two<V: Pairs, const PART: bool>(&mut self, lane: &Lane<PART>) {
         let Lane { channel, count } = *lane;

@@ -197,7 +197,7 @@ impl<const PART: bool> Lane<PART> {
 }
 
 /// What is done with channels from one to another that are words.
-pub(super) trait OfWords {
+pub(super) trait ByLanes {
     /// With two whole vectors of channels, or a part of them.
     fn two<V: Pairs, const PART: bool>(&mut self, lane: &Lane<PART>);
 
@@ -219,28 +219,36 @@ pub(super) trait OfWords {
     }
 }
 
-/// Writes numbers of all channels, for some taps, as vectors of them are used with words.
-pub(super) fn apart(to: &mut [f32], numbers: &[f32], channels: usize) {
-    for (to, numbers) in to.chunks_exact_mut(channels).zip(numbers.chunks_exact(channels)) {
-        dispatch_pairs(Apart { to: to.as_mut_ptr(), numbers: numbers.as_ptr(), channels });
-    }
+/// Numbers of all channels, for some taps, as vectors of them are used with words.
+pub(super) fn apart(numbers: &[f32], channels: usize) -> Vec<f32> {
+    let mut all = vec![0.0; numbers.len()];
+    dispatch_pairs(Taps { to: &mut all, numbers, channels });
+    all
 }
 
-struct Apart {
-    to: *mut f32,
-    numbers: *const f32,
+struct Taps<'a> {
+    to: &'a mut [f32],
+    numbers: &'a [f32],
     channels: usize,
 }
 
-impl PairKernel for Apart {
+impl PairKernel for Taps<'_> {
     #[inline(always)]
-    fn run<V: Pairs>(mut self) {
-        let channels = self.channels;
-        self.all::<V>([0, channels]);
+    fn run<V: Pairs>(self) {
+        let taps = self.numbers.chunks_exact(self.channels);
+        for (numbers, to) in taps.zip(self.to.chunks_exact_mut(self.channels)) {
+            Apart { to: to.as_mut_ptr(), numbers: numbers.as_ptr() }.all::<V>([0, self.channels]);
+        }
     }
 }
 
-impl OfWords for Apart {
+/// A tap's numbers, and where they go.
+struct Apart {
+    to: *mut f32,
+    numbers: *const f32,
+}
+
+impl ByLanes for Apart {
     #[inline(always)]
     fn two<V: Pairs, const PART: bool>(&mut self, lane: &Lane<PART>) {
         let [first, second] = lane.apart::<V, Halves, 2>(self.numbers);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::lane::{Halves, Kept, OfWords, Singles, Widened};
+use super::lane::{ByLanes, Halves, Kept, Singles, Widened};
 use super::{Depthwise, LANES, Lane, Part, Target, Windows};
 use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
 use crate::threads::Shared;
@@ -117,7 +117,7 @@ struct Line<'a> {
     to: &'a Target,
 }
 
-impl OfWords for Line<'_> {
+impl ByLanes for Line<'_> {
     #[inline(always)]
     fn two<V: Pairs, const PART: bool>(&mut self, lane: &Lane<PART>) {
         self.along::<V, Halves, 2, PART>(lane);

@@ -14,6 +14,7 @@
 
 pub(crate) mod double;
 pub(crate) mod hyperbolic;
+pub(crate) mod rounded;
 #[cfg(test)]
 mod tests;
 
@@ -557,11 +558,12 @@ pub(crate) fn clamp<V: Floats>(x: V, low: f32, high: f32) -> V {
 /// `min(max(x + 3, 0), 6) / 6`.
 #[inline(always)]
 pub(crate) fn hardsigmoid<V: Floats>(x: V) -> V {
-    clamp(x + V::splat(3.0), 0.0, 6.0) / V::splat(6.0)
+    // A division would take longer than all else.
+    clamp(x + V::splat(3.0), 0.0, 6.0) * V::splat(1.0 / 6.0)
 }
 
 /// `x * min(max(x + 3, 0), 6) / 6`.
 #[inline(always)]
 pub(crate) fn hardswish<V: Floats>(x: V) -> V {
-    x * clamp(x + V::splat(3.0), 0.0, 6.0) / V::splat(6.0)
+    x * hardsigmoid(x)
 }

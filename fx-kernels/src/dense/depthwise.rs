@@ -8,7 +8,7 @@ mod lines;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use self::lane::{Lane, apart};
+use self::lane::{Finish, Lane, apart};
 use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
 use super::shape::ConvShape;
@@ -157,7 +157,7 @@ impl Depthwise<'_> {
         let some =
             self.channels.div_ceil(shared_out(TASKS).div_ceil(self.images() * groups)).next_multiple_of(CHANNELS);
         let parts = self.channels.div_ceil(some);
-        let function = self.epilogue.function();
+        let function = self.epilogue.function().filter(|function| !Finish::has(*function));
         // Only sums of words are words at once, if nothing follows.
         let is_rounded_after = self.writes_pairs && (!self.reads_pairs || function.is_some());
         for_each(self.images() * groups * parts, self.work(), |task| {

@@ -454,6 +454,11 @@ impl Product<'_> {
         let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| of_columns(bias, bias_padded));
         let scales = self.written.whole.filter(|_| packing.is_whole());
         let residual = self.epilogue.residual.filter(|_| last);
+        let function = self.epilogue.function().filter(|_| last);
+        let (applied, follows) = function.map_or((None, None), |function| match self.applies(function) {
+            true => (Some(function), None),
+            false => (None, Some(function)),
+        });
         let (far, farther) = match rows.len() {
             1 if panels.are_cached() || panels.level() <= Level::Avx2 && foresees_rows() => (0, 0),
             _ => far((place.share, place.of), (steps.as_ptr(), steps.len()), place.next, panel.width),
@@ -490,6 +495,7 @@ impl Product<'_> {
             residual: residual.map_or(null(), |x| x.data[rows.start * x.stride + column..].as_ptr()),
             residual_stride: residual.map_or(0, |x| x.stride),
             bounds: self.epilogue.bounds().filter(|_| last),
+            function: applied,
             out: to,
             stride,
             words: if last { &raw const self.words } else { null() },
@@ -505,7 +511,7 @@ impl Product<'_> {
             } else {
                 tile.run_aside(panels.level(), panel.columns, panel.width);
             }
-            if let Some(function) = self.epilogue.function().filter(|_| last) {
+            if let Some(function) = follows {
                 let columns = panel.columns + (side_by_side - 1) * panel.width;
                 run_rows(panels.level(), function, to, count * rows.len(), stride, columns);
             }

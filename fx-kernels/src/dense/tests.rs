@@ -65,7 +65,13 @@ pub(super) fn following<'a>(case: usize, bias: &'a [f32], residual: &'a [f32], s
         bias: (case & 1 > 0).then_some(bias),
         residual: (case & 2 > 0).then_some(Residual { data: residual, stride }),
         accumulate: case & 4 > 0,
-        activation: [None, Some(Unary::Relu), Some(Unary::Clamp(-0.1, 0.2)), Some(Unary::Sigmoid)][case % 4],
+        activation: match case {
+            0 => None,
+            1 | 5 => Some(Unary::Relu),
+            2 => Some(Unary::Clamp(-0.1, 0.2)),
+            3 | 6 => Some(Unary::Sigmoid),
+            _ => Some(Unary::Hardswish),
+        },
     }
 }
 
@@ -74,11 +80,12 @@ pub(super) fn followed(sum: f64, case: usize, bias: f32, residual: f32) -> f64 {
     let mut sum = sum + if case & 1 > 0 { f64::from(bias) } else { 0.0 };
     sum += if case & 2 > 0 { f64::from(residual) } else { 0.0 };
     sum += if case & 4 > 0 { 0.25 } else { 0.0 };
-    match case % 4 {
-        1 => sum.max(0.0),
+    match case {
+        0 => sum,
+        1 | 5 => sum.max(0.0),
         2 => sum.clamp(-0.1, 0.2),
-        3 => 1.0 / (1.0 + (-sum).exp()),
-        _ => sum,
+        3 | 6 => 1.0 / (1.0 + (-sum).exp()),
+        _ => sum * (sum + 3.0).clamp(0.0, 6.0) / 6.0,
     }
 }
 

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::ptr::{null, null_mut};
 
 use super::format::Packing;
+use crate::elementwise::Unary;
 use crate::memory::{FEW_ROWS, LINE, prefetch, prefetch_far};
 use crate::simd::{
     ByteKernel, Bytes, Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_bytes, dispatch_pairs,
@@ -83,6 +84,8 @@ pub(crate) struct Tile {
     pub(crate) residual_stride: usize,
     /// The bounds of the result.
     pub(crate) bounds: Option<(f32, f32)>,
+    /// A function of the result, one that tiles [apply](Self::applies).
+    pub(crate) function: Option<Unary>,
     /// Where the tile is written.
     pub(crate) out: *mut f32,
     /// The distance of its rows.
@@ -164,6 +167,7 @@ impl Tile {
         residual: null(),
         residual_stride: 0,
         bounds: None,
+        function: None,
         out: null_mut(),
         stride: 0,
         words: null(),
@@ -380,6 +384,7 @@ impl Kernel for WithAside<'_> {
 mod stack;
 pub(crate) use self::stack::Stack;
 mod finish;
+mod function;
 use self::finish::finish;
 pub(crate) use self::finish::{OfWords, WordMatrix};
 mod step;

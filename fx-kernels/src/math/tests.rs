@@ -1,7 +1,8 @@
 //! Every function of every level against f64, over the whole range.
 
+use super::rounded;
 use crate::elementwise::{Binary, Op, Operand, Unary, run_one};
-use crate::simd::{Kernel, Level, Vector, dispatch};
+use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs, has_pairs};
 
 /// Numbers of all sizes and both signs, with the special ones.
 fn numbers() -> Vec<f32> {
@@ -157,6 +158,47 @@ fn roots_and_rounding_are_exact() {
     check(Unary::Round, 0.0, f64::round_ties_even);
     check(Unary::Abs, 0.0, f64::abs);
     check(Unary::Relu, 0.0, |x| if x < 0.0 { 0.0 } else { x });
+}
+
+/// A function of numbers that are rounded to bf16 next.
+struct BeforeRounding<'a>(Unary, &'a mut [f32]);
+
+impl PairKernel for BeforeRounding<'_> {
+    #[inline(always)]
+    fn run<V: Pairs>(self) {
+        for x in self.1.chunks_mut(V::LANES) {
+            let numbers = V::load_part(x);
+            let numbers = match self.0 {
+                Unary::Silu => rounded::silu(numbers),
+                Unary::Gelu => rounded::gelu(numbers),
+                _ => rounded::gelu_tanh(numbers),
+            };
+            numbers.store_part(x);
+        }
+    }
+}
+
+#[test]
+fn activations_before_rounding() {
+    if !has_pairs(Level::detect()) {
+        return;
+    }
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let check = |op: Unary, exact: &dyn Fn(f64) -> f64| {
+        let x: Vec<f32> = (-20_000..20_000).map(|i| i as f32 * 1e-3).chain(numbers()).collect();
+        let mut all = x.clone();
+        dispatch_pairs(BeforeRounding(op, &mut all));
+        for (x, got) in x.iter().zip(all) {
+            let want = exact(f64::from(*x)) as f32;
+            // Where results are next to 0 they are so here too.
+            let is_near = (got - want).abs() <= 1.3e-3 * want.abs() + if *x < -5.0 { 2e-6 } else { f32::MIN_POSITIVE };
+            assert!(is_near || got == want || got.is_nan() && want.is_nan(), "{op} {x:e}: {got:e} {want:e}");
+        }
+    };
+    let infinite = |x: f64| if x == f64::NEG_INFINITY { f64::NAN } else { 0.0 };
+    check(Unary::Silu, &|x| x * sigmoid(x) + infinite(x));
+    check(Unary::Gelu, &|x| x * 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2) + infinite(x));
+    check(Unary::GeluTanh, &|x| x * sigmoid(2.0 * 0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)) + infinite(x));
 }
 
 /// The activations against their formulas in f64: close by the size of the operand or of the result.

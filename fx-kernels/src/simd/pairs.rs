@@ -31,6 +31,8 @@ pub(crate) trait Pairs: Vector<Elem = f32> {
     /// 2 to the power of each number, within 1e-4 of it: less than is lost in rounding to bf16. NaN gives NaN, infinities the
     /// limits.
     fn exp2(self) -> Self;
+    /// 1 by each number, within 1e-4 of it; 0 of infinities.
+    fn reciprocal(self) -> Self;
     /// The first four numbers of as many rows as there are lanes, which begin so far apart: a vector for each.
     ///
     /// # Safety

@@ -331,6 +331,11 @@ mod single16 {
             }
         }
         #[inline(always)]
+        fn reciprocal(self) -> Self {
+            // SAFETY: who has a vector has the instruction.
+            Self(unsafe { x86::_mm512_rcp14_ps(self.0) })
+        }
+        #[inline(always)]
         unsafe fn four_of_rows(from: *const f32, stride: usize) -> [Self; 4] {
             // SAFETY: the caller's promise, and who has a vector has the instructions.
             unsafe {

@@ -1,6 +1,6 @@
 //! Windows of 3 by 3 where the image lies: a vector of channels goes along some lines with all its weights in registers.
 
-use super::lane::Singles;
+use super::lane::{Finish, Singles};
 use super::lines::WIDTH;
 use super::{Depthwise, LANES, Lane, Part, Target, Windows};
 use crate::simd::{Kernel, Level, Vector, dispatch};
@@ -105,7 +105,7 @@ impl Taps<'_> {
             }
         }
         let bias = if let Some(bias) = epilogue.bias { lane.load(bias.as_ptr()) } else { V::zero() };
-        let finish = (epilogue.adds(), epilogue.limits(), *self.to);
+        let finish = (Finish::of(epilogue), *self.to);
         let (line, step) = (dilation[0] * width * pixel, stride[1] * pixel);
         for x in (0..start).chain(end..output[1]) {
             let mut sum = bias;
@@ -118,7 +118,7 @@ impl Taps<'_> {
                     }
                 }
             }
-            self.write(lane, finish, sum, x);
+            self.write(lane, finish, [sum], x);
         }
         let mut from = self.from.wrapping_add((start * stride[1]).wrapping_sub(before[1]).wrapping_mul(pixel));
         let mut x = start;
@@ -136,9 +136,11 @@ impl Taps<'_> {
                     }
                 }
             }
+            let mut all = [bias; NEAR];
             for o in 0..NEAR {
-                self.write(lane, finish, sums[o][0] + sums[o][1], x + o);
+                all[o] = sums[o][0] + sums[o][1];
             }
+            self.write(lane, finish, all, x);
             from = from.wrapping_add(NEAR * step);
             x += NEAR;
         }
@@ -150,20 +152,25 @@ impl Taps<'_> {
                     sum = lane.load::<V>(from).mul_add(kernel[i][j], sum);
                 }
             }
-            self.write(lane, finish, sum, x);
+            self.write(lane, finish, [sum], x);
             from = from.wrapping_add(step);
         }
     }
 
-    /// Writes sums with bias to a pixel, with what follows: whether matrices are added, limits, and where they go.
+    /// Writes sums with bias to pixels, with what follows: and where they go.
     #[inline(always)]
-    fn write<V: Vector<Elem = f32>, const PART: bool>(
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    fn write<V: Vector<Elem = f32>, const COUNT: usize, const PART: bool>(
         &self,
         lane: &Lane<PART>,
-        (adds, limits, to): (bool, (f32, f32), Target),
-        sum: V,
+        (finish, to): (Finish, Target),
+        sums: [V; COUNT],
         x: usize,
     ) {
-        lane.write::<V, Singles, 1>([sum], self.of.epilogue, (adds, limits), &to, self.row + x);
+        let mut all = [[V::zero(); 1]; COUNT];
+        for o in 0..COUNT {
+            all[o] = [sums[o]];
+        }
+        lane.write::<V, Singles, 1, COUNT>(all, self.of.epilogue, finish, &to, (self.row + x, COUNT));
     }
 }

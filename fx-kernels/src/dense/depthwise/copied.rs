@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::lane::{ByLanes, Halves, Kept, Singles, Widened};
+use super::lane::{ByLanes, Finish, Halves, Kept, Singles, Widened};
 use super::{Depthwise, LANES, Lane, Part, Target, Windows};
 use crate::memory::scratch;
 use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
@@ -196,7 +196,7 @@ impl Tile<'_> {
         let Copies { size, ref mut image, ref mut weights } = *to;
         let Depthwise { windows: Windows { output, kernel, stride, dilation, .. }, epilogue, .. } = *self.of;
         self.copy_weights::<V, N, PART>(lane, weights);
-        let (finish, target) = ((epilogue.adds(), epilogue.limits()), self.target);
+        let (finish, target) = (Finish::of(epilogue), self.target);
         let bias = if let Some(bias) = epilogue.bias { lane.apart::<V, K, N>(bias.as_ptr()) } else { [V::zero(); N] };
         // Where the first line of a window is, and which line comes next.
         let (mut top, mut next) = (Place { line: 0, size }, 0);
@@ -222,11 +222,7 @@ impl Tile<'_> {
                     }
                 };
                 let count = left.min(MANY);
-                for (o, sum) in sums.into_iter().enumerate() {
-                    if o < count {
-                        lane.write::<V, K, N>(sum, epilogue, finish, &target, row + o);
-                    }
-                }
+                lane.write::<V, K, N, MANY>(sums, epilogue, finish, &target, (row, count));
                 from = from.wrapping_add(MANY * stride[1] * V::LANES);
                 row += MANY;
                 left -= count;

@@ -2,6 +2,7 @@
 
 use super::Target;
 use crate::dense::epilogue::Epilogue;
+use crate::elementwise::Unary;
 use crate::math;
 use crate::simd::{PairKernel, Pairs, Vector, dispatch_pairs};
 
@@ -9,6 +10,30 @@ use crate::simd::{PairKernel, Pairs, Vector, dispatch_pairs};
 pub(super) struct Lane<const PART: bool> {
     pub(super) channel: usize,
     pub(super) count: usize,
+}
+
+/// What follows sums in registers.
+#[derive(Clone, Copy)]
+pub(super) struct Finish {
+    /// Whether matrices are added.
+    adds: bool,
+    /// Whether [`math::hardswish`] follows, which takes few instructions.
+    is_gated: bool,
+    /// The limits.
+    limits: (f32, f32),
+}
+
+impl Finish {
+    /// As an epilogue says. Its function is done elsewhere, unless it [is done here](Self::has).
+    pub(super) fn of(epilogue: &Epilogue<'_>) -> Self {
+        let is_gated = epilogue.function().is_some_and(Self::has);
+        Self { adds: epilogue.adds(), is_gated, limits: epilogue.limits() }
+    }
+
+    /// Whether a function is done in registers.
+    pub(super) fn has(function: Unary) -> bool {
+        function == Unary::Hardswish
+    }
 }
 
 /// How pixels keep their numbers: what is read of them at once are `N` vectors of numbers. One vector has them in their order.
@@ -162,18 +187,46 @@ impl<const PART: bool> Lane<PART> {
         numbers
     }
 
-    /// Writes sums to a row, with what follows them: whether matrices are added, and limits.
+    /// Writes the sums of rows that follow each other, so many at most, with what follows them: matrices that are added, and what takes few
+    /// instructions.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-    pub(super) fn write<V: Vector<Elem = f32>, K: Kept<V, N>, const N: usize>(
+    pub(super) fn write<V: Vector<Elem = f32>, K: Kept<V, N>, const N: usize, const COUNT: usize>(
+        &self,
+        mut sums: [[V; N]; COUNT],
+        epilogue: &Epilogue<'_>,
+        finish: Finish,
+        to: &Target,
+        (row, count): (usize, usize),
+    ) {
+        // One look for all of them.
+        if finish.is_gated && !finish.adds {
+            for o in 0..COUNT {
+                for n in 0..N {
+                    sums[o][n] = math::hardswish(sums[o][n]);
+                }
+            }
+        }
+        for o in 0..COUNT {
+            if o < count {
+                self.write_one::<V, K, N>(sums[o], epilogue, finish, to, row + o);
+            }
+        }
+    }
+
+    /// Writes sums, to which more may be added.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
+    fn write_one<V: Vector<Elem = f32>, K: Kept<V, N>, const N: usize>(
         &self,
         mut sums: [V; N],
         epilogue: &Epilogue<'_>,
-        (adds, (low, high)): (bool, (f32, f32)),
+        finish: Finish,
         to: &Target,
         row: usize,
     ) {
         let are_words = K::NUMBERS > 1 && to.is_words;
+        let Finish { adds, is_gated, limits: (low, high) } = finish;
         if adds || !are_words {
             sums = K::together(sums);
         }
@@ -181,6 +234,9 @@ impl<const PART: bool> Lane<PART> {
             for n in 0..N {
                 let load = |from: *const f32, stride: usize| self.vector::<V>(n).load(from.wrapping_add(row * stride));
                 sums[n] = epilogue.add(sums[n], (to.first, to.stride), load);
+                if is_gated {
+                    sums[n] = math::hardswish(sums[n]);
+                }
             }
         }
         for n in 0..N {

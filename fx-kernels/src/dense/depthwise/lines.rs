@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::lane::{ByLanes, Halves, Kept, Singles, Widened};
+use super::lane::{ByLanes, Finish, Halves, Kept, Singles, Widened};
 use super::{Depthwise, LANES, Lane, Part, Target, Windows};
 use crate::simd::{Kernel, Level, PairKernel, Pairs, Vector, dispatch, dispatch_pairs};
 use crate::threads::Shared;
@@ -155,7 +155,7 @@ impl Line<'_> {
         let Depthwise { windows, epilogue, .. } = *self.of;
         let Windows { input: [_, end], output: [_, width], kernel, stride, dilation, before, .. } = windows;
         let bias = if let Some(bias) = epilogue.bias { lane.apart::<V, K, N>(bias.as_ptr()) } else { [V::zero(); N] };
-        let (finish, to) = ((epilogue.adds(), epilogue.limits()), *self.to);
+        let (finish, to) = (Finish::of(epilogue), *self.to);
         let reach = (COUNT - 1) * stride[1] + (kernel[1].max(1) - 1) * dilation[1];
         for x in (0..width).step_by(COUNT) {
             let first = (x * stride[1]).wrapping_sub(before[1]);
@@ -165,12 +165,7 @@ impl Line<'_> {
             } else {
                 self.sums::<V, K, N, STEP, COUNT, false, PART>(lane, first, bias)
             };
-            let count = COUNT.min(width - x);
-            for (o, sum) in sums.into_iter().enumerate() {
-                if o < count {
-                    lane.write::<V, K, N>(sum, epilogue, finish, &to, self.row + x + o);
-                }
-            }
+            lane.write::<V, K, N, COUNT>(sums, epilogue, finish, &to, (self.row + x, COUNT.min(width - x)));
         }
     }
 

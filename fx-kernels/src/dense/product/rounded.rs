@@ -2,7 +2,8 @@
 
 use super::{MOST_ROWS, Product, Split};
 use crate::dense::format::Packing;
-use crate::dense::tile::{OfWords, WordMatrix};
+use crate::dense::tile::{OfWords, Tile, WordMatrix};
+use crate::elementwise::Unary;
 use crate::memory::scratch;
 use crate::rounded::Rounded;
 use crate::simd::Level;
@@ -28,6 +29,11 @@ impl Product<'_> {
             && self.epilogue.residual.is_none()
     }
 
+    /// Whether tiles apply a function to what they write.
+    pub(super) fn applies(&self, function: Unary) -> bool {
+        Tile::applies(function, self.words.written.is_some_and(|matrix| matrix.of == Rounded::Pairs))
+    }
+
     /// Calls a function with the product whose tiles read and write words where operands are such; with any other product as it is.
     pub(super) fn in_words(&self, out: &Shared<f32>, stride: usize, f: impl FnOnce(&Product<'_>)) {
         let matrix = |of: Rounded, words: *mut f32, distance: usize| {
@@ -36,8 +42,9 @@ impl Product<'_> {
         };
         let added = self.words_added(out, stride);
         let added = added.and_then(|(of, (words, distance))| matrix(of, words.cast_mut(), distance));
-        // A function is of numbers.
-        let output = self.written.output.filter(|_| self.epilogue.function().is_none());
+        let function = self.epilogue.function();
+        let is_applied = |of: &Rounded| function.is_none_or(|function| Tile::applies(function, *of == Rounded::Pairs));
+        let output = self.written.output.filter(is_applied);
         let written = output.and_then(|of| matrix(of, out.at(0), stride));
         let (mut epilogue, mut of) = (*self.epilogue, self.written);
         if added.is_some() {

@@ -150,3 +150,31 @@ fn few_channels_do_not_spread_what_is_no_number() {
         }
     }
 }
+
+/// Functions of sums that become pairs need fewer digits: they are as near as what is lost then.
+#[test]
+fn functions_of_sums_that_are_rounded() {
+    let functions = [Unary::Silu, Unary::Gelu, Unary::GeluTanh, Unary::Hardswish, Unary::Sigmoid];
+    for (level, function) in Level::available().flat_map(|level| functions.map(|function| (level, function))) {
+        // Panels that are full, one vector wide or neither, and more steps than go down a panel at once.
+        for (m, n, k) in [(1, 64, 34), (13, 96, 40), (70, 40, 24), (29, 16, 12), (40, 54, 1700), (3, 18, 8)] {
+            let (x, w, bias, residual) = (numbers(m * k, 1), numbers(n * k, 2), numbers(n, 3), numbers(m * n, 4));
+            let layer = PackedLinear::at(level, Weight::Numbers(&w), [n, k], Algorithm::Direct, Format::Bf16);
+            if !layer.writes_words(Rounded::Pairs) {
+                continue;
+            }
+            let residual = Some(Residual { data: &residual, stride: n });
+            let epilogue = Epilogue { bias: Some(&bias), residual, activation: Some(function), ..Epilogue::default() };
+            let mut want = vec![0.0; m * n];
+            layer.run(&mut want, n, &x, k, m, &epilogue);
+            let words = Words::default().writing(Rounded::Pairs);
+            let mut got = vec![0.0; m * n / 2];
+            layer.run_words(&mut got, n / 2, &x, k, m, words, &epilogue);
+            let got = got.iter().flat_map(|word| words::halves(*word));
+            for (index, (got, want)) in got.zip(&want).enumerate() {
+                let is_near = (got - want).abs() <= (1.0 / 256.0 + 1.3e-3) * want.abs() + 1e-6;
+                assert!(is_near, "{level:?} {function} {m}x{n}x{k} at {index}: {got}, not {want}");
+            }
+        }
+    }
+}

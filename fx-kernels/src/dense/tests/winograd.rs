@@ -81,9 +81,10 @@ fn winograd_as_direct(inputs: usize, outputs: usize, groups: usize, dilation: [u
         for algorithm in [Algorithm::Winograd2, Algorithm::Winograd4] {
             let winograd = run(algorithm);
             for (i, (got, want)) in winograd.iter().zip(&direct).enumerate() {
+                // Functions are up to half again as steep as sums.
                 let same = got == want
                     || got.is_nan() && want.is_nan()
-                    || (got - want).abs() < 1e-5 * (inputs as f32 / 48.0).max(1.0);
+                    || (got - want).abs() < 1.5e-5 * (inputs as f32 / 48.0).max(1.0);
                 assert!(same, "{algorithm:?} {level:?} case {case}, finite {finite}, at {i}: {got}, not {want}");
             }
             assert!(finite || case % 4 > 0 || winograd.iter().any(|x| x.is_infinite()));

@@ -68,8 +68,9 @@ impl Layer<'_> {
         let (x, bias) = (numbers(BATCH * SIZE[0] * SIZE[1] * shape.inputs, 1), numbers(shape.outputs, 3));
         let residual = numbers(rows * shape.outputs, 4);
         let x_words = if self.reads { words(&x, input) } else { Vec::new() };
-        for case in 0..4 {
-            let epilogue = following(case, &bias, &residual, shape.outputs);
+        for case in 0..5 {
+            // The last one without what is there before.
+            let epilogue = Epilogue { accumulate: false, ..following(case, &bias, &residual, shape.outputs) };
             let mut plain = vec![0.0; residual.len()];
             (self.run)(&mut plain, shape.outputs, &x, shape.inputs, Words::default(), &epilogue);
             for (of_words, output) in [false, true]

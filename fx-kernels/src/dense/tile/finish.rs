@@ -1,6 +1,9 @@
 //! What follows the sums of a tile, while they are in registers.
 
+use super::function::{ToPairs, room};
 use super::{Step, Tile};
+use crate::elementwise::Unary;
+use crate::math::hardswish;
 use crate::quantization::Quantization;
 use crate::rounded::Rounded;
 use crate::simd::Vector;
@@ -105,6 +108,13 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
             }
         }
     }
+    if let Some(Unary::Hardswish) = job.function {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                sums[i][v] = hardswish(sums[i][v]);
+            }
+        }
+    }
     if let Some(matrix @ WordMatrix { of: Rounded::Bytes(of), .. }) = &words.written
         && S::WHOLE
     {
@@ -119,6 +129,19 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
         }
     }
     if let Some(written) = words.written.filter(|_| S::PAIRS) {
+        if let Some(function) = job.function.filter(|function| *function != Unary::Hardswish) {
+            let mut memory = room();
+            let numbers = memory.as_mut_ptr().cast::<f32>();
+            for i in 0..ROWS {
+                for v in 0..VECTORS {
+                    // SAFETY: there is room for all of a tile.
+                    unsafe { sums[i][v].store_at(numbers.add((i * VECTORS + v) * V::LANES)) };
+                }
+            }
+            let (columns, place) = (job.columns, [row, first]);
+            let sums = numbers.cast_const();
+            return S::put_function(ToPairs { function, sums, vectors: VECTORS, rows: ROWS, written, place, columns });
+        }
         for i in 0..ROWS {
             // SAFETY: the place is the caller's to write.
             unsafe { S::put(sums[i], 0, job.columns, written.at(row + i, first)) };

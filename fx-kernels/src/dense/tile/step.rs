@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::Tile;
+use super::function::ToPairs;
 use crate::rounded::Rounded;
 use crate::simd::{Bytes, Lanes, Pairs, Vector};
 
@@ -38,6 +39,12 @@ pub(super) trait Step<V: Vector<Elem = f32>> {
     #[inline(always)]
     unsafe fn put<const VECTORS: usize>(_numbers: [V; VECTORS], _added: i32, _count: usize, _to: *mut u8) {
         unreachable!("numbers are not kept in words");
+    }
+
+    /// Writes a function of sums as pairs.
+    #[inline(always)]
+    fn put_function(_job: ToPairs) {
+        unreachable!("numbers are not kept in pairs");
     }
 
     /// Where in a run the words of the `k`-th step are, in such words.
@@ -165,6 +172,11 @@ impl<V: Pairs> Step<V> for Dots {
         let words = count.min(VECTORS * V::LANES) / 2;
         // SAFETY: the caller's promise.
         unsafe { V::pairs(numbers[0], last).store_first(to.cast(), words) };
+    }
+
+    #[inline(always)]
+    fn put_function(job: ToPairs) {
+        V::run_pairs(job);
     }
 
     #[inline(always)]

@@ -95,11 +95,13 @@ pub fn concatenate(out: &mut [f32], to: &[usize], dim: usize, parts: &[Part<'_>]
     });
 }
 
-/// Rows that stand beside others: elements without gaps, of words or of numbers, and how many words a row is or becomes.
+/// Rows that stand beside others: elements, of words or of numbers, how far they are apart, and how many words a row is or becomes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     /// The elements.
     pub data: &'a [f32],
+    /// The distance of the rows, in elements.
+    pub stride: usize,
     /// The words of a row.
     pub words: usize,
     /// Whether the elements are numbers, which are rounded.
@@ -115,8 +117,9 @@ pub struct Rows<'a> {
 /// // Pairs of bf16: a row of one word beside one of two numbers, which become another.
 /// let mut out = [0.0; 2];
 /// let pair = [f32::from_bits(0x3f80_4000)];
-/// let rows = [Rows { data: &pair, words: 1, numbers: false }, Rows { data: &[2.0, 1.0], words: 1, numbers: true }];
-/// join_words(&mut out, Rounded::Pairs, &rows);
+/// let words = Rows { data: &pair, stride: 1, words: 1, numbers: false };
+/// let numbers = Rows { data: &[2.0, 1.0], stride: 2, words: 1, numbers: true };
+/// join_words(&mut out, Rounded::Pairs, &[words, numbers]);
 /// assert_eq!(out, [pair[0]; 2]);
 /// ```
 ///
@@ -133,17 +136,18 @@ fn join_words_at(level: Level, out: &mut [f32], rounded: Rounded, parts: &[Rows<
     let work = 4 * out.len();
     for_each_piece(out, each * stride, work, |task, out| {
         let (first, rows, mut place) = (task * each, out.len() / stride, 0);
-        for Rows { data, words, numbers } in parts {
+        for Rows { data, stride: distance, words, numbers } in parts {
             let width = if *numbers { words * rounded.numbers() } else { *words };
-            let from = data[first * width..][..rows * width].as_ptr();
+            let reach = rows.checked_sub(1).map_or(0, |last| last * distance + width);
+            let from = data[(first * distance).min(data.len())..][..reach].as_ptr();
             let to = out.as_mut_ptr().wrapping_add(place);
             place += words;
             // SAFETY: so many rows of the part are there, and they have a place of their own in each row of the result.
             unsafe {
                 if *numbers {
-                    rounded.write(level, (to, stride), (from, width), [rows, width]);
+                    rounded.write(level, (to, stride), (from, *distance), [rows, width]);
                 } else {
-                    let rows = Dim { size: rows, to: stride, from: width };
+                    let rows = Dim { size: rows, to: stride, from: *distance };
                     Piece { to, from, rows, columns: Dim { size: width, to: 1, from: 1 } }.copy(level);
                 }
             }

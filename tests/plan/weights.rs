@@ -124,6 +124,47 @@ fn results_between_products_in_bf16_are_too() {
     }
 }
 
+/// Both halves of what a convolution gives beside what another one makes of the second.
+#[traceable]
+struct Split {
+    first: nn::Conv2d,
+    inner: nn::Conv2d,
+    last: nn::Conv2d,
+}
+
+#[traceable]
+impl Split {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = self.first.forward(x).silu();
+        let (left, right) = (y.narrow(1, 0, 16), y.narrow(1, 16, 16));
+        let inner = self.inner.forward(&right).relu();
+        self.last.forward(Tensor::cat_with([left, right, inner], CatOptions::new().dim(1))).gelu()
+    }
+}
+
+/// What stands beside others is rounded on its way there where a product reads it, also if it is a part of something else.
+#[test]
+fn parts_beside_others_are_rounded_on_their_way() {
+    for (side, dilation) in [(9, 1), (16, 1), (7, 2)] {
+        let mut module = filled(Split {
+            first: nn::Conv2d::new(12, 32, 1),
+            inner: nn::Conv2d::new(16, 16, 3).padding(dilation).dilation(dilation),
+            last: nn::Conv2d::new(48, 20, 1),
+        });
+        let x = floats("x", &[3, 12, side, 6]);
+        check(&module, &x);
+        let exact = module.forward(&x).unwrap();
+        module.set_inference_precision(DType::BF16).unwrap();
+        let share = module.forward(&x).unwrap().max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+        assert!(share > 0.0 && share < 3e-2, "off by {share}");
+        let text = module.plan(&x).unwrap().to_string();
+        assert!(
+            !has("avx512bf16") || text.lines().any(|line| line.contains("cat of 3") && line.contains("to pairs")),
+            "{text}"
+        );
+    }
+}
+
 /// Single pixels, groups with a function that is more than bounds, and single pixels.
 #[traceable]
 struct Groups {

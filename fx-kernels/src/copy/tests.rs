@@ -142,10 +142,20 @@ fn words_side_by_side() {
                         .collect(),
                 };
                 first += rows * width;
-                parts.push((data, *words, numbers));
+                // Rows with gaps or without.
+                let (row, gap) = (if numbers { width } else { *words }, index % 3);
+                let end = rows.saturating_sub(1) * (row + gap) + row;
+                let mut apart: Vec<f32> = vec![0.5; end];
+                for (row, to) in data.chunks(row.max(1)).zip(apart.chunks_mut((row + gap).max(1))) {
+                    to[..row.len()].copy_from_slice(row);
+                }
+                parts.push((apart, row + gap, *words, numbers));
             }
-            let parts: Vec<_> =
-                parts.iter().map(|(data, words, numbers)| Rows { data, words: *words, numbers: *numbers }).collect();
+            let mut rows_of = Vec::new();
+            for (data, stride, words, numbers) in &parts {
+                rows_of.push(Rows { data, stride: *stride, words: *words, numbers: *numbers });
+            }
+            let parts = rows_of;
             let mut out = vec![f32::NAN; want.len()];
             join_words_at(level, &mut out, rounded, &parts);
             let is_same = out.iter().zip(&want).all(|(got, want)| got.to_bits() == *want);

@@ -157,7 +157,8 @@ impl Depthwise<'_> {
         let some =
             self.channels.div_ceil(shared_out(TASKS).div_ceil(self.images() * groups)).next_multiple_of(CHANNELS);
         let parts = self.channels.div_ceil(some);
-        let function = self.epilogue.function().filter(|function| !Finish::has(*function));
+        let are_words = self.reads_pairs && self.writes_pairs;
+        let function = self.epilogue.function().filter(|function| !Finish::has(*function, are_words));
         // Only sums of words are words at once, if nothing follows.
         let is_rounded_after = self.writes_pairs && (!self.reads_pairs || function.is_some());
         for_each(self.images() * groups * parts, self.work(), |task| {

@@ -454,11 +454,7 @@ impl Product<'_> {
         let bias = self.epilogue.bias.filter(|_| first).map_or(null(), |bias| of_columns(bias, bias_padded));
         let scales = self.written.whole.filter(|_| packing.is_whole());
         let residual = self.epilogue.residual.filter(|_| last);
-        let function = self.epilogue.function().filter(|_| last);
-        let (applied, follows) = function.map_or((None, None), |function| match self.applies(function) {
-            true => (Some(function), None),
-            false => (None, Some(function)),
-        });
+        let [applied, follows] = if last { self.functions() } else { [None; 2] };
         let (far, farther) = match rows.len() {
             1 if panels.are_cached() || panels.level() <= Level::Avx2 && foresees_rows() => (0, 0),
             _ => far((place.share, place.of), (steps.as_ptr(), steps.len()), place.next, panel.width),

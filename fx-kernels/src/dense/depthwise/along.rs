@@ -105,7 +105,7 @@ impl Taps<'_> {
             }
         }
         let bias = if let Some(bias) = epilogue.bias { lane.load(bias.as_ptr()) } else { V::zero() };
-        let finish = (Finish::of(epilogue), *self.to);
+        let finish = (Finish::of(epilogue, self.to), *self.to);
         let (line, step) = (dilation[0] * width * pixel, stride[1] * pixel);
         for x in (0..start).chain(end..output[1]) {
             let mut sum = bias;

@@ -196,7 +196,7 @@ impl Tile<'_> {
         let Copies { size, ref mut image, ref mut weights } = *to;
         let Depthwise { windows: Windows { output, kernel, stride, dilation, .. }, epilogue, .. } = *self.of;
         self.copy_weights::<V, N, PART>(lane, weights);
-        let (finish, target) = (Finish::of(epilogue), self.target);
+        let (finish, target) = (Finish::of(epilogue, &self.target), self.target);
         let bias = if let Some(bias) = epilogue.bias { lane.apart::<V, K, N>(bias.as_ptr()) } else { [V::zero(); N] };
         // Where the first line of a window is, and which line comes next.
         let (mut top, mut next) = (Place { line: 0, size }, 0);

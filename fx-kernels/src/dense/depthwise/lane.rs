@@ -3,7 +3,7 @@
 use super::Target;
 use crate::dense::epilogue::Epilogue;
 use crate::elementwise::Unary;
-use crate::math;
+use crate::math::{self, rounded};
 use crate::simd::{PairKernel, Pairs, Vector, dispatch_pairs};
 
 /// A vector of channels, or two: which one is the first, and how many there are. All that vectors have, unless they are a part.
@@ -17,22 +17,23 @@ pub(super) struct Lane<const PART: bool> {
 pub(super) struct Finish {
     /// Whether matrices are added.
     adds: bool,
-    /// Whether [`math::hardswish`] follows, which takes few instructions.
-    is_gated: bool,
+    /// A function that is done here.
+    function: Option<Unary>,
     /// The limits.
     limits: (f32, f32),
 }
 
 impl Finish {
     /// As an epilogue says. Its function is done elsewhere, unless it [is done here](Self::has).
-    pub(super) fn of(epilogue: &Epilogue<'_>) -> Self {
-        let is_gated = epilogue.function().is_some_and(Self::has);
-        Self { adds: epilogue.adds(), is_gated, limits: epilogue.limits() }
+    pub(super) fn of(epilogue: &Epilogue<'_>, to: &Target) -> Self {
+        let function = epilogue.function().filter(|function| Self::has(*function, to.is_words));
+        Self { adds: epilogue.adds(), function, limits: epilogue.limits() }
     }
 
-    /// Whether a function is done in registers.
-    pub(super) fn has(function: Unary) -> bool {
-        function == Unary::Hardswish
+    /// Whether a function is done in registers: one that takes no more instructions than limits, or one of numbers that become words, which needs
+    /// fewer digits then.
+    pub(super) fn has(function: Unary, to_words: bool) -> bool {
+        function == Unary::Hardswish || to_words && function == Unary::Silu
     }
 }
 
@@ -60,6 +61,12 @@ pub(super) trait Kept<V: Vector<Elem = f32>, const N: usize> {
     #[inline(always)]
     fn together(numbers: [V; N]) -> [V; N] {
         numbers
+    }
+
+    /// [`rounded::silu`] of numbers that become words.
+    #[inline(always)]
+    fn silu(_numbers: V) -> V {
+        unreachable!("numbers become no words");
     }
 
     /// Writes numbers as words to the pixel that begins at a place.
@@ -105,6 +112,10 @@ impl<V: Pairs> Kept<V, 2> for Halves {
         V::together(first, second)
     }
     #[inline(always)]
+    fn silu(numbers: V) -> V {
+        rounded::silu(numbers)
+    }
+    #[inline(always)]
     fn store<const PART: bool>(lane: &Lane<PART>, [first, second]: [V; 2], to: *mut f32) {
         lane.words().store(V::joined(first, second), to);
     }
@@ -120,6 +131,10 @@ impl<V: Pairs> Kept<V, 1> for Widened {
     fn load<const PART: bool>(lane: &Lane<PART>, from: *const f32) -> V {
         // SAFETY: as for `Lane::load`; it is no part.
         unsafe { V::load_bf16(from.cast::<u16>().wrapping_add(lane.channel)) }
+    }
+    #[inline(always)]
+    fn silu(numbers: V) -> V {
+        rounded::silu(numbers)
     }
     #[inline(always)]
     fn store<const PART: bool>(lane: &Lane<PART>, [numbers]: [V; 1], to: *mut f32) {
@@ -200,10 +215,20 @@ impl<const PART: bool> Lane<PART> {
         (row, count): (usize, usize),
     ) {
         // One look for all of them.
-        if finish.is_gated && !finish.adds {
-            for o in 0..COUNT {
-                for n in 0..N {
-                    sums[o][n] = math::hardswish(sums[o][n]);
+        match finish.function.filter(|_| !finish.adds) {
+            None => (),
+            Some(Unary::Hardswish) => {
+                for o in 0..COUNT {
+                    for n in 0..N {
+                        sums[o][n] = math::hardswish(sums[o][n]);
+                    }
+                }
+            }
+            Some(_) => {
+                for o in 0..COUNT {
+                    for n in 0..N {
+                        sums[o][n] = K::silu(sums[o][n]);
+                    }
                 }
             }
         }
@@ -226,7 +251,7 @@ impl<const PART: bool> Lane<PART> {
         row: usize,
     ) {
         let are_words = K::NUMBERS > 1 && to.is_words;
-        let Finish { adds, is_gated, limits: (low, high) } = finish;
+        let Finish { adds, function, limits: (low, high) } = finish;
         if adds || !are_words {
             sums = K::together(sums);
         }
@@ -234,8 +259,10 @@ impl<const PART: bool> Lane<PART> {
             for n in 0..N {
                 let load = |from: *const f32, stride: usize| self.vector::<V>(n).load(from.wrapping_add(row * stride));
                 sums[n] = epilogue.add(sums[n], (to.first, to.stride), load);
-                if is_gated {
-                    sums[n] = math::hardswish(sums[n]);
+                match function {
+                    None => (),
+                    Some(Unary::Hardswish) => sums[n] = math::hardswish(sums[n]),
+                    Some(_) => sums[n] = K::silu(sums[n]),
                 }
             }
         }

@@ -155,7 +155,7 @@ impl Line<'_> {
         let Depthwise { windows, epilogue, .. } = *self.of;
         let Windows { input: [_, end], output: [_, width], kernel, stride, dilation, before, .. } = windows;
         let bias = if let Some(bias) = epilogue.bias { lane.apart::<V, K, N>(bias.as_ptr()) } else { [V::zero(); N] };
-        let (finish, to) = (Finish::of(epilogue), *self.to);
+        let (finish, to) = (Finish::of(epilogue, self.to), *self.to);
         let reach = (COUNT - 1) * stride[1] + (kernel[1].max(1) - 1) * dilation[1];
         for x in (0..width).step_by(COUNT) {
             let first = (x * stride[1]).wrapping_sub(before[1]);

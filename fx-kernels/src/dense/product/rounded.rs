@@ -29,9 +29,12 @@ impl Product<'_> {
             && self.epilogue.residual.is_none()
     }
 
-    /// Whether tiles apply a function to what they write.
-    pub(super) fn applies(&self, function: Unary) -> bool {
-        Tile::applies(function, self.words.written.is_some_and(|matrix| matrix.of == Rounded::Pairs))
+    /// The activation that tiles apply to what they write, and that which follows them.
+    pub(super) fn functions(&self) -> [Option<Unary>; 2] {
+        let written = self.words.written.map(|matrix| matrix.of);
+        let applies = |function: &Unary| Tile::applies(*function, self.panels.packing(), written);
+        let function = self.epilogue.function();
+        [function.filter(applies), function.filter(|function| !applies(function))]
     }
 
     /// Calls a function with the product whose tiles read and write words where operands are such; with any other product as it is.
@@ -43,7 +46,8 @@ impl Product<'_> {
         let added = self.words_added(out, stride);
         let added = added.and_then(|(of, (words, distance))| matrix(of, words.cast_mut(), distance));
         let function = self.epilogue.function();
-        let is_applied = |of: &Rounded| function.is_none_or(|function| Tile::applies(function, *of == Rounded::Pairs));
+        let is_applied =
+            |of: &Rounded| function.is_none_or(|function| Tile::applies(function, self.panels.packing(), Some(*of)));
         let output = self.written.output.filter(is_applied);
         let written = output.and_then(|of| matrix(of, out.at(0), stride));
         let (mut epilogue, mut of) = (*self.epilogue, self.written);

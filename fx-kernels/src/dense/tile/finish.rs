@@ -108,7 +108,7 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
             }
         }
     }
-    if let Some(Unary::Hardswish) = job.function {
+    if S::APPLIES && job.function == Some(Unary::Hardswish) {
         for i in 0..ROWS {
             for v in 0..VECTORS {
                 sums[i][v] = hardswish(sums[i][v]);

@@ -4,17 +4,19 @@ use std::mem::MaybeUninit;
 
 use super::finish::WordMatrix;
 use super::{LARGEST, Tile};
+use crate::dense::format::Packing;
 use crate::elementwise::Unary;
 use crate::math::rounded;
+use crate::rounded::Rounded;
 use crate::simd::{PairKernel, Pairs};
 
 impl Tile {
-    /// Whether tiles apply a function themselves: one that takes no more instructions than bounds, or one of numbers that they round to pairs,
-    /// which needs fewer digits then. All others go over what was written once more.
-    pub(crate) fn applies(function: Unary, to_pairs: bool) -> bool {
+    /// Whether tiles of such words apply a function themselves: one that takes no more instructions than bounds, or one of numbers that they
+    /// round to pairs, which needs fewer digits then. All others go over what was written once more.
+    pub(crate) fn applies(function: Unary, packing: Packing, written: Option<Rounded>) -> bool {
         match function {
-            Unary::Hardswish => true,
-            Unary::Silu | Unary::Gelu | Unary::GeluTanh => to_pairs,
+            Unary::Hardswish => !packing.is_halves(),
+            Unary::Silu | Unary::Gelu | Unary::GeluTanh => packing == Packing::Pairs && written == Some(Rounded::Pairs),
             _ => false,
         }
     }

@@ -17,6 +17,9 @@ pub(super) trait Step<V: Vector<Elem = f32>> {
     /// Whether numbers of the left operand are pairs of bf16, as those may be that a tile adds and writes.
     const PAIRS: bool = false;
 
+    /// Whether functions are [applied](Tile::applies) to sums.
+    const APPLIES: bool = true;
+
     /// Sums as numbers.
     #[inline(always)]
     fn numbers(sums: V) -> V {
@@ -118,6 +121,7 @@ pub(super) struct Widened<const F16: bool>;
 
 impl<V: Vector<Elem = f32>, const F16: bool> Step<V> for Widened<F16> {
     const LEFT: usize = 2;
+    const APPLIES: bool = false;
 
     #[inline(always)]
     unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(

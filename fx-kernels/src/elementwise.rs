@@ -44,6 +44,9 @@ pub enum Operand<'a> {
     /// Element `i` is `x[i / run % x.len()]`: an operand that repeats for inner dimensions, such as one element for
     /// each channel.
     Repeat(&'a [f32], usize),
+    /// Rows of so many elements, each so many times in a row, from the first one again after the last: element `i` is
+    /// `x[(i / (row * times) * row + i % row) % x.len()]`, an operand that repeats for a dimension between others.
+    Again(&'a [f32], usize, usize),
     /// Rows of so many elements, one after the other in the result, which begin so far apart in `x`: a part of something
     /// along a dimension.
     Rows(&'a [f32], usize, usize),

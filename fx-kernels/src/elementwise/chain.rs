@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::scaled::Scaled;
-use super::spread::Spread;
+use super::spread::{Again, Spread};
 use super::tile::{Area, Operands};
 use super::*;
 use crate::copy::copy_rows;
@@ -360,6 +360,7 @@ fn parts(input: &Operand<'_>) -> Option<usize> {
     match *input {
         Operand::Cycle(x) => Some(x.len()),
         Operand::Repeat(x, run) => Some(x.len() * run),
+        Operand::Again(x, row, times) => Some(if x.len().is_multiple_of(row) { x.len() * times } else { 0 }),
         Operand::Pairs(x) => Some(2 * x.len()),
         Operand::Rows(_, row, _) => Some(row),
         Operand::Joined(parts) => Some(joined::row(parts)),
@@ -375,7 +376,7 @@ fn tile(len: usize, task: usize, steps: &[Coded], inputs: &[Operand<'_>]) -> usi
             Operand::Cycle([_]) | Operand::Output | Operand::Number(_) => len,
             Operand::Cycle(x) => x.len(),
             Operand::Repeat(_, run) | Operand::Rows(_, run, _) => run,
-            Operand::Pairs(_) | Operand::Joined(_) => 1,
+            Operand::Pairs(_) | Operand::Joined(_) | Operand::Again(..) => 1,
         };
         let least = inputs.iter().map(as_they_are).min().unwrap_or(len);
         let all = inputs.iter().all(|input| as_they_are(input).is_multiple_of(least));
@@ -393,6 +394,7 @@ fn few_elements(inputs: &[Operand<'_>]) -> usize {
     let shorter = inputs.iter().filter_map(|input| match input {
         Operand::Cycle(x) if x.len() <= TILE => Some(x.len()),
         Operand::Rows(_, row, _) if *row <= TILE => Some(*row),
+        Operand::Again(_, row, times) if row * times <= TILE => Some(row * times),
         Operand::Joined(parts) => Some(joined::row(parts)).filter(|row| *row <= TILE),
         _ => None,
     });
@@ -551,6 +553,11 @@ impl Task<'_> {
                 }
                 // A tile holds as many elements.
                 dispatch(self.level, Spread { to: scratch, len, x, place, left, run });
+                (scratch, true)
+            }
+            Operand::Again(x, row, times) => {
+                // A tile holds as many elements.
+                dispatch(self.level, Again { to: scratch, start, len, x, row, times });
                 (scratch, true)
             }
         }

@@ -1,4 +1,4 @@
-//! Elements that are met several times in a row, written as often.
+//! Elements, or rows of them, that are met several times in a row, written as often.
 
 use crate::simd::{Kernel, Vector};
 
@@ -47,6 +47,53 @@ impl Kernel for Spread<'_> {
             }
             place = if place == x.len() { 0 } else { place };
             left = run;
+        }
+    }
+}
+
+/// Writes `len` numbers to `to`, which must be writable for as many: rows of `row` elements, each `times` in a row, from the first one
+/// again after the last, beginning with number `start`.
+pub(super) struct Again<'a> {
+    pub(super) to: *mut f32,
+    pub(super) start: usize,
+    pub(super) len: usize,
+    pub(super) x: &'a [f32],
+    pub(super) row: usize,
+    pub(super) times: usize,
+}
+
+impl Kernel for Again<'_> {
+    type Elem = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Elem = f32>>(self) {
+        let Self { to, start, len, x, row, times } = self;
+        let (mut first, mut time, mut offset) =
+            (start / (row * times) * row % x.len(), start / row % times, start % row);
+        let mut done = 0;
+        while done < len {
+            let stop = len.min(done + row - offset);
+            while done < stop {
+                let (from, left) = (first + offset, len - done);
+                // What is written too far is written once more.
+                // SAFETY: within the operand, and within the numbers, which the struct says may be written.
+                unsafe {
+                    match from + V::LANES <= x.len() && left >= V::LANES {
+                        true => V::load_at(x.as_ptr().add(from)).store_at(to.add(done)),
+                        false => {
+                            let count = V::LANES.min(left).min(x.len() - from);
+                            V::load_first(x.as_ptr().add(from), count).store_first(to.add(done), count);
+                        }
+                    }
+                }
+                (done, offset) = (done + V::LANES, offset + V::LANES);
+            }
+            (done, offset, time) = (stop, 0, time + 1);
+            if time == times {
+                (time, first) = (0, first + row);
+                first = if first == x.len() { 0 } else { first };
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ fn element(operand: Operand<'_>, before: &[f32], index: usize) -> f32 {
         Operand::Output => before[index],
         Operand::Cycle(x) => x[index % x.len()],
         Operand::Repeat(x, run) => x[index / run % x.len()],
+        Operand::Again(x, row, times) => x[(index / (row * times) * row + index % row) % x.len()],
         Operand::Rows(x, row, stride) => x[index / row * stride + index % row],
         Operand::Number(x) => x,
         Operand::Pairs(x) => f32::from_bits(x[index / 2].to_bits() >> (16 * (index % 2)) << 16),
@@ -49,6 +50,8 @@ fn operands_broadcast() {
         // Twice as many at once, if they fit.
         let more = if len % (2 * part) == 0 { 2 * part } else { part };
         let (many, long_runs) = (numbers(more, 5), numbers(len / more, 6));
+        // Rows that come twice if they can.
+        let again = numbers(len / more * part, 9);
         // Some elements between the rows, and rows that are one or several together.
         let gaps = numbers(2 * len, 7);
         // Rows of several operands; if all have an even number of elements, of one as pairs.
@@ -70,6 +73,8 @@ fn operands_broadcast() {
             Operand::Repeat(&runs, part),
             Operand::Repeat(&long_runs, more),
             Operand::Repeat(&full, 1),
+            Operand::Again(&again, part, more / part),
+            Operand::Again(&few, part, 1),
             Operand::Rows(&gaps[1..], part, part + 1),
             Operand::Rows(&gaps, more, 2 * more),
             Operand::Number(2.5),
@@ -97,7 +102,8 @@ fn some_elements_alone() {
         Step::ternary(Ternary::MulAdd, Place::Step(0), Place::Input(2), Place::Input(3)),
         Step::unary(Unary::Exp, Place::Step(1)),
     ];
-    let chain = Chain::new(4, &steps).unwrap();
+    let steps = [&steps[..], &[Step::binary(Binary::Add, Place::Step(2), Place::Input(4))]].concat();
+    let chain = Chain::new(5, &steps).unwrap();
     let (len, row) = (6000, 30);
     let (few, runs, gaps, first) = (numbers(row, 1), numbers(len / 50, 2), numbers(2 * len, 3), numbers(len / 3, 4));
     let joined = [(&first, row / 3), (&gaps, row - row / 3)].map(|(x, row)| Part { x, row, pairs: false });
@@ -106,6 +112,7 @@ fn some_elements_alone() {
         Operand::Repeat(&runs, 50),
         Operand::Rows(&gaps, row, 2 * row),
         Operand::Joined(&joined),
+        Operand::Again(&gaps[..len / 4], 25, 2),
     ];
     let mut all = vec![0.0; len];
     chain.run(&mut all, &inputs);

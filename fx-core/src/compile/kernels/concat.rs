@@ -20,8 +20,8 @@ struct Concat {
     strides: Dims,
     dim: usize,
     parts: SmallVec<[Part; 4]>,
-    /// In how many rows the operands stand side by side, if they do, and how far those of each are apart.
-    rows: Option<(usize, SmallVec<[usize; 4]>)>,
+    /// In how many rows the operands stand side by side, if they do.
+    rows: Option<usize>,
     /// What the result is rounded to, if it is words.
     words: Option<Rounded>,
 }
@@ -34,12 +34,26 @@ struct Part {
     known: Option<Tensor>,
     /// Whether it is words already.
     words: bool,
+    /// How far its rows are apart, in elements, if it has some.
+    distance: usize,
 }
 
 impl Part {
     /// The elements of each of so many rows.
     fn row(&self, rows: usize) -> usize {
         self.layout.numel() / rows
+    }
+
+    /// How far rows are apart that stand beside others in a result whose dimensions come in an order, the first ones before these, if it has
+    /// such: what is a part of something else has gaps between them, and only there.
+    fn distance(&self, order: &[usize], outer: &[usize], row: usize) -> Option<usize> {
+        let mut dense = Layout::in_order(self.layout.dtype, &self.layout.shape, order);
+        let last = outer.iter().rev().find(|dim| self.layout.shape[**dim] > 1);
+        let distance = last.map_or(row, |dim| self.layout.strides[*dim]);
+        for dim in outer {
+            dense.strides[*dim] = dense.strides[*dim] / row.max(1) * distance;
+        }
+        (distance >= row && self.layout.is(&dense)).then_some(distance)
     }
 }
 
@@ -54,7 +68,7 @@ pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
     let has_channels_last =
         |item: &Arg<Known>| matches!(item, Arg::Value(Known::Value(layout, _)) if layout.has_channels_last());
     let output = Layout::images(DType::F32, site.shape(), !is_new && items.iter().any(has_channels_last));
-    let (mut parts, mut operands) = (SmallVec::new(), SmallVec::new());
+    let (mut parts, mut operands) = (SmallVec::<[Part; 4]>::new(), SmallVec::new());
     for item in items {
         let (layout, known) = match item.as_value()? {
             Known::Value(layout, register) => {
@@ -68,33 +82,24 @@ pub(super) fn cat(site: &Site<'_>) -> Option<Lowered> {
         if layout.dtype != DType::F32 || layout.shape.len() != ndim {
             return None;
         }
-        parts.push(Part { layout, known, words: false });
+        parts.push(Part { layout, known, words: false, distance: 0 });
     }
     if operands.is_empty() {
         return None;
     }
-    let rows = rows(&parts, dim, &output);
+    let rows = rows(&mut parts, dim, &output);
     Some(Lowered::new(Concat { strides: output.strides.clone(), dim, parts, rows, words: None }, operands, output))
 }
 
-/// In how many rows parts along a dimension stand side by side in a result that lies so, if they do, and how far those of each are apart.
-fn rows(parts: &[Part], dim: usize, layout: &Layout) -> Option<(usize, SmallVec<[usize; 4]>)> {
+/// In how many rows parts along a dimension stand side by side in a result that lies so, if they do. Finds how far those of each are apart.
+fn rows(parts: &mut [Part], dim: usize, layout: &Layout) -> Option<usize> {
     let order = layout.slowest_first();
     let outer: SmallVec<[usize; 6]> = order.iter().copied().take_while(|other| *other != dim).collect();
     let rows = Some(outer.iter().map(|dim| layout.shape[*dim]).product()).filter(|rows| *rows > 0)?;
-    let distance = |part: &Part| {
-        let dense = Layout::in_order(part.layout.dtype, &part.layout.shape, &order);
-        // What is a part of something else has gaps between its rows alone.
-        let is_longer = |dim: &&usize| part.layout.shape[**dim] > 1;
-        let last = outer.iter().rev().find(is_longer).map(|dim| (part.layout.strides[*dim], dense.strides[*dim]));
-        let (distance, row) = last.unwrap_or([part.row(rows); 2].into());
-        let mut strides = dense.strides.clone();
-        for dim in &outer {
-            strides[*dim] = strides[*dim] / row.max(1) * distance;
-        }
-        (distance >= row && part.layout.is(&Layout { strides, ..dense })).then_some(distance)
-    };
-    Some((rows, parts.iter().map(distance).collect::<Option<_>>()?))
+    for part in parts {
+        part.distance = part.distance(&order, &outer, part.row(rows))?;
+    }
+    Some(rows)
 }
 
 impl Kernel for Concat {
@@ -107,16 +112,16 @@ impl Kernel for Concat {
             };
             (part, numbers.unwrap_or(&[]))
         });
-        let (Some(rounded), Some((rows, distances))) = (self.words, &self.rows) else {
+        let (Some(rounded), Some(rows)) = (self.words, self.rows) else {
             let parts: SmallVec<[_; 16]> =
                 parts.map(|(part, x)| (x, &*part.layout.strides, &*part.layout.shape)).collect();
             return concatenate(out, &self.strides, self.dim, &parts);
         };
-        let rows_of = |((part, data), distance): ((&Part, _), &usize)| {
-            let words = part.row(*rows) / rounded.numbers();
-            Rows { data, stride: if part.words { words } else { *distance }, words, numbers: !part.words }
+        let rows_of = |(part, data): (&Part, _)| {
+            let words = part.row(rows) / rounded.numbers();
+            Rows { data, stride: if part.words { words } else { part.distance }, words, numbers: !part.words }
         };
-        let parts: SmallVec<[_; 16]> = parts.zip(distances).map(rows_of).collect();
+        let parts: SmallVec<[_; 16]> = parts.map(rows_of).collect();
         let len = rows * parts.iter().map(|part| part.words).sum::<usize>();
         join_words(&mut out[..len], rounded, &parts);
     }
@@ -128,16 +133,13 @@ impl Kernel for Concat {
         };
         let parts = self.parts.iter().map(part).collect::<Option<_>>().filter(|_| self.dim > 0)?;
         // Images are the outermost dimension of rows too.
-        let rows = self.rows.clone().map(|(rows, distances)| (rows / count, distances));
-        Some(Arc::new(Self { parts, rows, ..self.clone() }))
+        Some(Arc::new(Self { parts, rows: self.rows.map(|rows| rows / count), ..self.clone() }))
     }
 
     fn joined(&self) -> Option<SmallVec<[usize; 4]>> {
-        let (rows, distances) = self.rows.as_ref()?;
-        let row = |(part, distance): (&Part, &usize)| {
-            Some(part.row(*rows)).filter(|row| part.known.is_none() && *row > 0 && row == distance)
-        };
-        self.parts.iter().zip(distances).map(row).collect()
+        let rows = self.rows?;
+        let is_dense = |part: &Part, row: &usize| part.known.is_none() && *row > 0 && *row == part.distance;
+        self.parts.iter().map(|part| Some(part.row(rows)).filter(|row| is_dense(part, row))).collect()
     }
 
     fn is_half(&self, operands: &[bool]) -> bool {
@@ -150,17 +152,16 @@ impl Kernel for Concat {
 
     fn reading_words(&self, operand: usize, _rounded: Rounded) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        let (rows, distances) = self.rows.as_ref()?;
-        let mut parts = kernel.parts.iter_mut().zip(distances).filter(|(part, _)| part.known.is_none());
-        let (part, _) = parts.nth(operand).filter(|(part, distance)| part.row(*rows) == **distance)?;
+        let (rows, mut parts) = (self.rows?, kernel.parts.iter_mut().filter(|part| part.known.is_none()));
+        let part = parts.nth(operand).filter(|part| part.row(rows) == part.distance)?;
         part.words = true;
         Some(Arc::new(kernel))
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {
         let words = words_of(layout, rounded)?;
-        let (rows, _) = self.rows.as_ref().filter(|_| rounded.is_written())?;
-        let is_whole = |part: &Part| part.row(*rows).is_multiple_of(rounded.numbers());
+        let rows = self.rows.filter(|_| rounded.is_written())?;
+        let is_whole = |part: &Part| part.row(rows).is_multiple_of(rounded.numbers());
         let kernel = || Arc::new(Self { words: Some(rounded), ..self.clone() });
         self.parts.iter().all(is_whole).then(|| (kernel() as Arc<dyn Kernel>, words))
     }

@@ -157,7 +157,7 @@ impl Taps<'_> {
         }
     }
 
-    /// Writes sums with bias to pixels, with what follows: and where they go.
+    /// Writes sums with bias to pixels, with what follows, where they go.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn write<V: Vector<Elem = f32>, const COUNT: usize, const PART: bool>(

@@ -1,7 +1,9 @@
 //! What follows the sums of a tile, while they are in registers.
 
-use super::function::{ToPairs, room};
-use super::{Step, Tile};
+use std::mem::MaybeUninit;
+
+use super::function::ToPairs;
+use super::{LARGEST, Step, Tile};
 use crate::elementwise::Unary;
 use crate::math::hardswish;
 use crate::quantization::Quantization;
@@ -130,7 +132,7 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
     }
     if let Some(written) = words.written.filter(|_| S::PAIRS) {
         if let Some(function) = job.function.filter(|function| *function != Unary::Hardswish) {
-            let mut memory = room();
+            let mut memory = [MaybeUninit::<f32>::uninit(); LARGEST];
             let numbers = memory.as_mut_ptr().cast::<f32>();
             for i in 0..ROWS {
                 for v in 0..VECTORS {

@@ -1,9 +1,7 @@
 //! Functions that follow the sums of a tile.
 
-use std::mem::MaybeUninit;
-
+use super::Tile;
 use super::finish::WordMatrix;
-use super::{LARGEST, Tile};
 use crate::dense::format::Packing;
 use crate::elementwise::Unary;
 use crate::math::rounded;
@@ -35,11 +33,6 @@ pub(super) struct ToPairs {
     pub(super) written: WordMatrix,
     pub(super) place: [usize; 2],
     pub(super) columns: usize,
-}
-
-/// Room for the sums of a tile.
-pub(super) fn room() -> [MaybeUninit<f32>; LARGEST] {
-    [MaybeUninit::uninit(); LARGEST]
 }
 
 impl PairKernel for ToPairs {

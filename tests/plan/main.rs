@@ -98,6 +98,11 @@ fn check(module: &GraphModule, x: &Tensor) {
     assert!(planned.all_close(&expected, 1e-3, 1e-4), "off by {}", planned.max_abs_diff(&expected));
 }
 
+/// How far a result is off, of the largest element.
+fn share_off(got: &Tensor, want: &Tensor) -> f64 {
+    got.max_abs_diff(want) / want.max_abs_diff(&want.zeros_like())
+}
+
 /// The plan's text, after it was seen to give what the interpreter gives.
 #[track_caller]
 fn planned(module: &GraphModule, x: &Tensor) -> String {

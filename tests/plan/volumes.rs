@@ -6,7 +6,7 @@ use fx::passes::{QConfigMapping, optimize, prepare_fx};
 use fx::prelude::*;
 
 use super::fill::floats;
-use super::{filled, has, only_kernels};
+use super::{filled, has, only_kernels, share_off};
 
 /// A residual block for videos, and what comes before and after it.
 #[traceable]
@@ -91,7 +91,7 @@ fn videos_of_words() {
         [(module, "avx512bf16", "of pairs + add of pairs + relu to pairs"), (quantized, "avx512vnni", "of bytes + add")]
     {
         let rounded = module.forward(&x).unwrap();
-        let share = rounded.max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+        let share = share_off(&rounded, &exact);
         assert!((share > 0.0 || !has(feature)) && share < 5e-2, "{words}: off by {share}");
         let plan = module.plan(&x).unwrap().to_string();
         assert!(!has(feature) || plan.contains(words), "{plan}");
@@ -123,7 +123,7 @@ fn channels_on_their_own_between_products_in_bf16() {
     let x = floats("x", &[2, 24, 4, 6, 7]);
     let exact = module.forward(&x).unwrap();
     module.set_inference_precision(DType::BF16).unwrap();
-    let share = module.forward(&x).unwrap().max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+    let share = share_off(&module.forward(&x).unwrap(), &exact);
     assert!(share > 0.0 && share < 3e-2, "off by {share}");
     let plan = module.plan(&x).unwrap().to_string();
     for words in ["conv 5x1x1 of 54 groups of pairs to pairs", "conv 3x3x3/1x2x2 of 54 groups of pairs + silu to pairs"]
@@ -222,7 +222,7 @@ fn volumes_below_each_other() {
     let x = floats("x", &[2, 1, 6, 8, 10]);
     let exact = module.forward(&x).unwrap();
     module.set_inference_precision(DType::BF16).unwrap();
-    let share = module.forward(&x).unwrap().max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+    let share = share_off(&module.forward(&x).unwrap(), &exact);
     assert!(share > 0.0 && share < 3e-2, "off by {share}");
     let plan = module.plan(&x).unwrap().to_string();
     for words in ["max of 2x2x2 of pairs to pairs", "conv transpose 2x2x2 in bf16 + relu to pairs"] {

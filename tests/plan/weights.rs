@@ -11,7 +11,7 @@ use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, nn};
 
 use super::fill::floats;
-use super::{Speech, check, filled, has, traced};
+use super::{Speech, check, filled, has, share_off, traced};
 
 #[traceable]
 #[derive(Clone)]
@@ -112,7 +112,7 @@ fn results_between_products_in_bf16_are_too() {
         assert!(!module.plan(&x).unwrap().to_string().contains("pairs"), "f32 is not rounded");
         module.set_inference_precision(DType::BF16).unwrap();
         let rounded = module.forward(&x).unwrap();
-        let share = rounded.max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+        let share = share_off(&rounded, &exact);
         assert!(share > 0.0 && share < 3e-2, "off by {share}");
         let text = module.plan(&x).unwrap().to_string();
         assert!(!text.contains("mul to pairs"), "{text}");
@@ -155,7 +155,7 @@ fn parts_beside_others_are_rounded_on_their_way() {
         check(&module, &x);
         let exact = module.forward(&x).unwrap();
         module.set_inference_precision(DType::BF16).unwrap();
-        let share = module.forward(&x).unwrap().max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+        let share = share_off(&module.forward(&x).unwrap(), &exact);
         assert!(share > 0.0 && share < 3e-2, "off by {share}");
         let text = module.plan(&x).unwrap().to_string();
         assert!(
@@ -191,7 +191,7 @@ fn groups_are_multiplied_in_bf16() {
         let x = floats("x", &[2, 20, 11, 9]);
         let exact = module.forward(&x).unwrap();
         module.set_inference_precision(DType::BF16).unwrap();
-        let share = module.forward(&x).unwrap().max_abs_diff(&exact) / exact.max_abs_diff(&exact.zeros_like());
+        let share = share_off(&module.forward(&x).unwrap(), &exact);
         assert!(share > 0.0 && share < 3e-2, "groups of {group}: off by {share}");
         let text = module.plan(&x).unwrap().to_string();
         let kept = if group == 1 { "groups" } else { "groups in bf16" };
@@ -254,7 +254,7 @@ fn weights_may_be_kept_in_half_floats() {
             assert_eq!(module.inference_precision(), precision);
             let many = tensors(&module);
             for (rounded, exact) in many.iter().zip(&exact) {
-                let share = rounded.max_abs_diff(exact) / exact.max_abs_diff(&exact.zeros_like());
+                let share = share_off(rounded, exact);
                 assert!(share > 0.0 && share < tolerance, "{precision}: off by {share}");
             }
             fx::set_num_threads(1);

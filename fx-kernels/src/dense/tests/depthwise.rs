@@ -76,9 +76,8 @@ fn of_words(
     let (bias, residual) = (numbers(channels, 3), numbers(rows * channels, 4));
     for case in 0..6 {
         // The last ones without what is there before; SiLU of what becomes words has fewer digits.
-        let epilogue = Epilogue { accumulate: false, ..following(case, &bias, &residual, channels) };
-        let epilogue =
-            Epilogue { activation: if case == 5 { Some(Unary::Silu) } else { epilogue.activation }, ..epilogue };
+        let mut epilogue = Epilogue { accumulate: false, ..following(case, &bias, &residual, channels) };
+        epilogue.activation = if case == 5 { Some(Unary::Silu) } else { epilogue.activation };
         let mut want = vec![0.0; residual.len()];
         run(&mut want, &x, Words::default(), &epilogue);
         for (input, output) in [(true, false), (false, true), (true, true)] {

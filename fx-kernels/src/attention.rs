@@ -46,6 +46,19 @@ pub enum Mask<'a> {
     Add(&'a [f32], Strides, usize),
     /// Whether a key counts, and the distance of neighbours in a row.
     Keep(&'a [bool], Strides, usize),
+    /// Numbers to add that are sums, as those of positions along the two axes of an image.
+    Grid(Grid<'a>),
+}
+
+/// Keys in lines of so many: what is added is the sum of a number for the key's line and one for its place in that.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid<'a> {
+    /// The numbers of all lines, side by side in the row of a query.
+    pub lines: Operand<'a>,
+    /// The numbers of all places.
+    pub places: Operand<'a>,
+    /// The keys of a line.
+    pub len: usize,
 }
 
 /// What becomes of the scores, the products of queries and keys.
@@ -147,6 +160,11 @@ pub(crate) fn attention_at(
     match scores.mask {
         Mask::Add(data, strides, step) => check("the mask", data.len(), strides, masks, extent(keys, step)),
         Mask::Keep(data, strides, step) => check("the mask", data.len(), strides, masks, extent(keys, step)),
+        Mask::Grid(Grid { lines, places, len }) => {
+            assert!(len > 0, "a line of a grid has no keys");
+            check("the mask of lines", lines.0.len(), lines.1, masks, keys.div_ceil(len));
+            check("the mask of places", places.0.len(), places.1, masks, len.min(keys));
+        }
         Mask::None | Mask::Causal => {}
     }
     let to = Shared(out.0.as_mut_ptr());
@@ -209,8 +227,10 @@ fn join_heads(sizes: &mut Sizes, of_queries: [&mut Strides; 2], mask: &mut Mask<
     }
     let join = |strides: &mut Strides| (strides.row, strides.head) = (strides.head, group * strides.head);
     of_queries.into_iter().for_each(join);
-    if let Mask::Add(_, strides, _) | Mask::Keep(_, strides, _) = mask {
-        join(strides);
+    match mask {
+        Mask::Add(_, strides, _) | Mask::Keep(_, strides, _) => join(strides),
+        Mask::Grid(Grid { lines, places, .. }) => [&mut lines.1, &mut places.1].into_iter().for_each(join),
+        Mask::None | Mask::Causal => {}
     }
     (sizes.heads, sizes.queries) = (sizes.key_heads, group);
     true
@@ -228,6 +248,10 @@ fn at(mask: Mask<'_>, place: impl Fn(Strides) -> usize) -> Mask<'_> {
     match mask {
         Mask::Add(data, strides, step) => Mask::Add(&data[place(strides)..], strides, step),
         Mask::Keep(data, strides, step) => Mask::Keep(&data[place(strides)..], strides, step),
+        Mask::Grid(grid) => {
+            let [lines, places] = [grid.lines, grid.places].map(|(data, strides)| (&data[place(strides)..], strides));
+            Mask::Grid(Grid { lines, places, ..grid })
+        }
         other => other,
     }
 }
@@ -242,7 +266,7 @@ type Ends = SmallVec<[usize; 64]>;
 /// yet is not read, nor what a mask hides from all of a panel.
 fn ends(mask: Mask<'_>, rows: Range<usize>, keys: usize) -> Ends {
     // Where all queries see the same, one says it.
-    let same = matches!(mask, Mask::None | Mask::Causal)
+    let same = matches!(mask, Mask::None | Mask::Causal | Mask::Grid(_))
         || matches!(mask, Mask::Add(_, Strides { row: 0, .. }, _) | Mask::Keep(_, Strides { row: 0, .. }, _));
     let group = if same { 1 } else { GROUP };
     let groups = rows.clone().step_by(GROUP).map(|start| start..rows.end.min(start + group));
@@ -255,7 +279,7 @@ fn seen(mask: Mask<'_>, row: usize, keys: Range<usize>) -> usize {
     const BESIDE: usize = 64;
     let hidden = |x: &f32| *x == f32::NEG_INFINITY;
     let last = match mask {
-        Mask::None | Mask::Causal => return keys.end,
+        Mask::None | Mask::Causal | Mask::Grid(_) => return keys.end,
         Mask::Add(data, strides, 1) => {
             let row = &data[row * strides.row..][keys.clone()];
             let mut left = row;

@@ -132,6 +132,56 @@ fn attention_is_found_where_it_is_written_out() {
     });
 }
 
+/// Positions along both axes of an image, of which every query has its own: no number is written for each score.
+#[test]
+fn masks_of_lines_and_places_are_not_written() {
+    /// What is added for each line, and for each place in one: from `[batch * heads, h * w, width]`.
+    macro_rules! axes {
+        ($x:ident) => {{
+            let along = |first: i64, count: i64| $x.narrow(2, first, count).exp();
+            (along(0, 3).view([6, 12, 3, 1]), along(1, 4).view([6, 12, 1, 4]))
+        }};
+    }
+    planned!([6, 12, 5], "attention of 6 heads, 12 x 12, masked by lines and places", |x| {
+        let (lines, places) = axes!(x);
+        let mask = (lines + places).view([6, 12, 12]);
+        x.scaled_dot_product_attention(&x, &x, Some(&mask))
+    });
+    planned!([6, 12, 5], "attention of 3 heads, 12 x 12, masked by lines and places", |x| {
+        let (lines, places) = axes!(x);
+        let mask = (places + lines).view([2, 3, 12, 12]);
+        let x = x.view([2, 3, 12, 5]);
+        x.scaled_dot_product_attention(&x, &x, Some(&mask))
+    });
+    planned!([6, 12, 5], "attention of 6 heads, 12 x 12, masked by lines and places", |x| {
+        let (lines, places) = axes!(x);
+        let mask = lines + places;
+        let scores = x.bmm(x.transpose(1, 2)).view([6, 12, 3, 4]) + mask;
+        scores.view([6, 12, 12]).softmax(-1).bmm(&x)
+    });
+    // What is read elsewhere too is written, and what is the same for all queries, or more than a sum.
+    planned!([6, 12, 5], "attention of 6 heads, 12 x 12, masked ", |x| {
+        let (lines, places) = axes!(x);
+        let mask = (lines + places).view([6, 12, 12]);
+        x.scaled_dot_product_attention(&x, &x, Some(&mask)).sum() + mask.sum()
+    });
+    planned!([6, 12, 5], "attention of 6 heads, 12 x 12, masked ", |x| {
+        let (lines, places) = axes!(x);
+        let mask = (lines.narrow(1, 0, 1) + places.narrow(1, 0, 1)).view([6, 1, 12]);
+        x.scaled_dot_product_attention(&x, &x, Some(&mask))
+    });
+    planned!([6, 12, 5], "attention of 6 heads, 12 x 12, masked ", |x| {
+        let (lines, places) = axes!(x);
+        let mask = ((lines + places) * 2.0).view([6, 12, 12]);
+        x.scaled_dot_product_attention(&x, &x, Some(&mask))
+    });
+    planned!([6, 12, 5], "attention of 6 heads, 12 x 12, masked ", |x| {
+        let (lines, _) = axes!(x);
+        let mask = (lines + x.narrow(2, 1, 4).view([6, 1, 12, 4]).sum_dim(2).unsqueeze(2)).view([6, 12, 12]);
+        x.scaled_dot_product_attention(&x, &x, Some(&mask))
+    });
+}
+
 #[test]
 fn scores_may_be_replaced_where_a_mask_holds() {
     let causal = Tensor::ones([5, 5]).tril().lt(0.5);

@@ -87,12 +87,17 @@ fn build(module: &GraphModule, args: &[Arg<Tensor>], packs: &Arc<Packs>, pool: &
     })
 }
 
-/// The nodes in an order in which views come right after what they are of: calls that one step computes have none between them then.
+/// The nodes in an order in which views come right after what they are of, and sums that are masks right before what they are for: calls
+/// that one step computes have nothing between them then.
 fn views_first(graph: &Graph) -> Vec<NodeId> {
     let is_moved = |node: &Node| node.function().is_some_and(is_view_of_any) && node.inputs().len() == 1;
     let mut order = Vec::with_capacity(graph.len());
-    for (id, _) in graph.nodes().filter(|(_, node)| !is_moved(node)) {
+    let masks = attention::masks(graph);
+    let is_mask = |id: &NodeId| masks.iter().any(|(_, mask)| mask.contains(id));
+    for (id, _) in graph.nodes().filter(|(id, node)| !is_moved(node) && !is_mask(id)) {
+        let mask = masks.iter().filter(|(reader, _)| *reader == id).flat_map(|(_, mask)| mask);
         let mut done = order.len();
+        order.extend(mask.filter(|id| !is_moved(&graph[**id])));
         order.push(id);
         while let Some(of) = order.get(done).copied() {
             order.extend(graph[of].users().filter(|user| is_moved(&graph[*user])));

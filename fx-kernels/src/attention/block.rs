@@ -13,7 +13,7 @@ use super::few::FEW;
 use super::on_unit::OnUnit;
 use super::tile::Tile;
 use super::words::{Couples, Singles, Words, power};
-use super::{Ends, GROUP, Kernel, Mask, Scores, Sizes, Strides, Vector};
+use super::{Ends, GROUP, Grid, Kernel, Mask, Scores, Sizes, Strides, Vector};
 use crate::math::Single;
 use crate::memory::{LINE, Lent};
 use crate::pairs::{round_below, round_to_pairs};
@@ -71,6 +71,8 @@ struct Panel {
     /// The highest score of each query so far, and the sum of its powers.
     highest: *mut f32,
     sums: *mut f32,
+    /// Of a grid what is added for each line, then for each place in one.
+    grid: *mut f32,
 }
 
 impl Kernel for Block<'_> {
@@ -140,8 +142,8 @@ impl Block<'_> {
             let displace = (distance * size_of::<f32>()).is_multiple_of(REPEAT);
             if distance != len && (panels >= MANY || displace) { len * KEYS } else { 0 }
         };
-        let masked = !matches!(self.scores.mask, Mask::None | Mask::Causal);
-        let mask = if masked { [V::LANES * KEYS, V::LANES * V::LANES] } else { [0; 2] };
+        let in_rows = matches!(self.scores.mask, Mask::Add(..) | Mask::Keep(..));
+        let mask = if in_rows { [V::LANES * KEYS, V::LANES * V::LANES] } else { [0; 2] };
         let unit = self.unit.filter(|_| in_pairs).map(OnUnit::new);
         let [keys, copied_values, queries] = match unit {
             Some(_) => OnUnit::sizes(W::count(width), values),
@@ -149,7 +151,9 @@ impl Block<'_> {
             None => [room(self.k.1, width), room(self.v.1, values), 0],
         };
         let shared = [wide * KEYS, mask[0], mask[1], keys, copied_values];
-        let each = [width.max(queries) * wide, values * wide, wide, wide].map(|len| len.next_multiple_of(LINE));
+        let grid = if let Mask::Grid(grid) = self.scores.mask { self.axes(&grid).iter().sum() } else { 0 };
+        let each = [width.max(queries) * wide, values * wide, wide, wide, grid * wide];
+        let each = each.map(|len| len.next_multiple_of(LINE));
         let of_panel: usize = each.iter().sum();
         let mut memory = Lent::new(shared.iter().sum::<usize>() + panels * of_panel);
         let [scores, mask_rows, mask, keys, values_copy] = parts(memory.numbers_mut().as_mut_ptr(), shared);
@@ -157,8 +161,8 @@ impl Block<'_> {
         let first = values_copy.wrapping_add(shared[4]);
         let panel = |index: usize| {
             let start = self.rows.start + index * wide;
-            let [queries, results, highest, sums] = parts(first.wrapping_add(index * of_panel), each);
-            Panel { rows: start..self.rows.end.min(start + wide), queries, results, highest, sums }
+            let [queries, results, highest, sums, grid] = parts(first.wrapping_add(index * of_panel), each);
+            Panel { rows: start..self.rows.end.min(start + wide), queries, results, highest, sums, grid }
         };
         // SAFETY: the operands were checked to hold all rows, and the scratch memory has room for all parts.
         unsafe {
@@ -201,6 +205,12 @@ impl Block<'_> {
         self.last_key(panel.rows.end - 1).min(self.ends[(panel.rows.start - self.rows.start) / GROUP])
     }
 
+    /// The lines of a grid, and the places in a line that have keys.
+    fn axes(&self, grid: &Grid<'_>) -> [usize; 2] {
+        let keys = self.sizes.keys;
+        [keys.div_ceil(grid.len), grid.len.min(keys)]
+    }
+
     /// What is added to the scores of a query and some keys.
     #[inline(always)]
     pub(super) fn added(&self, row: usize, start: usize, to: &mut [f32]) {
@@ -220,6 +230,10 @@ impl Block<'_> {
                 to.iter_mut()
                     .enumerate()
                     .for_each(|(index, to)| *to = counts(data[first(strides, step) + index * step]));
+            }
+            Mask::Grid(Grid { lines, places, len }) => {
+                let [lines, places] = [lines, places].map(|(data, strides)| &data[row * strides.row..]);
+                to.iter_mut().zip(start..).for_each(|(to, key)| *to = lines[key / len] + places[key % len]);
             }
         }
     }
@@ -265,7 +279,7 @@ impl Block<'_> {
         ((scratch.keys, words), (scratch.values, values))
     }
 
-    /// Transposes queries into their panel, times the factor of the scores; missing queries are zeros.
+    /// Transposes queries into their panel, times the factor of the scores, and what a grid adds; missing queries are zeros.
     ///
     /// # Safety
     /// The queries must be readable, and the panel have room for them.
@@ -280,6 +294,15 @@ impl Block<'_> {
             let to = panel.queries.wrapping_add(lane);
             // SAFETY: `count` queries are left, and the panel has room for as many as there are lanes.
             unsafe { transpose::<V>((from, self.q.1), [count, width], (to, wide)) };
+            if let Mask::Grid(grid) = self.scores.mask {
+                let mut to = panel.grid.wrapping_add(lane);
+                for ((data, strides), axis) in [grid.lines, grid.places].into_iter().zip(self.axes(&grid)) {
+                    let rows = &data[(panel.rows.start + lane) * strides.row..];
+                    // SAFETY: masks were checked to hold all rows, and the panel has room for as many as there are lanes.
+                    unsafe { transpose::<V>((rows.as_ptr(), strides.row), [count, axis], (to, wide)) };
+                    to = to.wrapping_add(axis * wide);
+                }
+            }
             for word in 0..W::count(width) {
                 let first = word * W::NUMBERS;
                 let last = (first + W::NUMBERS - 1).min(width - 1);
@@ -435,6 +458,25 @@ impl Block<'_> {
                         let score = score(key, lane);
                         // SAFETY: the caller's promise.
                         unsafe { self.masked(V::load_at(score), V::load_part(&data[lane..])).store_at(score) };
+                    }
+                }
+                return;
+            }
+            Mask::Grid(grid) => {
+                let [lines, _] = self.axes(&grid);
+                let (mut line, mut at) = (start / grid.len, start % grid.len);
+                for key in 0..keys {
+                    for lane in (0..wide).step_by(lanes) {
+                        let axis = |row: usize| panel.grid.wrapping_add(row * wide + lane);
+                        // SAFETY: the caller's promise; the panel has the numbers of all lines and places.
+                        unsafe {
+                            let added = V::load_at(axis(line)) + V::load_at(axis(lines + at));
+                            self.masked(V::load_at(score(key, lane)), added).store_at(score(key, lane));
+                        }
+                    }
+                    at += 1;
+                    if at == grid.len {
+                        (line, at) = (line + 1, 0);
                     }
                 }
                 return;

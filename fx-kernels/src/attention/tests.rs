@@ -50,6 +50,10 @@ fn definition(sizes: Sizes, q: Operand<'_>, k: Operand<'_>, v: Operand<'_>, scal
                                     f64::NEG_INFINITY
                                 }
                             }
+                            Mask::Grid(Grid { lines: (lines, of_line), places: (places, of_place), len }) => {
+                                f64::from(lines[place(of_line) + j / len])
+                                    + f64::from(places[place(of_place) + j % len])
+                            }
                         };
                         dot * f64::from(scale) + added
                     })
@@ -114,6 +118,12 @@ fn layouts_and_masks() {
         let by_batch = Strides { batch: queries * keys, head: 0, row: 0 };
         let by_key = Strides { batch: queries * keys, head: 0, row: 1 };
         let by_head = Strides { batch: heads * queries * keys, head: queries * keys, row: keys };
+        // The last line may be a part of one.
+        let grid = |len: usize| {
+            let of = |width: usize| Strides { batch: heads * queries * width, head: queries * width, row: width };
+            let (lines, places) = (keys.div_ceil(len), len.min(keys));
+            Mask::Grid(Grid { lines: (&table[1..], of(lines)), places: (&table, of(places)), len })
+        };
         let masks = [
             Mask::None,
             Mask::Causal,
@@ -126,6 +136,9 @@ fn layouts_and_masks() {
             Mask::Keep(&keep, by_row, 1),
             Mask::Keep(&keep, by_batch, 1),
             Mask::Keep(&keep, by_key, queries),
+            grid(7),
+            grid(keys.max(1)),
+            grid(keys + 3),
         ];
         // What bf16 takes for the operands: queries are rounded with their factor, powers too.
         let rounded = |x: &[f32], factor: f32| -> Vec<f32> {

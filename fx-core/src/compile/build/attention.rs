@@ -10,8 +10,8 @@ use crate::compile::kernels::{Added, Addend, Lowered, Wanted, written_out};
 use crate::compile::known::Known;
 use crate::compile::layout::Layout;
 use crate::compile::plan::Action;
-use crate::graph::NodeId;
-use crate::ops::{Function, functions as ops};
+use crate::graph::{Graph, Node, NodeId};
+use crate::ops::{Function, functions as ops, is_view};
 use crate::tensor::{DType, Tensor, numel};
 use crate::value::Meta;
 
@@ -19,6 +19,25 @@ use crate::value::Meta;
 const MOST: usize = 1 << 22;
 /// The most numbers of a mask that a plan has of its own.
 const SMALL: usize = 1 << 16;
+
+/// Sums that are masks, and their views, by the calls that alone read them.
+pub(super) fn masks(graph: &Graph) -> Vec<(NodeId, SmallVec<[NodeId; 2]>)> {
+    let of = |(reader, node): (NodeId, &Node)| {
+        let mask = node.function().is_some_and(|function| function == ops::scaled_dot_product_attention);
+        let mut id = *mask.then(|| node.args().get(3)).flatten()?.as_value()?;
+        let mut nodes = SmallVec::new();
+        loop {
+            let node = graph.get(id).filter(|node| node.users().count() == 1)?;
+            nodes.insert(0, id);
+            match node.function()? {
+                function if function == ops::add => return Some((reader, nodes)),
+                function if is_view(function) => id = *node.args().first()?.as_value()?,
+                _ => return None,
+            }
+        }
+    };
+    graph.nodes().filter_map(of).collect()
+}
 
 impl Builder<'_> {
     /// The arguments of attention whose mask says which keys count, and that only in a run: with what it adds to the scores, which

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Builder, Operands};
 use crate::compile::kernels::{Kernel, Lowered, Wanted};
+use crate::compile::layout::Layout;
 use crate::compile::plan::{Action, Step};
 use crate::graph::{Node, NodeId};
 
@@ -17,15 +18,27 @@ impl Builder<'_> {
         operands: &[Wanted],
     ) -> Option<(Arc<dyn Kernel>, Operands)> {
         let views = self.own_views(id);
-        let last = &self.steps[views.checked_sub(1)?];
-        let Action::Kernel { kernel: before, operands: read, .. } = &last.action else { return None };
-        let layout = last.layout.as_ref()?;
+        let mut last = &self.steps[views.checked_sub(1)?];
         let mut readers = (0..operands.len()).filter(|index| operands[*index].register == last.into);
         let (index, None) = (readers.next()?, readers.next()) else { return None };
-        let gone = last.into..views;
         // What a call makes for itself it reads once.
-        let alone = last.node == id || self.is_read_once(last.node);
-        if !alone || !layout.is(&operands[index].layout) || self.are_viewed(&gone) {
+        let is_alone = |step: &Step| step.node == id || self.is_read_once(step.node);
+        let is_rows = |step: &Step| step.layout.as_ref().is_some_and(Layout::is_row_major);
+        let mut fits = is_alone(last) && last.layout.as_ref()?.is(&operands[index].layout);
+        // The same numbers in another shape.
+        while let Action::View { from, offset: 0 } = last.action
+            && from + 1 == last.into
+        {
+            let before = &self.steps[from];
+            fits &= is_alone(before) && is_rows(last) && is_rows(before);
+            last = before;
+        }
+        let Action::Kernel { kernel: before, operands: read, .. } = &last.action else { return None };
+        let (layout, gone) = (last.layout.as_ref()?, last.into..views);
+        // What is computed element by element may be met in any shape.
+        let is_met =
+            gone.len() == 1 || before.pointwise().is_some() && layout.numel() == operands[index].layout.numel();
+        if !fits || !is_met || self.are_viewed(&gone) {
             return None;
         }
         let kernel = kernel.after(&**before, index)?;

@@ -1,6 +1,8 @@
 //! Scaled dot-product attention on values with any strides.
 
-use fx_kernels::attention::{self, Mask, Scores, Sizes, Strides};
+use std::sync::Arc;
+
+use fx_kernels::attention::{self, Grid, Mask, Scores, Sizes, Strides};
 use fx_kernels::dense::Format;
 use smallvec::SmallVec;
 
@@ -10,6 +12,7 @@ use crate::compile::layout::Layout;
 use crate::ops::kind;
 use crate::tensor::{DType, Dims, Tensor};
 
+#[derive(Clone)]
 struct Attention {
     sizes: Sizes,
     /// Of the query, key, value and result.
@@ -20,17 +23,27 @@ struct Attention {
 }
 
 /// What becomes of the scores.
+#[derive(Clone)]
 struct How {
     scale: f32,
-    causal: bool,
-    mask: Option<Added>,
+    masked: Masked,
     /// What a query gives that no key counts for.
     empty: f32,
     /// What operands may be rounded to.
     format: Format,
 }
 
+#[derive(Clone)]
+enum Masked {
+    No,
+    Causal,
+    By(Added),
+    /// By a sum: which of the last two operands has the numbers of lines and which those of places in a line, and the keys of a line.
+    ByGrid([usize; 2], usize),
+}
+
 /// What is added to the scores.
+#[derive(Clone)]
 pub(in crate::compile) struct Added {
     pub(in crate::compile) strides: Strides,
     /// The distance of neighbours in a row.
@@ -65,7 +78,8 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Lowered> {
     }
     let default = 1.0 / (*q.layout.shape.last()? as f64).sqrt();
     let scale = site.attribute::<kind::opt_float>("scale", None)?.unwrap_or(default) as f32;
-    let how = How { scale, causal, mask, empty: 0.0, format: site.packs.format() };
+    let masked = if causal { Masked::Causal } else { Masked::of(mask) };
+    let how = How { scale, masked, empty: 0.0, format: site.packs.format() };
     lowered([q, k, v], site.shape(), grouped, how, register)
 }
 
@@ -88,7 +102,7 @@ pub(in crate::compile) fn written_out(
     register: Option<Wanted>,
     format: Format,
 ) -> Option<Lowered> {
-    let how = How { scale, causal: false, mask, empty: f32::NAN, format };
+    let how = How { scale, masked: Masked::of(mask), empty: f32::NAN, format };
     let operands = operands.map(|Wanted { register, layout }| Input { layout, from: Ok(register) });
     lowered(operands, shape, false, how, register)
 }
@@ -181,6 +195,12 @@ fn like(layout: &Layout, shape: &[usize]) -> Layout {
     Layout::in_order(DType::F32, shape, &order)
 }
 
+impl Masked {
+    fn of(mask: Option<Added>) -> Self {
+        mask.map_or(Self::No, Self::By)
+    }
+}
+
 impl Added {
     /// A mask that lies so, over the scores; its strides are 0 where it repeats.
     fn of(mask: &Layout, result: &[usize], keys: usize, known: Option<Tensor>) -> Option<Self> {
@@ -202,28 +222,53 @@ impl Kernel for Attention {
     fn run(&self, out: &mut [f32], operands: &Operands<'_>) {
         let values = &mut operands.iter();
         let [q, k, v] = self.known.each_ref().map(|known| numbers(known.as_ref(), values));
-        let How { scale, causal, ref mask, empty, format } = self.how;
-        let hides = mask.as_ref().is_some_and(|mask| mask.hides);
-        let period = mask.as_ref().map_or(usize::MAX, |mask| mask.period);
-        let mask = match (mask, causal) {
-            (Some(Added { strides, step, known, .. }), _) => {
-                Mask::Add(numbers(known.as_ref(), values), *strides, *step)
+        let How { scale, ref masked, empty, format } = self.how;
+        let (mut hides, mut period) = (false, usize::MAX);
+        let mask = match masked {
+            Masked::No => Mask::None,
+            Masked::Causal => Mask::Causal,
+            Masked::By(mask) => {
+                (hides, period) = (mask.hides, mask.period);
+                Mask::Add(numbers(mask.known.as_ref(), values), mask.strides, mask.step)
             }
-            (None, true) => Mask::Causal,
-            (None, false) => Mask::None,
+            Masked::ByGrid(order, len) => {
+                let sides = [(); 2].map(|()| numbers(None, values));
+                let Sizes { heads, queries, keys, .. } = self.sizes;
+                let [lines, places] = [(0, keys / len), (1, *len)].map(|(index, row)| {
+                    (sides[order[index]], Strides { batch: heads * queries * row, head: queries * row, row })
+                });
+                Mask::Grid(Grid { lines, places, len: *len })
+            }
         };
         let scores = Scores { scale, mask, hides, period, empty, format };
         let [of_q, of_k, of_v, of_out] = self.strides;
         attention::attention(self.sizes, (out, of_out), (q, of_q), (k, of_k), (v, of_v), scores);
     }
 
+    fn after(&self, before: &dyn Kernel, operand: usize) -> Option<Arc<dyn Kernel>> {
+        let Sizes { batches, heads, queries, keys, .. } = self.sizes;
+        let Masked::By(Added { strides, step, known: None, .. }) = &self.how.masked else { return None };
+        // Each score has a number of its own, in their order.
+        let of = |size: usize, stride: usize| if size == 1 { 0 } else { stride };
+        let (head, row) = (of(heads, queries * keys), of(queries, keys));
+        let in_order = Strides { batch: of(batches, heads * queries * keys), head, row };
+        let is_mask = operand == self.known.iter().filter(|known| known.is_none()).count();
+        if !is_mask || *step != 1 || *strides != in_order {
+            return None;
+        }
+        let (order, len) = before.pointwise()?.grid(batches * heads * queries, keys)?;
+        let how = How { masked: Masked::ByGrid(order, len), ..self.how.clone() };
+        Some(Arc::new(Self { how, ..self.clone() }))
+    }
+
     fn describe(&self) -> String {
         let Sizes { heads, key_heads, queries, keys, .. } = self.sizes;
         let shared = if heads == key_heads { String::new() } else { format!(" on {key_heads}") };
-        let masked = match (&self.how.mask, self.how.causal) {
-            (Some(_), _) => ", masked",
-            (None, true) => ", causal",
-            (None, false) => "",
+        let masked = match self.how.masked {
+            Masked::No => "",
+            Masked::Causal => ", causal",
+            Masked::By(_) => ", masked",
+            Masked::ByGrid(..) => ", masked by lines and places",
         };
         let rounded = kept(self.sizes.format(self.how.format));
         let many = if heads == 1 { "" } else { "s" };

@@ -217,6 +217,27 @@ impl Pointwise {
         self.sides.iter().filter_map(Side::spread).map(|spread| spread.times * spread.parts).max().unwrap_or(1)
     }
 
+    /// Which values are numbers for each line of so many keys and for each place in a line, if the result is their sum for each of
+    /// so many queries; and the keys of a line.
+    pub(super) fn grid(&self, rows: usize, keys: usize) -> Option<([usize; 2], usize)> {
+        let (Some(step), 1) = (self.chain.steps().next(), self.chain.steps().count()) else { return None };
+        let (Op::Binary(Binary::Add), &[Place::Input(a), Place::Input(b)]) = (step.op(), step.args()) else {
+            return None;
+        };
+        let axis = |side: usize| {
+            let Side::Value(spread) = self.sides[side] else { return None };
+            Some((self.values().position(|index| index == side)?, spread)).filter(|_| spread.times == 1)
+        };
+        let in_order = |(lines, line): (usize, Spread), (places, place): (usize, Spread)| {
+            let len = line.run;
+            let are_lines = line.parts == 1 && keys.is_multiple_of(len) && len < keys;
+            let are_places = place.run == 1 && place.parts == rows && place.count == rows * len;
+            (are_lines && are_places && self.len == rows * keys).then_some(([lines, places], len))
+        };
+        let (a, b) = (axis(a)?, axis(b)?);
+        in_order(a, b).or_else(|| in_order(b, a))
+    }
+
     /// What is computed of one of the values, seen as four dimensions, if it is multiplied with a number and others are added.
     pub(in crate::compile) fn scaled(&self, value: usize, sizes: [usize; 4]) -> Option<(f32, SmallVec<[Addend; 1]>)> {
         let main = self.full(value)?;

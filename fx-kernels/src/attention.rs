@@ -188,27 +188,43 @@ pub(crate) fn attention_at(
         }
         _ => None,
     };
+    // The first query, key, value and result of a head, and the distances of the next ones.
+    let rows_of = |head: usize| {
+        let (batch, head) = (head / heads, head % heads);
+        let key_head = head / (heads / key_heads);
+        let rows = |start: *const f32, strides: Strides, head: usize| {
+            (start.wrapping_add(batch * strides.batch + head * strides.head), strides.row)
+        };
+        [
+            rows(q.0.as_ptr(), of_q, head),
+            rows(k.0.as_ptr(), k.1, key_head),
+            rows(v.0.as_ptr(), v.1, key_head),
+            rows(to.at(0).cast_const(), of_out, head),
+        ]
+    };
+    let numbers = batches * (heads * queries * width + key_heads * keys * (width + values));
+    let is_read_ahead = chunks == 1 && numbers > CACHED;
     for_each(batches * heads * chunks, work, |task| {
         let (first, head) = (task % chunks * chunk, task / chunks);
         let rows = first..queries.min(first + chunk);
         let (batch, head) = (head / heads, head % heads);
-        let place = |strides: Strides, head: usize| batch * strides.batch + head * strides.head;
         let mask = |strides: Strides| batch % scores.period * strides.batch + head * strides.head;
-        let key_head = head / (heads / key_heads);
         let mask = at(scores.mask, mask);
         let ends = match &shared {
             Some(shared) => shared[rows.start / GROUP..rows.end.div_ceil(GROUP)].into(),
             None => ends(mask, rows.clone(), keys),
         };
+        let [q, k, v, out] = rows_of(task / chunks);
+        let next = task / chunks + 1;
         let block = Block {
+            next: (is_read_ahead && next < batches * heads).then(|| rows_of(next)),
             sizes: Sizes { keys: ends.iter().copied().max().unwrap_or(keys), ..sizes },
             scores: Scores { mask, ..scores },
             ends,
-            out: to.at(place(of_out, head)),
-            out_row: of_out.row,
-            q: (q.0.as_ptr().wrapping_add(place(of_q, head)), of_q.row),
-            k: (k.0.as_ptr().wrapping_add(place(k.1, key_head)), k.1.row),
-            v: (v.0.as_ptr().wrapping_add(place(v.1, key_head)), v.1.row),
+            q,
+            k,
+            v,
+            out: (out.0.cast_mut(), out.1),
             rows,
             unit,
         };
@@ -235,6 +251,11 @@ fn join_heads(sizes: &mut Sizes, of_queries: [&mut Strides; 2], mask: &mut Mask<
     (sizes.heads, sizes.queries) = (sizes.key_heads, group);
     true
 }
+
+/// The numbers of queries, keys and values that are likely to be in the second-level cache: of more, the next head's are asked for
+/// while one is computed. Measured for windows of 49 pixels within Swin-T: 0.73 to 0.95 of the time; where they are in the third-level
+/// cache, alone, 1.08.
+const CACHED: usize = 1 << 18;
 
 /// How many queries a task has: enough that reading the keys is little beside them, few enough that all threads have
 /// something to do.

@@ -132,6 +132,49 @@ fn attention_is_found_where_it_is_written_out() {
     });
 }
 
+/// Numbers that queries are multiplied with before are part of the step.
+#[test]
+fn queries_may_be_multiplied() {
+    macro_rules! without_steps {
+        ($shape:expr, |$x:ident| $body:expr) => {{
+            let module = fx::trace_fn!(|$x| $body).unwrap();
+            let x = Tensor::randn($shape);
+            check(&module, &x);
+            let text = module.plan(&x).unwrap().to_string();
+            // The node of a number is there, as a view.
+            let kernels: Vec<_> = text.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+            assert!(text.contains("  attention of 4 heads") && !kernels.contains(&"mul"), "{text}");
+            assert!(!["div", "softmax", "add"].iter().any(|step| kernels.contains(step)), "{text}");
+        }};
+    }
+    without_steps!([2, 4, 5, 6], |x| (&x * 0.5).matmul(x.transpose(-2, -1)).softmax(-1).matmul(x));
+    without_steps!([4, 5, 6], |x| (&x / 3.0).bmm(x.transpose(-2, -1)).softmax(-1).bmm(x));
+    without_steps!([2, 5, 3, 4, 6], |x| {
+        let [q, k, v] = heads!(x);
+        let scores = (q * 0.25).matmul(k.transpose(-2, -1)) * 2.0;
+        (scores + x.select(2, 0).select(3, 0).select(2, 0).exp().view([2, 1, 1, 5])).softmax(-1).matmul(v)
+    });
+    // Keys too, before they are turned and after, and in letters.
+    without_steps!([2, 5, 3, 4, 6], |x| {
+        let [q, k, v] = heads!(x);
+        (q * 0.25).matmul((k * 0.5).transpose(-2, -1)).softmax(-1).matmul(v)
+    });
+    without_steps!([2, 5, 3, 4, 6], |x| {
+        let [q, k, v] = heads!(x);
+        q.matmul(k.transpose(-2, -1) / 3.0).softmax(-1).matmul(v)
+    });
+    without_steps!([2, 5, 3, 4, 6], |x| {
+        let [q, k, v] = heads!(x);
+        let scores = fx::Proxy::einsum([&q, &(k * 0.25)], "bhqd,bhkd->bhqk").softmax(-1);
+        fx::Proxy::einsum([&scores, &v], "bhqk,bhkd->bhqd")
+    });
+    // What is read elsewhere too is computed.
+    planned!([4, 5, 6], "  mul ", |x| {
+        let q = &x * 0.5;
+        q.bmm(x.transpose(-2, -1)).softmax(-1).bmm(x) + q
+    });
+}
+
 /// Positions along both axes of an image, of which every query has its own: no number is written for each score.
 #[test]
 fn masks_of_lines_and_places_are_not_written() {

@@ -88,6 +88,23 @@ impl Layout {
             && self.shape.iter().zip(self.strides.iter().zip(&other.strides)).all(|(size, (a, b))| *size == 1 || a == b)
     }
 
+    /// How the same dimensions in any order, of numbers that lie so, would lie if these lay otherwise.
+    pub(super) fn over(&self, now: &Layout, otherwise: &Layout) -> Option<Self> {
+        let count = |layout: &Layout| layout.shape.iter().filter(|size| **size != 1).count();
+        if now.shape != otherwise.shape || count(self) != count(now) {
+            return None;
+        }
+        let dim = |(size, stride): (&usize, &usize)| match size {
+            1 => Some(*stride),
+            _ => Some(
+                otherwise.strides
+                    [(0..now.shape.len()).find(|dim| now.shape[*dim] == *size && now.strides[*dim] == *stride)?],
+            ),
+        };
+        let strides = self.shape.iter().zip(&self.strides).map(dim).collect::<Option<_>>()?;
+        Some(Self { strides, ..self.clone() })
+    }
+
     pub(super) fn is_row_major(&self) -> bool {
         self.is(&Self::row_major(self.dtype, &self.shape))
     }

@@ -15,7 +15,7 @@ use super::tile::Tile;
 use super::words::{Couples, Singles, Words, power};
 use super::{Ends, GROUP, Grid, Kernel, Mask, Scores, Sizes, Strides, Vector};
 use crate::math::Single;
-use crate::memory::{LINE, Lent};
+use crate::memory::{LINE, Lent, prefetch_far};
 use crate::pairs::{round_below, round_to_pairs};
 use crate::simd::first as first_lanes;
 use crate::simd::{BESIDE, Beside, Lanes, MatrixUnit, PairKernel, Pairs};
@@ -33,11 +33,12 @@ pub(super) struct Block<'a> {
     pub(super) sizes: Sizes,
     /// With the mask of this head.
     pub(super) scores: Scores<'a>,
-    pub(super) out: *mut f32,
-    pub(super) out_row: usize,
     pub(super) q: (*const f32, usize),
     pub(super) k: (*const f32, usize),
     pub(super) v: (*const f32, usize),
+    pub(super) out: (*mut f32, usize),
+    /// The queries, keys, values and results of the head that comes next, to be asked for.
+    pub(super) next: Option<[(*const f32, usize); 4]>,
     /// The queries, of which nobody else writes the results.
     pub(super) rows: Range<usize>,
     /// For each group of these the key after the last that the mask lets one of them see.
@@ -189,7 +190,23 @@ impl Block<'_> {
                     (k, rows(self.v, values, shared[4], scratch.values))
                 };
                 for index in 0..panels {
+                    if start == 0 {
+                        self.ask(index, panels);
+                    }
                     self.panel::<V, W>(&scratch, &panel(index), [k, v], block.clone());
+                }
+            }
+        }
+    }
+
+    /// Asks for one of so many parts of the rows of the next head: each while a panel is computed, as not all can be on their way at once.
+    fn ask(&self, part: usize, parts: usize) {
+        let Sizes { queries, keys, width, values, .. } = self.sizes;
+        let sizes = [(queries, width), (keys, width), (keys, values), (queries, values)];
+        for ((first, distance), (rows, len)) in self.next.into_iter().flatten().zip(sizes) {
+            for row in rows * part / parts..rows * (part + 1) / parts {
+                for line in (0..len).step_by(LINE) {
+                    prefetch_far(first.wrapping_add(row * distance + line));
                 }
             }
         }
@@ -526,18 +543,18 @@ impl Block<'_> {
         let (values, lanes) = (self.sizes.values, V::LANES);
         for lane in (0..wide).step_by(lanes) {
             let (count, row) = ((panel.rows.len() - lane).min(lanes), panel.rows.start + lane);
-            let to = self.out.wrapping_add(row * self.out_row);
+            let to = self.out.0.wrapping_add(row * self.out.1);
             for first in (0..values).step_by(lanes) {
                 let from = panel.results.wrapping_add(first * wide + lane);
                 let to = to.wrapping_add(first);
                 // SAFETY: the caller's promise.
                 unsafe {
                     if count == lanes && first + lanes <= values {
-                        V::transpose(from, wide, to, self.out_row);
+                        V::transpose(from, wide, to, self.out.1);
                         continue;
                     }
                     for (row, d) in (0..count).flat_map(|row| (0..lanes.min(values - first)).map(move |d| (row, d))) {
-                        *to.wrapping_add(row * self.out_row + d) = *from.wrapping_add(d * wide + row);
+                        *to.wrapping_add(row * self.out.1 + d) = *from.wrapping_add(d * wide + row);
                     }
                 }
             }

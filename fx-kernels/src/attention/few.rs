@@ -99,7 +99,7 @@ impl Block<'_> {
                 }
             }
             for n in 0..N {
-                let out = self.out.wrapping_add((row + n) * self.out_row + first);
+                let out = self.out.0.wrapping_add((row + n) * self.out.1 + first);
                 for v in 0..VECTORS {
                     // SAFETY: so many numbers are left of the result, which nobody else writes.
                     unsafe { (sums[n][v] * factors[n]).store_first(out.wrapping_add(v * V::LANES), counts[v]) };

@@ -139,16 +139,71 @@ impl Builder<'_> {
             }
             masks => (Some(sum(masks.iter().map(|(_, mask)| mask), sizes)?), None),
         };
-        let mut keys = lies(keys)?;
+        let multiplied = [queries, keys].map(|register| self.multiplied(id, register));
+        scale *= multiplied.iter().flatten().map(|multiplied| multiplied.factor).product::<f32>();
+        let seen = |register: usize, multiplied: &Option<Multiplied>| match multiplied {
+            Some(multiplied) => Some(Wanted::new(register, multiplied.steps[0].1.clone())),
+            None => lies(register),
+        };
+        let (queries, as_they_lie) = (seen(queries, &multiplied[0])?, seen(keys, &multiplied[1])?);
+        let mut keys = as_they_lie.clone();
         let n = keys.layout.shape.len();
         keys.layout.shape.swap(n - 2, n - 1);
         keys.layout.strides.swap(n - 2, n - 1);
-        let operands = [lies(queries)?, keys, values.clone()];
+        let operands = [queries, keys, values.clone()];
         let mut lowered = written_out(operands, &product.output.shape, scale, mask, given, self.packs.format())?;
-        lowered.operands[1] = lies(lowered.operands[1].register)?;
+        lowered.operands[1] = as_they_lie;
+        multiplied.into_iter().flatten().for_each(|multiplied| self.see_through(multiplied));
         self.replace(gone, &mut lowered);
         Some(lowered)
     }
+
+    /// What a call reads alone as another value times a number.
+    fn multiplied(&self, id: NodeId, register: usize) -> Option<Multiplied> {
+        let mut registers = SmallVec::<[usize; 4]>::new();
+        let (kernel, operands) = loop {
+            let step = &self.steps[registers.last().map_or(Some(register), |last| self.viewed_by(*last))?];
+            if step.node != id && !self.is_read_once(step.node) {
+                return None;
+            }
+            registers.push(step.into);
+            if let Action::Kernel { kernel, operands, .. } = &step.action {
+                break (kernel, operands);
+            }
+        };
+        let factor = kernel.pointwise()?.factor()?;
+        let layout = |register: usize| self.steps[register].layout.as_ref();
+        let (result, read) = (layout(*registers.last()?)?, layout(operands[0])?);
+        let steps = registers.iter().map(|register| Some((*register, layout(*register)?.over(result, read)?)));
+        Some(Multiplied { factor, steps: steps.collect::<Option<_>>()? })
+    }
+
+    /// What a register looks at, from its first number on.
+    fn viewed_by(&self, register: usize) -> Option<usize> {
+        match self.steps[register].action {
+            Action::View { from, offset: 0 } => Some(from),
+            _ => None,
+        }
+    }
+
+    /// Makes what was multiplied, and what looks at that, look at what the kernel read: its reader multiplies.
+    fn see_through(&mut self, multiplied: Multiplied) {
+        for (register, layout) in multiplied.steps {
+            let step = &mut self.steps[register];
+            if let Action::Kernel { operands, .. } = &step.action {
+                step.action = Action::View { from: operands[0], offset: 0 };
+                (step.flops, step.bytes) = (0, 0);
+            }
+            step.layout = Some(layout);
+        }
+    }
+}
+
+/// A value that is another one times a number: the registers from the one that is read to the one of the kernel that multiplies, and how
+/// each would lie if that kernel gave what it reads.
+struct Multiplied {
+    factor: f32,
+    steps: SmallVec<[(usize, Layout); 4]>,
 }
 
 /// Numbers with these distances in batches, of which so many have numbers of their own, heads, queries and keys.

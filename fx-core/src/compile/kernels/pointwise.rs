@@ -238,6 +238,21 @@ impl Pointwise {
         in_order(a, b).or_else(|| in_order(b, a))
     }
 
+    /// The number that a value is multiplied with, if that is all.
+    pub(in crate::compile) fn factor(&self) -> Option<f32> {
+        let (Some(step), 1) = (self.chain.steps().next(), self.chain.steps().count()) else { return None };
+        let [x, by] = [step.args().first(), step.args().get(1)].map(|place| match place {
+            Some(Place::Input(side)) => Some(&self.sides[*side]),
+            _ => None,
+        });
+        match (step.op(), x?, by?) {
+            (Op::Binary(Binary::Mul), Side::Value(_) | Side::Rows(_), Side::Number(by))
+            | (Op::Binary(Binary::Mul), Side::Number(by), Side::Value(_) | Side::Rows(_)) => Some(*by),
+            (Op::Binary(Binary::Div), Side::Value(_) | Side::Rows(_), Side::Number(by)) => Some(1.0 / by),
+            _ => None,
+        }
+    }
+
     /// What is computed of one of the values, seen as four dimensions, if it is multiplied with a number and others are added.
     pub(in crate::compile) fn scaled(&self, value: usize, sizes: [usize; 4]) -> Option<(f32, SmallVec<[Addend; 1]>)> {
         let main = self.full(value)?;

@@ -29,6 +29,7 @@ mod strassen;
 mod tests;
 mod tile;
 mod transposed;
+mod two_pixels;
 mod volumes;
 mod weight;
 mod window;

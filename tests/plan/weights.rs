@@ -289,7 +289,7 @@ fn a_weight_that_is_made_when_read_is_packed_and_not_kept() {
     let mut conv = nn::Conv2d::new(3, 4, 3);
     conv.weight = weight.clone();
     let module = traced(&nn::Sequential::new((conv, nn::BatchNorm2d::new(4))));
-    let (small, large) = (Tensor::rand([1, 3, 8, 8]), Tensor::rand([2, 3, 9, 7]));
+    let (small, large) = (Tensor::rand([1, 3, 8, 8]), Tensor::rand([2, 3, 9, 10]));
     let results = [module.forward(&small).unwrap(), module.forward(&large).unwrap()];
     assert_eq!(made.load(Ordering::Relaxed), 1);
     check(&module, &small);

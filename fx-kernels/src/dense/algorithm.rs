@@ -24,6 +24,8 @@ pub enum Algorithm {
     /// rounding errors are no larger than those of the direct algorithm. What of a number is too small to be normal counts as 0. Where
     /// this takes less time it comes in the place of Strassen's too; without a unit the direct algorithm does.
     Bf16x6,
+    /// The sums of its definition, of two neighbours in a line at once, for windows whose outputs fill half of a vector at most.
+    TwoPixels,
 }
 
 impl Algorithm {

@@ -16,6 +16,7 @@ use super::padded::PaddedConv;
 use super::panels::Panels;
 use super::product::{Product, Quantized, Written};
 use super::shape::ConvShape;
+use super::two_pixels::{self, TwoPixels};
 use super::volumes::VolumeShape;
 use super::weight::Weight;
 use super::winograd::Winograd;
@@ -62,6 +63,8 @@ enum Weights {
     Joined(Grouped),
     /// Transformed.
     Winograd(Winograd),
+    /// Of two pixels at once.
+    TwoPixels(Box<TwoPixels<PackedConv>>),
 }
 
 /// Which lines of an image are there.
@@ -107,8 +110,14 @@ impl PackedConv {
             let weights = Weights::Few(Few::new(weight, &shape));
             return Self { shape, level, algorithm, weights, zeros: vec![0.0; inputs] };
         }
-        let winograd = if Winograd::fits(&shape) { Winograd::new(level, weight, algorithm, &shape, 1) } else { None };
         let all = VolumeShape::of_images(shape);
+        if algorithm == Algorithm::TwoPixels && two_pixels::fits(level, &all, format) {
+            let two = TwoPixels::new(weight, &all, |weight, VolumeShape { frame, .. }| {
+                Self::at(level, weight, frame, Algorithm::Direct, format)
+            });
+            return Self { shape, level, algorithm, weights: Weights::TwoPixels(two), zeros: Vec::new() };
+        }
+        let winograd = if Winograd::fits(&shape) { Winograd::new(level, weight, algorithm, &shape, 1) } else { None };
         let weights = if let Some(winograd) = winograd {
             Weights::Winograd(winograd)
         } else if let Some(packing) = all.packing(level, format, |is_such| weight.all(outputs, step, is_such)) {
@@ -139,6 +148,7 @@ impl PackedConv {
             Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
             Weights::Groups(panels) => self.algorithm.of_windows(panels),
             Weights::Padded(_) | Weights::Depthwise(_) | Weights::Few(_) | Weights::Joined(_) => Algorithm::Direct,
+            Weights::TwoPixels(_) => Algorithm::TwoPixels,
         }
     }
 
@@ -149,6 +159,7 @@ impl PackedConv {
             Weights::Padded(_) => Format::Bf16,
             Weights::Joined(grouped) => grouped.packing().format(),
             Weights::Depthwise(_) | Weights::Few(_) | Weights::Winograd(_) => Format::F32,
+            Weights::TwoPixels(two) => two.wide.format(),
         }
     }
 
@@ -160,7 +171,8 @@ impl PackedConv {
             | Weights::Depthwise(_)
             | Weights::Few(_)
             | Weights::Joined(_)
-            | Weights::Winograd(_) => None,
+            | Weights::Winograd(_)
+            | Weights::TwoPixels(_) => None,
         }
     }
 
@@ -189,6 +201,7 @@ impl PackedConv {
             Weights::Few(few) => few.bytes(),
             Weights::Joined(grouped) => grouped.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
+            Weights::TwoPixels(two) => two.wide.bytes() + two.plain.bytes(),
         }
     }
 
@@ -227,6 +240,8 @@ impl PackedConv {
             Weights::Groups(panels) => panels.packing(),
             Weights::Joined(grouped) => grouped.packing(),
             Weights::Depthwise(_) if self.has_words(Rounded::Pairs) => Packing::Pairs,
+            Weights::TwoPixels(two) if two.wide.words() == two.plain.words() => two.plain.words(),
+            Weights::TwoPixels(_) => Packing::Single,
             Weights::Padded(_) | Weights::Depthwise(_) | Weights::Few(_) | Weights::Winograd(_) => Packing::Single,
         }
     }
@@ -245,6 +260,10 @@ impl PackedConv {
             Weights::Padded(_) => true,
             Weights::Joined(grouped) if grouped.packing() == Packing::Pairs => rounded == Rounded::Pairs,
             Weights::Depthwise(_) => return self.has_words(rounded),
+            Weights::TwoPixels(two) => {
+                let writes = |conv: &Self| rounded == Rounded::Pairs && conv.writes_words(rounded);
+                return writes(&two.wide) && writes(&two.plain);
+            }
             Weights::Few(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
@@ -272,7 +291,15 @@ impl PackedConv {
         let whole = Held { first: 0, height: images.size[0] };
         let pixels = images.batch * height * width;
         let algorithm = self.algorithm(pixels);
-        if let Weights::Groups(panels) = &self.weights
+        if let Weights::TwoPixels(two) = &self.weights
+            && stride == Rounded::len(written.output, self.shape.outputs)
+        {
+            let out = &mut out[..pixels * stride];
+            two.run(out, width, written.output, epilogue, |conv, out, epilogue| {
+                let stride = Rounded::len(written.output, conv.shape.outputs);
+                conv.compute(out, stride, images, epilogue, written);
+            });
+        } else if let Weights::Groups(panels) = &self.weights
             && self.shape.is_pointwise()
             && algorithm != Algorithm::Direct
         {
@@ -312,6 +339,9 @@ impl PackedConv {
     ) {
         if let Weights::Padded(padded) = &self.weights {
             return padded.run_lines(out, stride, images, (held, lines), epilogue, written);
+        }
+        if let Weights::TwoPixels(two) = &self.weights {
+            return two.plain.run_lines(out, stride, images, (held, lines), epilogue, written);
         }
         let ConvShape { inputs, kernel, stride: step, dilation, before, .. } = self.shape;
         let width = self.shape.output([held.height, images.size[1]])[1];
@@ -390,7 +420,7 @@ impl PackedConv {
             Weights::Few(few) => few.run(self.level, (out, stride), &left, rows, epilogue),
             Weights::Joined(grouped) => grouped.run(&Job { windows, batch, epilogue, written }, out, stride),
             Weights::Winograd(winograd) => winograd.run(out, stride, batch, windows, epilogue),
-            Weights::Padded(_) => unreachable!("windows of few channels are copied"),
+            Weights::Padded(_) | Weights::TwoPixels(_) => unreachable!("lines of such are computed in another way"),
         }
     }
 }

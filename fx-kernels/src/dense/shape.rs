@@ -10,6 +10,7 @@ use super::padded::are_in_place;
 use super::panels::tile_size;
 use super::product::SMALL_PANELS;
 use super::tile::MOST_ROWS;
+use super::two_pixels;
 use super::volumes::VolumeShape;
 use super::winograd::{Grid, Winograd};
 use crate::simd::{Level, MatrixUnit, SIDE, has_pairs};
@@ -150,9 +151,14 @@ impl VolumeShape {
         let level = Level::detect();
         let in_pairs = self.format(level, format) == Format::Bf16 && has_pairs(level);
         let in_pieces = self.in_pieces(level, volumes, output).filter(|_| format == Format::F32);
+        // A matrix unit was not measured.
+        let has_two = output[2].is_multiple_of(2)
+            && two_pixels::fits(level, self, format)
+            && !(in_pairs && MatrixUnit::detect().is_some());
+        let by_definition = if has_two { Algorithm::TwoPixels } else { Algorithm::Direct };
         if !Winograd::fits(frame) {
             let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
-            return if is_faster { Algorithm::Bf16x6 } else { Algorithm::Direct };
+            return if is_faster { Algorithm::Bf16x6 } else { by_definition };
         }
         let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
         let (ConvShape { inputs, outputs, dilation, groups, .. }, [depth, height, width]) = (*frame, output);
@@ -190,8 +196,10 @@ impl VolumeShape {
             false => direct,
         };
         let direct = direct + if is_copied { pixels * 9 * self.depth * inputs * TRANSFORM } else { 0 };
+        let direct =
+            if has_two { direct * (frame.kernel[1] + frame.stride[1]) / (2 * frame.kernel[1]) } else { direct };
         let costs = [
-            (direct, Algorithm::Direct),
+            (direct, by_definition),
             (tiled(2), Algorithm::Winograd2),
             (tiled(4), Algorithm::Winograd4),
             (in_pieces, Algorithm::Bf16x6),

@@ -12,6 +12,7 @@ mod panels;
 mod pieces;
 mod quantized;
 mod transposed;
+mod two_pixels;
 mod unpacked;
 mod volumes;
 mod winograd;

@@ -15,6 +15,7 @@ use super::left::{Axis, Windows};
 use super::padded::PaddedConv;
 use super::panels::{Matrices, Panels};
 use super::shape::ConvShape;
+use super::two_pixels::{self, TwoPixels};
 use super::weight::Weight;
 use super::winograd::Winograd;
 use super::words::Words;
@@ -75,6 +76,8 @@ enum Weights {
     Depthwise { level: Level, weights: TapWeights },
     /// As a sum of convolutions, one for each frame that a window sees.
     Frames(FrameSums),
+    /// Of two pixels at once, of windows that see several frames.
+    TwoPixels(Box<TwoPixels<VolumeConv>>),
 }
 
 impl VolumeShape {
@@ -162,6 +165,10 @@ impl VolumeConv {
         let (outputs, all) = (shape.frame.outputs, channels * taps);
         weight.check(outputs, all);
         let is_deep = shape.depth > 1;
+        if is_deep && algorithm == Algorithm::TwoPixels && two_pixels::fits(level, &shape, format) {
+            let pack = |weight: Weight<'_>, shape| Self::at(level, weight, shape, Algorithm::Direct, format);
+            return Self { shape, weights: Weights::TwoPixels(TwoPixels::new(weight, &shape, pack)) };
+        }
         if is_deep
             && Winograd::fits(&shape.frame)
             && let Some(winograd) = Winograd::new(level, weight, algorithm, &shape.frame, shape.depth)
@@ -197,6 +204,7 @@ impl VolumeConv {
             Weights::Winograd(winograd) => winograd.algorithm(),
             Weights::Windows(windows) => windows.algorithm(),
             Weights::Padded(_) | Weights::Depthwise { .. } => Algorithm::Direct,
+            Weights::TwoPixels(_) => Algorithm::TwoPixels,
         }
     }
 
@@ -207,6 +215,7 @@ impl VolumeConv {
             Weights::Padded(_) => Format::Bf16,
             Weights::Frames(frames) => frames.format(),
             Weights::Winograd(_) | Weights::Depthwise { .. } => Format::F32,
+            Weights::TwoPixels(two) => two.wide.format(),
         }
     }
 
@@ -218,6 +227,7 @@ impl VolumeConv {
             Weights::Depthwise { weights, .. } => weights.bytes(),
             Weights::Frames(frames) => frames.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
+            Weights::TwoPixels(two) => two.wide.bytes() + two.plain.bytes(),
         }
     }
 
@@ -237,6 +247,7 @@ impl VolumeConv {
             Weights::Depthwise { .. } => self.has_words(Rounded::Pairs),
             Weights::Padded(_) | Weights::Winograd(_) => false,
             Weights::Frames(frames) => frames.only().is_some_and(PackedConv::reads_words),
+            Weights::TwoPixels(two) => two.wide.reads_words() && two.plain.reads_words(),
         }
     }
 
@@ -246,7 +257,7 @@ impl VolumeConv {
         let is_even = rounded == Rounded::Pairs && columns.is_multiple_of(2);
         match &self.weights {
             Weights::Windows(windows) => windows.packing() == Packing::Pairs && is_even,
-            Weights::Padded(_) | Weights::Winograd(_) | Weights::Depthwise { .. } => false,
+            Weights::Padded(_) | Weights::Winograd(_) | Weights::Depthwise { .. } | Weights::TwoPixels(_) => false,
             Weights::Frames(frames) => frames.only().is_some_and(|conv| conv.adds_words(rounded)),
         }
     }
@@ -259,6 +270,10 @@ impl VolumeConv {
             Weights::Frames(frames) => frames.only().is_some_and(|conv| conv.writes_words(rounded)),
             Weights::Depthwise { .. } => self.has_words(rounded),
             Weights::Winograd(_) => false,
+            Weights::TwoPixels(two) => {
+                let writes = |conv: &Self| rounded == Rounded::Pairs && conv.writes_words(rounded);
+                writes(&two.wide) && writes(&two.plain)
+            }
         }
     }
 
@@ -288,6 +303,13 @@ impl VolumeConv {
             Weights::Windows(windows) => windows.run(out, data, batch, size, epilogue, words.written(None)),
             Weights::Padded(padded) => padded.run_volumes(out, data, batch, size, epilogue, words.written(None)),
             Weights::Frames(frames) => frames.run(out, data, batch, size, words, epilogue),
+            Weights::TwoPixels(two) => {
+                let [depth, height, width] = self.shape.output(size);
+                let len = batch * depth * height * width * words.output_len(self.shape.frame.outputs);
+                two.run(&mut out[..len], width, words.output, epilogue, |conv, out, epilogue| {
+                    conv.run_words(out, data, batch, size, words, epilogue);
+                });
+            }
             Weights::Winograd(_) | Weights::Depthwise { .. } => {
                 let ConvShape { inputs: channels, outputs, .. } = self.shape.frame;
                 let (pixel, stride) = (words.input_len(channels), words.output_len(outputs));

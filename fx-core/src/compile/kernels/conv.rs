@@ -141,7 +141,7 @@ impl Conv {
     /// band of numbers in pieces weights would be split again. Single pixels are
     /// multiplied by the definition there.
     fn may_be_chained(&self) -> bool {
-        !matches!(self.packed.algorithm(1), Algorithm::Winograd2 | Algorithm::Winograd4 | Algorithm::Bf16x6)
+        matches!(self.packed.algorithm(1), Algorithm::Direct | Algorithm::Strassen)
     }
 }
 

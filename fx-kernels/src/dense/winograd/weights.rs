@@ -131,7 +131,7 @@ impl Winograd {
         let groups = shape.groups;
         let (inputs, outputs) = (shape.inputs / groups, shape.outputs / groups);
         let side = match algorithm {
-            Algorithm::Direct | Algorithm::Strassen | Algorithm::Bf16x6 => return None,
+            Algorithm::Direct | Algorithm::Strassen | Algorithm::Bf16x6 | Algorithm::TwoPixels => return None,
             Algorithm::Winograd2 => 4,
             Algorithm::Winograd4 => 6,
         };

@@ -4,7 +4,7 @@ use fx::ops::FlattenOptions;
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, nn};
 
-use super::{has, traced};
+use super::{filled, has, planned, traced};
 
 /// A 3 by 3 layer, single pixels, and rows of a linear layer, each with all that a kernel does besides.
 #[traceable]
@@ -143,4 +143,48 @@ fn taps_that_are_apart() {
         assert_eq!(module.forward(&x).unwrap(), got, "one thread gives another result");
         fx::set_num_threads(0);
     }
+}
+
+/// Layers of few outputs, of images and of volumes, with what is added to them.
+#[traceable]
+struct Narrow {
+    first: nn::Conv2d,
+    second: nn::Conv2d,
+    frames: nn::Conv3d,
+}
+
+#[traceable]
+impl Narrow {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.first.forward(x).relu();
+        let x = (self.second.forward(&x) + x).relu().unsqueeze(0).transpose(1, 2);
+        (self.frames.forward(&x) + x).relu()
+    }
+}
+
+#[test]
+fn few_outputs_are_those_of_two_pixels() {
+    let layers = |first: nn::Conv2d| Narrow {
+        first,
+        second: nn::Conv2d::new(8, 8, 5).padding(2),
+        frames: nn::Conv3d::new(8, 8, 3).padding(1),
+    };
+    let module = filled(layers(nn::Conv2d::new(3, 8, 7).stride(2).padding(3)));
+    let count = |text: &str| text.matches("by two pixels + ").count();
+    for (width, want) in [(20, 3), (18, 0)] {
+        let mut x = Tensor::randn([3, 3, 14, width]);
+        let text = planned(&module, &x);
+        assert!(count(&text) == want || !has("avx512f"), "lines of {} pixels: {text}", width / 2);
+        // What is not finite reaches the pixels that see it, and no others.
+        x = x.masked_fill(x.ge(x.max()), f64::INFINITY);
+        let planned = module.forward(&x).unwrap();
+        let interpreted = Interpreter::<Tensor>::new(&module).run(vec![Arg::Value(x)]).unwrap();
+        let interpreted = interpreted.as_value().unwrap();
+        let (planned, interpreted) = (planned.isfinite(), interpreted.isfinite());
+        assert!(planned == interpreted, "what is finite differs");
+        assert!(planned.sum().item().to_f64() < planned.numel() as f64);
+    }
+    let mut exact = module.clone();
+    exact.set_fast_algorithms(false);
+    assert_eq!(count(&planned(&exact, &Tensor::randn([3, 3, 14, 20]))), 0);
 }

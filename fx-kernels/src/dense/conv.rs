@@ -295,7 +295,7 @@ impl PackedConv {
             && stride == Rounded::len(written.output, self.shape.outputs)
         {
             let out = &mut out[..pixels * stride];
-            two.run(out, width, written.output, epilogue, |conv, out, epilogue| {
+            two.run(out, [width, self.shape.outputs], written.output, epilogue, |conv, out, epilogue| {
                 let stride = Rounded::len(written.output, conv.shape.outputs);
                 conv.compute(out, stride, images, epilogue, written);
             });

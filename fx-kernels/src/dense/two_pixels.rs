@@ -4,7 +4,7 @@
 use smallvec::SmallVec;
 
 use super::algorithm::Algorithm;
-use super::epilogue::Epilogue;
+use super::epilogue::{Epilogue, Residual};
 use super::few::Few;
 use super::format::Format;
 use super::panels::tile_size;
@@ -18,8 +18,8 @@ use crate::simd::Level;
 #[derive(Debug)]
 pub(super) struct TwoPixels<C> {
     pub(super) wide: C,
-    /// For lines of an odd number of pixels, for what is added to the result, and for what is not finite: a zero times that is NaN, in the
-    /// pixel that does not see it too.
+    /// For lines of an odd number of pixels, for what is added to what is at the result's place, which is gone then, and for what is not
+    /// finite: a zero times that is NaN, in the pixel that does not see it too.
     pub(super) plain: C,
 }
 
@@ -63,19 +63,24 @@ impl<C> TwoPixels<C> {
         })
     }
 
-    /// Computes lines of so many pixels, whose channels lie without gaps, of the words that the result is rounded to, if it is.
+    /// Computes lines of so many pixels, of so many channels without gaps, words of what the result is rounded to if it is; what is added
+    /// is numbers.
     pub(super) fn run(
         &self,
         out: &mut [f32],
-        width: usize,
+        [width, channels]: [usize; 2],
         rounded: Option<Rounded>,
         epilogue: &Epilogue<'_>,
         compute: impl Fn(&C, &mut [f32], &Epilogue<'_>),
     ) {
-        if width.is_multiple_of(2) && epilogue.residual.is_none() && !epilogue.accumulate {
-            let bias: Option<SmallVec<[f32; 16]>> =
-                epilogue.bias.map(|bias| bias.iter().chain(bias).copied().collect());
-            compute(&self.wide, out, &Epilogue { bias: bias.as_deref(), ..*epilogue });
+        let is_dense = epilogue.residual.is_none_or(|residual| residual.stride == channels);
+        if width.is_multiple_of(2) && is_dense && !epilogue.accumulate {
+            let bias: Option<SmallVec<[f32; 16]>> = epilogue.bias.map(|bias| {
+                let bias = &bias[..channels];
+                bias.iter().chain(bias).copied().collect()
+            });
+            let residual = epilogue.residual.map(|Residual { data, stride }| Residual { data, stride: 2 * stride });
+            compute(&self.wide, out, &Epilogue { bias: bias.as_deref(), residual, ..*epilogue });
             if !has_nan(out, rounded) {
                 return;
             }

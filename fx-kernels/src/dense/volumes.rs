@@ -305,8 +305,9 @@ impl VolumeConv {
             Weights::Frames(frames) => frames.run(out, data, batch, size, words, epilogue),
             Weights::TwoPixels(two) => {
                 let [depth, height, width] = self.shape.output(size);
-                let len = batch * depth * height * width * words.output_len(self.shape.frame.outputs);
-                two.run(&mut out[..len], width, words.output, epilogue, |conv, out, epilogue| {
+                let outputs = self.shape.frame.outputs;
+                let out = &mut out[..batch * depth * height * width * words.output_len(outputs)];
+                two.run(out, [width, outputs], words.output, epilogue, |conv, out, epilogue| {
                     conv.run_words(out, data, batch, size, words, epilogue);
                 });
             }

@@ -33,6 +33,7 @@ struct How {
     format: Format,
 }
 
+/// Which keys count for a query, or what is added to its scores.
 #[derive(Clone)]
 enum Masked {
     No,

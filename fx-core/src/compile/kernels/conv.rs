@@ -270,7 +270,9 @@ impl Kernel for Convs {
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        operand == 1 && self.words.output == self.words.added
+        // What is computed for two pixels may have to be computed again.
+        let again = self.convs.last().is_some_and(|conv| conv.packed.algorithm(1) == Algorithm::TwoPixels);
+        operand == 1 && self.words.output == self.words.added && !again
     }
 }
 

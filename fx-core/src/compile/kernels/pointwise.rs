@@ -230,7 +230,7 @@ impl Pointwise {
         };
         let in_order = |(lines, line): (usize, Spread), (places, place): (usize, Spread)| {
             let len = line.run;
-            let are_lines = line.parts == 1 && keys.is_multiple_of(len) && len < keys;
+            let are_lines = line.parts == 1 && line.count * len == self.len && keys.is_multiple_of(len) && len < keys;
             let are_places = place.run == 1 && place.parts == rows && place.count == rows * len;
             (are_lines && are_places && self.len == rows * keys).then_some(([lines, places], len))
         };

@@ -210,7 +210,9 @@ impl Kernel for Conv {
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        operand == 1 && self.words.output == self.words.added
+        // What is computed for two pixels may have to be computed again.
+        let again = matches!(&self.packed, Packed::Plain(conv) if conv.algorithm(1) == Algorithm::TwoPixels);
+        operand == 1 && self.words.output == self.words.added && !again
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {

@@ -202,6 +202,12 @@ fn masks_of_lines_and_places_are_not_written() {
         let scores = x.bmm(x.transpose(1, 2)).view([6, 12, 3, 4]) + mask;
         scores.view([6, 12, 12]).softmax(-1).bmm(&x)
     });
+    // What queries are multiplied with later does not stand in between.
+    planned!([6, 12, 5], "attention of 6 heads, 12 x 12, masked by lines and places", |x| {
+        let (lines, places) = axes!(x);
+        let mask = (lines + places).view([6, 12, 12]);
+        ((&x * 0.5).bmm(x.transpose(1, 2)) + mask).softmax(-1).bmm(&x)
+    });
     // What is read elsewhere too is written, and what is the same for all queries, or more than a sum.
     planned!([6, 12, 5], "attention of 6 heads, 12 x 12, masked ", |x| {
         let (lines, places) = axes!(x);

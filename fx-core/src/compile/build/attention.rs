@@ -153,7 +153,7 @@ impl Builder<'_> {
         let operands = [queries, keys, values.clone()];
         let mut lowered = written_out(operands, &product.output.shape, scale, mask, given, self.packs.format())?;
         lowered.operands[1] = as_they_lie;
-        multiplied.into_iter().flatten().for_each(|multiplied| self.see_through(multiplied));
+        multiplied.into_iter().flatten().for_each(|multiplied| self.see_through(id, multiplied));
         self.replace(gone, &mut lowered);
         Some(lowered)
     }
@@ -186,10 +186,11 @@ impl Builder<'_> {
         }
     }
 
-    /// Makes what was multiplied, and what looks at that, look at what the kernel read: its reader multiplies.
-    fn see_through(&mut self, multiplied: Multiplied) {
+    /// Makes what was multiplied, and what looks at that, look at what the kernel read: views of the call that multiplies itself.
+    fn see_through(&mut self, id: NodeId, multiplied: Multiplied) {
         for (register, layout) in multiplied.steps {
             let step = &mut self.steps[register];
+            step.node = id;
             if let Action::Kernel { operands, .. } = &step.action {
                 step.action = Action::View { from: operands[0], offset: 0 };
                 (step.flops, step.bytes) = (0, 0);

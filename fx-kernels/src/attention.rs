@@ -202,8 +202,8 @@ pub(crate) fn attention_at(
             rows(to.at(0).cast_const(), of_out, head),
         ]
     };
-    let numbers = batches * (heads * queries * width + key_heads * keys * (width + values));
-    let is_read_ahead = chunks == 1 && numbers > CACHED;
+    let head = queries * width + keys * (width + values);
+    let is_read_ahead = chunks == 1 && head <= SMALL && batches * heads * head > CACHED;
     for_each(batches * heads * chunks, work, |task| {
         let (first, head) = (task % chunks * chunk, task / chunks);
         let rows = first..queries.min(first + chunk);
@@ -253,9 +253,10 @@ fn join_heads(sizes: &mut Sizes, of_queries: [&mut Strides; 2], mask: &mut Mask<
 }
 
 /// The numbers of queries, keys and values that are likely to be in the second-level cache: of more, the next head's are asked for
-/// while one is computed. Measured for windows of 49 pixels within Swin-T: 0.73 to 0.95 of the time; where they are in the third-level
-/// cache, alone, 1.08.
+/// while one is computed, if these are no more than leave that one its place there. Measured for windows of 49 pixels within Swin-T: 0.73
+/// to 0.95 of the time; where they are in the third-level cache, alone, 1.08.
 const CACHED: usize = 1 << 18;
+const SMALL: usize = 1 << 14;
 
 /// How many queries a task has: enough that reading the keys is little beside them, few enough that all threads have
 /// something to do.

@@ -515,3 +515,26 @@ fn operands_are_joined() {
     let text = planned(&module.unwrap(), &Tensor::randn([5, 70]));
     assert!(text.contains("cat of 2 "), "{text}");
 }
+
+/// The only part of a value is that value, with its readers.
+#[test]
+fn an_only_part_may_be_read_twice() {
+    let module = fx::trace_fn!(|x| {
+        let [part] = x.gelu().chunk(1);
+        (&part * 2.0).matmul(part).gelu()
+    })
+    .unwrap();
+    check(&module, &Tensor::randn([1, 4, 5, 5]));
+    let module = fx::trace_fn!(|x| {
+        let [weights] = x.matmul(x.transpose(1, 2)).softmax(-1).chunk(1);
+        (weights.matmul(x), weights)
+    })
+    .unwrap();
+    let x = Tensor::randn([2, 5, 5]);
+    let planned = module.run(vec![Arg::Value(x.clone())]).unwrap();
+    let interpreted = Interpreter::<Tensor>::new(&module).run(vec![Arg::Value(x)]).unwrap();
+    let mut expected = Vec::new();
+    interpreted.for_each(&mut |tensor: &Tensor| expected.push(tensor.clone()));
+    let mut expected = expected.iter();
+    planned.for_each(&mut |tensor: &Tensor| assert!(tensor.all_close(expected.next().unwrap(), 1e-4, 1e-5)));
+}

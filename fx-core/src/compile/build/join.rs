@@ -94,6 +94,8 @@ impl Builder<'_> {
         let (Some(user), None) = (users.next(), users.next()) else { return false };
         let mut places = 0;
         graph[user].for_each_input(&mut |input| places += usize::from(input == node));
-        places == 1
+        // A part of several values is read by those who read what takes it from them.
+        let is_tensor = self.values.get(&node).is_none_or(|held| held.place.as_value().is_some());
+        places == 1 && (is_tensor || self.is_read_once(user))
     }
 }

@@ -29,6 +29,11 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
+    /// Whether a result may take the place of what is added to it: it is not computed again where it is not finite.
+    pub fn writes_once(self) -> bool {
+        self != Self::TwoPixels
+    }
+
     /// The algorithm that so many rows are multiplied by, where this one was asked for.
     pub(crate) fn of_rows(self, rows: usize, panels: &Panels) -> Self {
         let in_pieces =

@@ -144,18 +144,18 @@ impl VolumeShape {
         const ON_UNIT: usize = 8;
         /// The tiles that take as long as a single one: products wait for the ones before.
         const FEW: usize = 4;
-        let frame = &self.frame;
-        if frame.is_pointwise() && format == Format::F32 {
-            return Algorithm::Strassen;
-        }
-        let level = Level::detect();
+        let (frame, level) = (&self.frame, Level::detect());
         let in_pairs = self.format(level, format) == Format::Bf16 && has_pairs(level);
-        let in_pieces = self.in_pieces(level, volumes, output).filter(|_| format == Format::F32);
         // A matrix unit was not measured.
         let has_two = output[2].is_multiple_of(2)
             && two_pixels::fits(level, self, format)
             && !(in_pairs && MatrixUnit::detect().is_some());
-        let by_definition = if has_two { Algorithm::TwoPixels } else { Algorithm::Direct };
+        let by_definition = match has_two {
+            true => Algorithm::TwoPixels,
+            false if frame.is_pointwise() && format == Format::F32 => return Algorithm::Strassen,
+            false => Algorithm::Direct,
+        };
+        let in_pieces = self.in_pieces(level, volumes, output).filter(|_| format == Format::F32);
         if !Winograd::fits(frame) {
             let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
             return if is_faster { Algorithm::Bf16x6 } else { by_definition };

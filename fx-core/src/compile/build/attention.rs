@@ -160,30 +160,24 @@ impl Builder<'_> {
 
     /// What a call reads alone as another value times a number.
     fn multiplied(&self, id: NodeId, register: usize) -> Option<Multiplied> {
-        let mut registers = SmallVec::<[usize; 4]>::new();
+        let (mut registers, mut at) = (SmallVec::<[usize; 4]>::new(), register);
         let (kernel, operands) = loop {
-            let step = &self.steps[registers.last().map_or(Some(register), |last| self.viewed_by(*last))?];
+            let step = &self.steps[at];
             if step.node != id && !self.is_read_once(step.node) {
                 return None;
             }
-            registers.push(step.into);
-            if let Action::Kernel { kernel, operands, .. } = &step.action {
-                break (kernel, operands);
+            registers.push(at);
+            match &step.action {
+                Action::Kernel { kernel, operands, .. } => break (kernel, operands),
+                Action::View { from, offset: 0 } => at = *from,
+                _ => return None,
             }
         };
         let factor = kernel.pointwise()?.factor()?;
         let layout = |register: usize| self.steps[register].layout.as_ref();
-        let (result, read) = (layout(*registers.last()?)?, layout(operands[0])?);
+        let (result, read) = (layout(at)?, layout(operands[0])?);
         let steps = registers.iter().map(|register| Some((*register, layout(*register)?.over(result, read)?)));
         Some(Multiplied { factor, steps: steps.collect::<Option<_>>()? })
-    }
-
-    /// What a register looks at, from its first number on.
-    fn viewed_by(&self, register: usize) -> Option<usize> {
-        match self.steps[register].action {
-            Action::View { from, offset: 0 } => Some(from),
-            _ => None,
-        }
     }
 
     /// Makes what was multiplied, and what looks at that, look at what the kernel read: views of the call that multiplies itself.

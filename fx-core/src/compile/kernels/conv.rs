@@ -270,9 +270,8 @@ impl Kernel for Convs {
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        // What is computed for two pixels may have to be computed again.
-        let again = self.convs.last().is_some_and(|conv| conv.packed.algorithm(1) == Algorithm::TwoPixels);
-        operand == 1 && self.words.output == self.words.added && !again
+        let writes_once = self.convs.last().is_some_and(|conv| conv.packed.algorithm(1).writes_once());
+        operand == 1 && self.words.output == self.words.added && writes_once
     }
 }
 

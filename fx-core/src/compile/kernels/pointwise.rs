@@ -217,10 +217,16 @@ impl Pointwise {
         self.sides.iter().filter_map(Side::spread).map(|spread| spread.times * spread.parts).max().unwrap_or(1)
     }
 
+    /// The step, if there is one.
+    fn only_step(&self) -> Option<&Step> {
+        let mut steps = self.chain.steps();
+        steps.next().filter(|_| steps.next().is_none())
+    }
+
     /// Which values are numbers for each line of so many keys and for each place in a line, if the result is their sum for each of
     /// so many queries; and the keys of a line.
     pub(super) fn grid(&self, rows: usize, keys: usize) -> Option<([usize; 2], usize)> {
-        let (Some(step), 1) = (self.chain.steps().next(), self.chain.steps().count()) else { return None };
+        let step = self.only_step()?;
         let (Op::Binary(Binary::Add), &[Place::Input(a), Place::Input(b)]) = (step.op(), step.args()) else {
             return None;
         };
@@ -240,7 +246,7 @@ impl Pointwise {
 
     /// The number that a value is multiplied with, if that is all.
     pub(in crate::compile) fn factor(&self) -> Option<f32> {
-        let (Some(step), 1) = (self.chain.steps().next(), self.chain.steps().count()) else { return None };
+        let step = self.only_step()?;
         let [x, by] = [step.args().first(), step.args().get(1)].map(|place| match place {
             Some(Place::Input(side)) => Some(&self.sides[*side]),
             _ => None,
@@ -501,9 +507,8 @@ impl Kernel for Pointwise {
             return Some(Arc::new(Self::new(self.chain.clone(), self.len, sides)?));
         }
         let Some(before) = before.pointwise() else {
-            let mut steps = self.chain.steps().map(Step::op);
-            return match (steps.next()?, steps.next()) {
-                (Op::Unary(function), None) => before.followed(function),
+            return match self.only_step()?.op() {
+                Op::Unary(function) => before.followed(function),
                 _ => None,
             };
         };

@@ -111,6 +111,14 @@ pub(super) fn window_of(shape: &VolumeShape) -> String {
 }
 
 impl Packed {
+    /// The algorithm by which frames with so many pixels of the output are computed.
+    fn algorithm(&self, pixels: usize) -> Algorithm {
+        match self {
+            Self::Plain(conv) => conv.algorithm(pixels),
+            Self::Transposed(_) => Algorithm::Direct,
+        }
+    }
+
     fn format(&self) -> Format {
         match self {
             Self::Plain(conv) => conv.format(),
@@ -154,11 +162,11 @@ impl Kernel for Conv {
     }
 
     fn describe(&self) -> String {
-        let algorithm = match &self.packed {
-            Packed::Plain(conv) => conv.algorithm(self.batch * numel(&conv.shape().output(self.input)[1..])),
-            Packed::Transposed(_) => Algorithm::Direct,
+        let pixels = match &self.packed {
+            Packed::Plain(conv) => self.batch * numel(&conv.shape().output(self.input)[1..]),
+            Packed::Transposed(_) => 1,
         };
-        let (by, kept) = (by(algorithm), kept(self.packed.format()));
+        let (by, kept) = (by(self.packed.algorithm(pixels)), kept(self.packed.format()));
         let (follow, from, to) = (
             self.follow.describe(self.residual.then(|| read(self.words.added))),
             read(self.words.input),
@@ -210,9 +218,7 @@ impl Kernel for Conv {
     }
 
     fn overwrites(&self, operand: usize) -> bool {
-        // What is computed for two pixels may have to be computed again.
-        let again = matches!(&self.packed, Packed::Plain(conv) if conv.algorithm(1) == Algorithm::TwoPixels);
-        operand == 1 && self.words.output == self.words.added && !again
+        operand == 1 && self.words.output == self.words.added && self.packed.algorithm(1).writes_once()
     }
 
     fn writing_words(&self, rounded: Rounded, layout: &Layout) -> Option<(Arc<dyn Kernel>, Layout)> {

@@ -1,6 +1,7 @@
 //! Two pixels at once against one after the other.
 
 use super::*;
+use crate::dense::panels::tile_size;
 
 /// Images of even and odd lines, with what follows and what is not finite, pixels with gaps, and channels first.
 #[test]
@@ -103,4 +104,18 @@ fn two_pixels_of_volumes_are_as_one_after_the_other() {
             }
         }
     }
+}
+
+/// Lines of even numbers of pixels, of windows of one column too, but not single pixels, which have no fewer products.
+#[test]
+fn two_pixels_are_chosen() {
+    let of = |outputs: usize, depth: usize, kernel: [usize; 2], width: usize| {
+        let frame = ConvShape { kernel, ..ConvShape::pointwise(8, outputs) };
+        let shape = VolumeShape { frame, depth, stride: 1, dilation: 1, before: 0, after: 0 };
+        shape.algorithm(1, [4, 28, width], Format::F32) == Algorithm::TwoPixels
+    };
+    let (_, lanes) = tile_size(Level::detect());
+    let most = lanes / 2;
+    assert!(of(most, 3, [1, 1], 28) && of(most, 1, [5, 5], 28) && of(most, 5, [7, 7], 28));
+    assert!(!of(most, 1, [1, 1], 28) && !of(most, 5, [7, 7], 27) && !of(most + 1, 5, [7, 7], 28));
 }

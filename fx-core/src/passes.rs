@@ -29,8 +29,10 @@ mod patch;
 pub mod pattern;
 pub mod quantize;
 mod remove_identities;
+mod reorder_avg_pools;
 mod replace_pattern;
 mod splice;
+mod sum_attention_biases;
 mod to_dtype;
 
 pub use canonicalize::canonicalize;
@@ -56,8 +58,10 @@ pub use patch::Patch;
 pub use pattern::{Match, Pattern};
 pub use quantize::{Prepared, QConfig, QConfigMapping, prepare_fx, quantize_dynamic};
 pub use remove_identities::{remove_dropout, remove_identities};
+pub use reorder_avg_pools::reorder_avg_pools;
 pub use replace_pattern::replace_pattern;
 pub use splice::Part;
+pub use sum_attention_biases::sum_attention_biases;
 pub use to_dtype::to_dtype;
 
 // Analysis: what is found out about a model.
@@ -82,7 +86,6 @@ mod inline;
 mod partition;
 mod split;
 mod splitter;
-mod sum_attention_biases;
 mod support;
 
 pub use extract::Partition;
@@ -90,7 +93,6 @@ pub use inline::inline_submodules;
 pub use partition::CapabilityBasedPartitioner;
 pub use split::{Tag, split_by_tags, split_module};
 pub use splitter::{SplitSettings, split_by_support};
-pub use sum_attention_biases::sum_attention_biases;
 pub use support::{OperatorSupport, any_chain, chain, decline_input_dtype, decline_names};
 
 use crate::error::Result;

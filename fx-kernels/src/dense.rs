@@ -32,7 +32,6 @@ mod transposed;
 mod two_pixels;
 mod volumes;
 mod weight;
-mod window;
 mod winograd;
 mod words;
 

@@ -32,14 +32,6 @@ impl Rounded {
         self.is_fast(Level::detect())
     }
 
-    /// A word of the least numbers that there are.
-    pub(crate) fn least(self) -> f32 {
-        match self {
-            Self::Pairs => f32::from_bits(0xff80_ff80),
-            Self::Bytes(_) => 0.0,
-        }
-    }
-
     /// Whether numbers are written so with the vectors of a level.
     pub(crate) fn is_fast(self, level: Level) -> bool {
         match self {

@@ -18,7 +18,7 @@ use super::{check_close, parameters, run, small};
 pub(super) type Pass = (&'static str, fn(&mut GraphModule) -> fx::Result<usize>);
 
 /// The passes that keep the numbers. A second run of any of them changes nothing.
-pub(super) const PASSES: [Pass; 19] = [
+pub(super) const PASSES: [Pass; 20] = [
     ("canonicalize", canonicalize),
     ("compose activations", compose_activations),
     ("cse", eliminate_common_subexpressions),
@@ -36,6 +36,7 @@ pub(super) const PASSES: [Pass; 19] = [
     ("dropout", remove_dropout),
     ("identities", remove_identities),
     ("optimize", optimize),
+    ("reorder avg pools", reorder_avg_pools),
     ("sum biases", sum_attention_biases),
     ("sort", |module| module.edit(Graph::sort_topologically)),
 ];

@@ -35,6 +35,7 @@ mod patch;
 mod pattern;
 mod quantize;
 mod random;
+mod reorder_avg_pools;
 mod sum_attention_biases;
 
 use fx::graph_module::State;

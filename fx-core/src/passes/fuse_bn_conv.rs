@@ -4,7 +4,7 @@
 
 use super::as_one;
 use super::decompose_modules::decompose_modules_within;
-use super::layer::{Affine, CONVS, Layer};
+use super::layer::{Affine, CONVS, Layer, pads_nothing};
 use crate::arg::Arg;
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeId};
@@ -58,11 +58,6 @@ fn is_in_pair(graph: &Graph, state: &State, id: NodeId) -> bool {
 fn pair(graph: &Graph, state: &State, bn: NodeId) -> Option<(Layer, Affine)> {
     let user = graph[bn].users().next().filter(|_| graph[bn].users().len() == 1)?;
     let layer = Layer::of(graph, state, user, &CONVS)?;
-    let unpadded = match graph[user].kwargs().get("padding") {
-        None => true,
-        Some(Arg::Str(word)) => word == "valid",
-        Some(arg) => arg.as_items().is_some_and(|sizes| sizes.iter().all(|size| size.as_int() == Some(0))),
-    };
     let is_input = graph[user].args()[0].as_value() == Some(&bn);
-    Some((layer, Affine::of_norm(graph, state, &graph[bn]).filter(|_| unpadded && is_input)?))
+    Some((layer, Affine::of_norm(graph, state, &graph[bn]).filter(|_| is_input && pads_nothing(&graph[user]))?))
 }

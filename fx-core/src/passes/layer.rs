@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::arg::Arg;
 use crate::error::Result;
-use crate::graph::{Graph, NodeArg, NodeId, Opcode};
+use crate::graph::{Graph, Node, NodeArg, NodeId, Opcode};
 use crate::graph_module::State;
 use crate::module::{Make, Parameter};
 use crate::ops::{self, Function};
@@ -36,6 +36,15 @@ pub(crate) struct Layer {
 /// The functions of layers over channels: convolutions, transposed or not.
 pub(crate) fn convolutions() -> Vec<Function> {
     CONVS.into_iter().chain(TRANSPOSED).collect()
+}
+
+/// Whether a call of a layer, or of pooling, puts nothing around its input.
+pub(crate) fn pads_nothing(node: &Node) -> bool {
+    match node.kwargs().get("padding") {
+        None => true,
+        Some(Arg::Str(word)) => word == "valid",
+        Some(arg) => arg.as_items().is_some_and(|sizes| sizes.iter().all(|size| size.as_int() == Some(0))),
+    }
 }
 
 impl Layer {
@@ -70,6 +79,26 @@ impl Layer {
     pub(crate) fn outputs(&self) -> usize {
         let [first, second] = [self.weight.shape()[0], self.weight.shape()[1]];
         if self.is_transposed() { second * self.groups as usize } else { first }
+    }
+
+    /// The number of channels that it reads, if it is not transposed.
+    pub(crate) fn inputs(&self) -> usize {
+        self.weight.shape()[1] * self.groups()
+    }
+
+    /// The number of groups that its channels are in.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups as usize
+    }
+
+    /// Whether something is added to each channel.
+    pub(crate) fn has_bias(&self) -> bool {
+        self.bias.is_some()
+    }
+
+    /// Whether it sees one pixel at a time.
+    pub(crate) fn is_of_pixels(&self) -> bool {
+        self.weight.shape()[2..].iter().all(|size| *size == 1)
     }
 
     fn is_transposed(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::{
     as_one, compose_activations, decompose_modules_if, eliminate_common_subexpressions, eliminate_dead_code,
     fold_constants_within, fold_scale_bias, fuse_bn_conv, fuse_conv_bn, fuse_linear_bn, fuse_pointwise, fuse_quantized,
-    matmul_to_linear, remove_identities, sum_attention_biases,
+    matmul_to_linear, remove_identities, reorder_avg_pools, sum_attention_biases,
 };
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -13,7 +13,8 @@ const CONSTANTS: usize = 1 << 20;
 
 /// Makes a module fast to run: modules become functions, products with parameters linear layers, what is constant or
 /// computed twice is computed once, layers of quantized values are products of integers, batch norms, scales and shifts go
-/// into the layers beside them, activations that are written out are one call, what is added to scores is added up before, sums and activations go into the products before them, and what does nothing goes. Gives the
+/// into the layers beside them, means of windows go where they take less work, activations that are written out are one call, what is
+/// added to scores is added up before, sums and activations go into the products before them, and what does nothing goes. Gives the
 /// number of changes.
 ///
 /// Modules that are training stay as they are. The result is what [`GraphModule::forward`] runs.
@@ -23,7 +24,7 @@ const CONSTANTS: usize = 1 << 20;
 pub fn optimize(module: &mut GraphModule) -> Result<usize> {
     as_one(module, |module| {
         let decomposed = decompose_modules_if(module, |_, _, leaf| !leaf.is_training())?;
-        let passes: [fn(&mut GraphModule) -> Result<usize>; 10] = [
+        let passes: [fn(&mut GraphModule) -> Result<usize>; 11] = [
             remove_identities,
             fuse_quantized,
             eliminate_dead_code,
@@ -31,6 +32,7 @@ pub fn optimize(module: &mut GraphModule) -> Result<usize> {
             matmul_to_linear,
             |module| fold_constants_within(module, CONSTANTS),
             fold_into_layers,
+            reorder_avg_pools,
             compose_activations,
             sum_attention_biases,
             fuse_pointwise,

@@ -1,6 +1,7 @@
 //! Depthwise convolutions of images and volumes: windows of 3 by 3, larger ones, and all others where they lie.
 
 mod along;
+mod anywhere;
 mod copied;
 mod lane;
 mod lines;
@@ -13,7 +14,7 @@ use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
 use super::shape::ConvShape;
 use super::weight::{Weight, by_tap};
-use super::window::{Reduction, Sliding};
+
 use crate::elementwise::run_rows;
 use crate::memory::scratch;
 use crate::rounded::Rounded;
@@ -109,22 +110,14 @@ impl Depthwise<'_> {
             _ if self.reads_pairs && (lines::fits(&windows) || !copied::fits(&windows)) => {
                 lines::run(self, level, &to, stride);
             }
-            _ if level == Level::Sse2 => self.anywhere(level, out, stride),
+            _ if level == Level::Sse2 => anywhere::run(self, level, &to, stride),
             [3, 3] if windows.frames.kernel == 1 && !lines::are_better(&windows, channels) => {
                 along::run(self, level, &to, stride);
             }
             _ if lines::fits(&windows) => lines::run(self, level, &to, stride),
             _ if copied::fits(&windows) => copied::run(self, level, &to, stride),
-            _ => self.anywhere(level, out, stride),
+            _ => anywhere::run(self, level, &to, stride),
         }
-    }
-
-    /// Windows that there is no version for.
-    fn anywhere(&self, level: Level, out: &mut [f32], stride: usize) {
-        let Self { windows, channels, weights, epilogue, .. } = *self;
-        let (left, rows, reduction) = (Left::Windows(windows), self.rows(), Reduction::Weighted(weights));
-        let written = self.writes_pairs.then_some(Rounded::Pairs);
-        Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);
     }
 
     /// The images of the output, or the frames of all volumes.

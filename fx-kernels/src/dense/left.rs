@@ -5,8 +5,6 @@ mod seen;
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
 pub(crate) use self::inside::Inside;
 pub(crate) use self::seen::Seen;
 use super::tile::MOST_ROWS;
@@ -118,7 +116,7 @@ impl Left<'_> {
         match self {
             Left::Rows { .. } | Left::Taps(_) => 1,
             Left::Inside(inside) => inside.places.len(),
-            Left::Windows(Windows { kernel: [lines, columns], frames, .. }) => frames.kernel * lines * columns,
+            Left::Windows(windows) => windows.runs(),
         }
     }
 
@@ -269,25 +267,16 @@ impl Windows<'_> {
             && fits(frames.input, frames.output, frames.kernel, frames.stride, frames.dilation)
     }
 
+    /// The taps of a window, each of which is a run.
+    pub(crate) fn runs(&self) -> usize {
+        self.frames.kernel * self.kernel[0] * self.kernel[1]
+    }
+
     /// How many lines of the output at the top and at the bottom of an image see padding there.
     pub(crate) fn lines_beyond(&self) -> [usize; 2] {
         let Self { input: [input, _], output: [height, _], kernel, stride, dilation, before, .. } = *self;
         let inside = (input + before[0]).saturating_sub((kernel[0] - 1) * dilation[0]).div_ceil(stride[0]);
         [before[0].div_ceil(stride[0]).min(height), height.saturating_sub(inside)]
-    }
-
-    /// Lends the windows of images as a left operand: as windows that lie all inside, if they do.
-    pub(crate) fn with_inside(&self, f: impl FnOnce(Left<'_>)) {
-        if self.frames != Axis::ONE || !self.are_inside() {
-            return f((*self).into());
-        }
-        let Self { data, input: [height, width], pixel, output, kernel: [lines, columns], stride, dilation, .. } =
-            *self;
-        let place = |line: usize, column: usize| (line * dilation[0] * width + column * dilation[1]) * pixel;
-        let places: SmallVec<[_; 16]> =
-            (0..lines).flat_map(|line| (0..columns).map(move |column| place(line, column))).collect();
-        let steps = [height * width, stride[0] * width, stride[1]].map(|pixels| pixels * pixel * size_of::<f32>());
-        f(Left::Inside(Inside { data, output, steps, places: &places, axes: [Axis::ONE; 2], first: [0; 2] }));
     }
 
     /// The image of a row, which is one of the output's, and where its window begins; a place before the image wraps around to one far behind it.

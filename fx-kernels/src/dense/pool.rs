@@ -1,9 +1,9 @@
 //! Pooling of images with the channels last.
 
-use super::epilogue::Epilogue;
-use super::images::{Images, Layout};
-use super::left::{Axis, Windows};
-use super::window::{Reduction, Sliding};
+mod lines;
+
+use self::lines::Lines;
+use super::images::Images;
 use super::words::Words;
 use crate::memory::scratch;
 use crate::rounded::Rounded;
@@ -81,14 +81,15 @@ impl Pool {
         self.run_words(out, stride, images, Words::default());
     }
 
-    /// Whether images of so many channels may be given and written as words of numbers that are rounded so: the largest of what is
-    /// rounded is what the largest is rounded to.
+    /// Whether images may be given and written as words of numbers that are rounded so. The largest of what is rounded is what the largest
+    /// is rounded to; means of pairs are summed up in f32.
     pub fn takes_words(&self, rounded: Rounded) -> bool {
         self.takes_words_at(Level::detect(), rounded)
     }
 
     pub(super) fn takes_words_at(&self, level: Level, rounded: Rounded) -> bool {
-        self.divisor.is_none() && rounded.is_fast(level) && self.shape.channels.is_multiple_of(rounded.numbers())
+        let is_known = self.divisor.is_none() || rounded == Rounded::Pairs;
+        is_known && rounded.is_fast(level) && self.shape.channels.is_multiple_of(rounded.numbers())
     }
 
     /// As [`run`](Self::run), where the result is to be words, or both images and result are; distances are in words then.
@@ -107,23 +108,11 @@ impl Pool {
         words.check(words.input == words.output, |_| false, |rounded| self.takes_words_at(level, rounded));
         let channels = words.input_len(self.shape.channels);
         images.with_pixels(channels, 0..images.size[0], |images| {
-            let written = words.output_len(self.shape.channels);
-            let together = self.shape.together(images, channels, stride == written);
-            let shape = self.shape.of_several(together);
-            let [height, width] = images.size;
-            let images = Images {
-                size: [height, width / together],
-                layout: Layout::Pixels { distance: together * images.strides(channels)[2] },
-                ..*images
-            };
-            let size = (together * channels, together * stride);
-            let Some(rounded) = words.input else {
-                let scale = |row: usize| shape.scale(row, images.size, self.divisor);
-                let reduction = if self.divisor.is_some() { Reduction::Scaled(&scale) } else { Reduction::Largest };
-                let nothing = if self.divisor.is_some() { 0.0 } else { f32::NEG_INFINITY };
-                return shape.reduce((level, reduction, words.output), out, size, &images, nothing);
-            };
-            shape.reduce((level, Reduction::LargestOf(rounded), None), out, size, &images, rounded.least());
+            let Images { data, batch, size, .. } = *images;
+            let [_, _, pixel, _] = images.strides(channels);
+            let written = words.output.filter(|_| words.input.is_none());
+            let (shape, divisor, rounded) = (PoolShape { channels, ..self.shape }, self.divisor, words.input);
+            Lines { shape, divisor, data, batch, size, pixel, rounded, written }.run(level, out, stride);
         });
     }
 }
@@ -170,9 +159,9 @@ impl VolumePool {
         self.run_words(out, data, batch, size, Words::default());
     }
 
-    /// As [`Pool::takes_words`].
+    /// As [`Pool::takes_words`], but no means: what comes of places would be rounded too.
     pub fn takes_words(&self, rounded: Rounded) -> bool {
-        self.frames.takes_words(rounded)
+        self.frames.divisor.is_none() && self.frames.takes_words(rounded)
     }
 
     /// As [`run`](Self::run), where the result is to be words, or both volumes and result are.
@@ -209,64 +198,5 @@ impl VolumePool {
                 self.frames.run_words(out, written, &Images::pixels(between, frames, [height, width], read), words);
             });
         }
-    }
-}
-
-impl PoolShape {
-    /// How many pixels of a line, with so many numbers each, windows that are one pixel wide take together, as if they were channels of one.
-    /// Few numbers would not fill a vector.
-    fn together(&self, images: &Images<'_>, channels: usize, is_dense: bool) -> usize {
-        /// The numbers that are as fast as more.
-        const MANY: usize = 256;
-        let ([_, width], [_, _, distance, _]) = (images.size, images.strides(channels));
-        let is_high = [self.kernel[1], self.stride[1]] == [1; 2] && self.before[1] == 0 && self.output[1] == width;
-        let fits = |pixels: &usize| width.is_multiple_of(*pixels);
-        let most = if is_high && is_dense && distance == channels { (MANY / channels.max(1)).min(width) } else { 1 };
-        (1..=most).rev().find(fits).unwrap_or(1)
-    }
-
-    /// The same windows, of so many pixels each.
-    fn of_several(self, together: usize) -> Self {
-        let [height, width] = self.output;
-        Self { channels: together * self.channels, output: [height, width / together], ..self }
-    }
-
-    /// Reduces all windows, of so many numbers or words each, into rows at a distance; beyond the images is nothing.
-    fn reduce(
-        &self,
-        (level, reduction, written): (Level, Reduction<'_>, Option<Rounded>),
-        out: &mut [f32],
-        (channels, stride): (usize, usize),
-        images: &Images<'_>,
-        nothing: f32,
-    ) {
-        let Self { kernel, stride: step, dilation, before, output, .. } = *self;
-        let ([_, _, pixel, _], frames) = (images.strides(channels), Axis::ONE);
-        let (data, input, rows) = (images.data, images.size, images.batch * output[0] * output[1]);
-        scratch(channels, |zeros| {
-            zeros.fill(nothing);
-            let windows = Windows { data, input, pixel, output, kernel, stride: step, dilation, before, zeros, frames };
-            windows.with_inside(|left| {
-                let epilogue = &Epilogue::default();
-                Sliding { left, rows, channels, reduction, epilogue, written }.run(level, out, stride);
-            });
-        });
-    }
-
-    /// What the sum of a window is multiplied by.
-    fn scale(&self, row: usize, size: [usize; 2], divisor: Option<Divisor>) -> f32 {
-        if let Some(Divisor::Fixed(number)) = divisor {
-            return 1.0 / number;
-        }
-        let place = [row / self.output[1] % self.output[0], row % self.output[1]];
-        let counts = [0, 1].map(|i| {
-            let first = place[i] * self.stride[i];
-            let counted = match divisor {
-                Some(Divisor::Inside) => self.before[i]..self.before[i] + size[i],
-                _ => 0..self.before[i] + size[i] + self.after[i],
-            };
-            (0..self.kernel[i]).filter(|tap| counted.contains(&(first + tap * self.dilation[i]))).count()
-        });
-        1.0 / (counts[0] * counts[1]) as f32
     }
 }

@@ -372,22 +372,25 @@ fn algorithms() {
 
 #[test]
 fn pooling() {
-    let (batch, size, channels) = (2, [7, 9], 37);
-    let x = numbers(batch * size[0] * size[1] * channels, 1);
-    let images = Images::pixels(&x, batch, size, channels);
+    let (batch, size) = (2, [7, 9]);
     for (kernel, stride, dilation, before, output) in [
         ([3, 3], [2, 2], [1, 1], [1, 1], [4, 5]),
         ([2, 3], [2, 3], [1, 1], [0, 1], [4, 4]),
         ([2, 2], [1, 1], [3, 2], [1, 0], [5, 7]),
         ([7, 9], [1, 1], [1, 1], [0, 0], [1, 1]),
-        // All inside, and one pixel wide: some of a line together.
+        // All inside, and one pixel wide.
         ([2, 2], [2, 2], [1, 1], [0, 0], [3, 4]),
         ([3, 1], [2, 1], [1, 1], [1, 0], [4, 9]),
         ([2, 1], [3, 1], [2, 1], [0, 0], [2, 9]),
+        // The first line sees nothing.
+        ([2, 2], [2, 3], [1, 1], [2, 0], [4, 3]),
     ] {
-        let shape = PoolShape { channels, kernel, stride, dilation, before, after: before, output };
-        for level in Level::available() {
-            let rows = batch * output[0] * output[1];
+        let rows = batch * output[0] * output[1];
+        // So many that they are pooled in parts, and so few that they are all in a vector.
+        for (level, channels) in Level::available().flat_map(|level| [3, 37, 450].map(|channels| (level, channels))) {
+            let shape = PoolShape { channels, kernel, stride, dilation, before, after: before, output };
+            let x = numbers(batch * size[0] * size[1] * channels, 1);
+            let images = Images::pixels(&x, batch, size, channels);
             let mut got = vec![vec![0.0; rows * channels]; 4];
             Pool::max(shape).run_at(level, &mut got[0], channels, &images, Words::default());
             for (i, divisor) in [Divisor::Inside, Divisor::Padded, Divisor::Fixed(3.0)].into_iter().enumerate() {
@@ -407,8 +410,41 @@ fn pooling() {
                 }
                 let want = [most, sum / f64::from(inside), sum / f64::from(padded), sum / 3.0];
                 for (i, want) in want.into_iter().enumerate() {
-                    close(got[i][row * channels + c], want, 9, &format!("{level:?} {shape:?} case {i} at {row}, {c}"));
+                    let got = got[i][row * channels + c];
+                    // A window that sees nothing.
+                    if inside > 0 || want.is_finite() {
+                        close(got, want, 9, &format!("{level:?} {shape:?} case {i} at {row}, {c}"));
+                    } else {
+                        assert!(
+                            f64::from(got) == want || got.is_nan() && want.is_nan(),
+                            "{level:?} {shape:?} case {i}"
+                        );
+                    }
                 }
+            }
+        }
+    }
+}
+
+/// What is between pixels is not read, and stays as it is.
+#[test]
+fn pooling_with_gaps() {
+    let (size, channels, output) = ([6, 8], 70, [3, 4]);
+    let x = numbers(size[0] * size[1] * channels, 1);
+    let gapped: Vec<f32> = x.chunks_exact(channels).flat_map(|x| [x, &[f32::NAN; 5]].concat()).collect();
+    for (kernel, before) in [([2, 2], [0, 0]), ([3, 3], [1, 1])] {
+        let shape = PoolShape { channels, kernel, stride: [2; 2], dilation: [1; 2], before, after: before, output };
+        for (level, pool) in Level::available()
+            .flat_map(|level| [Pool::max(shape), Pool::avg(shape, Divisor::Inside)].map(|pool| (level, pool)))
+        {
+            let mut want = vec![0.0; output[0] * output[1] * channels];
+            pool.run_at(level, &mut want, channels, &Images::pixels(&x, 1, size, channels), Words::default());
+            let mut got = vec![7.0; output[0] * output[1] * (channels + 3)];
+            let layout = Layout::Pixels { distance: channels + 5 };
+            let images = Images { data: &gapped, batch: 1, size, layout };
+            pool.run_at(level, &mut got, channels + 3, &images, Words::default());
+            for (got, want) in got.chunks_exact(channels + 3).zip(want.chunks_exact(channels)) {
+                assert_eq!((&got[..channels], &got[channels..]), (want, &[7.0; 3][..]), "{level:?} {shape:?}");
             }
         }
     }

@@ -28,6 +28,12 @@ pub(crate) trait Pairs: Vector<Elem = f32> {
     fn apart(low: Self, high: Self) -> [Self; 2];
     /// The opposite: numbers that are first in words, and those that are second, in order.
     fn together(first: Self, second: Self) -> [Self; 2];
+    /// Both numbers of each word as whole numbers without a sign, in the order of their size; NaN comes last.
+    fn ordered(self) -> Self;
+    /// The opposite.
+    fn unordered(self) -> Self;
+    /// The larger ones of both halves of each word, as whole numbers without a sign.
+    fn later(self, other: Self) -> Self;
     /// 2 to the power of each number, within 1e-4 of it: less than is lost in rounding to bf16. NaN gives NaN, infinities the
     /// limits.
     fn exp2(self) -> Self;

@@ -318,6 +318,35 @@ mod single16 {
             }
         }
         #[inline(always)]
+        fn ordered(self) -> Self {
+            // SAFETY: as above. Of numbers below 0 all bits turn round, of others the sign; what was NaN with a sign is the least then, and goes
+            // below 0 with what is taken off, which leaves 0 of minus infinity.
+            unsafe {
+                let x = x86::_mm512_castps_si512(self.0);
+                let signs = x86::_mm512_or_si512(x86::_mm512_srai_epi16::<15>(x), x86::_mm512_set1_epi16(i16::MIN));
+                let x = x86::_mm512_sub_epi16(x86::_mm512_xor_si512(x, signs), x86::_mm512_set1_epi16(0x7f));
+                Self(x86::_mm512_castsi512_ps(x))
+            }
+        }
+        #[inline(always)]
+        fn unordered(self) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let x = x86::_mm512_add_epi16(x86::_mm512_castps_si512(self.0), x86::_mm512_set1_epi16(0x7f));
+                let is_less = x86::_mm512_xor_si512(x86::_mm512_srai_epi16::<15>(x), x86::_mm512_set1_epi16(-1));
+                let signs = x86::_mm512_or_si512(is_less, x86::_mm512_set1_epi16(i16::MIN));
+                Self(x86::_mm512_castsi512_ps(x86::_mm512_xor_si512(x, signs)))
+            }
+        }
+        #[inline(always)]
+        fn later(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let [x, y] = [self.0, other.0].map(|x| x86::_mm512_castps_si512(x));
+                Self(x86::_mm512_castsi512_ps(x86::_mm512_max_epu16(x, y)))
+            }
+        }
+        #[inline(always)]
         fn exp2(self) -> Self {
             // SAFETY: who has a vector has the instructions. The fraction of an infinity is 0.
             unsafe {

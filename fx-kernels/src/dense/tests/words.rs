@@ -27,6 +27,18 @@ pub(super) fn words(x: &[f32], to: Rounded) -> Vec<f32> {
     x.chunks_exact(to.numbers()).map(|x| f32::from_bits(word(x))).collect()
 }
 
+/// The numbers that words say, in their order.
+fn said(words: &[f32], rounded: Rounded) -> Vec<f32> {
+    let of_word = |word: &f32| match rounded {
+        Rounded::Pairs => [word.to_bits() << 16, word.to_bits() & 0xffff_0000].map(f32::from_bits).to_vec(),
+        Rounded::Bytes(range) => {
+            let said = |byte: u8| (i32::from(byte) + range.min - range.zero_point) as f32 * range.scale;
+            word.to_bits().to_le_bytes().map(said).to_vec()
+        }
+    };
+    words.iter().flat_map(of_word).collect()
+}
+
 fn shapes() -> Vec<ConvShape> {
     let plain = ConvShape::pointwise(32, 40);
     let around = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..plain };
@@ -312,23 +324,33 @@ fn pooling_of_words() {
         ([5; 2], one, one, [2; 2], SIZE),
         ([2, 3], [1, 2], [3, 2], [1, 0], [10, 3]),
     ] {
-        for (level, channels) in Level::available().flat_map(|level| [4, 36, 128].map(|channels| (level, channels))) {
+        for (level, channels) in
+            Level::available().flat_map(|level| [4, 36, 128, 900].map(|channels| (level, channels)))
+        {
             let shape = PoolShape { channels, kernel, stride, dilation, before: around, after: around, output };
-            let (pool, rows) = (Pool::max(shape), BATCH * output[0] * output[1]);
-            let x = numbers(BATCH * SIZE[0] * SIZE[1] * channels, 1);
-            let mut plain = vec![0.0; rows * channels];
-            let images = Images::pixels(&x, BATCH, SIZE, channels);
-            pool.run_at(level, &mut plain, channels, &images, Words::default());
-            for rounded in RANGES.map(Rounded::Bytes).into_iter().chain([BYTES, Rounded::Pairs]) {
+            let (rows, x) = (BATCH * output[0] * output[1], numbers(BATCH * SIZE[0] * SIZE[1] * channels, 1));
+            let run = |pool: Pool, x: &[f32], pixel: usize, words: Words| {
+                let width = words.output_len(channels);
+                let mut out = vec![0.0; rows * width];
+                pool.run_at(level, &mut out, width, &Images::pixels(x, BATCH, SIZE, pixel), words);
+                out
+            };
+            let ranges = RANGES.map(Rounded::Bytes).into_iter().chain([BYTES, Rounded::Pairs]);
+            let means = [Divisor::Inside, Divisor::Padded, Divisor::Fixed(3.0)].map(|of| Pool::avg(shape, of));
+            for (rounded, pool) in
+                ranges.flat_map(|range| [Pool::max(shape)].into_iter().chain(means).map(move |pool| (range, pool)))
+            {
                 if !pool.takes_words_at(level, rounded) {
                     continue;
                 }
-                let (want, of_words) = (words(&plain, rounded), words(&x, rounded));
+                let of_words = words(&x, rounded);
                 let width = channels / rounded.numbers();
-                for (input, x, pixel) in [(None, &x, channels), (Some(rounded), &of_words, width)] {
-                    let (mut got, words) =
-                        (vec![0.0; want.len()], Words { input, output: Some(rounded), ..Words::default() });
-                    pool.run_at(level, &mut got, width, &Images::pixels(x, BATCH, SIZE, pixel), words);
+                for (input, numbers, x, pixel) in
+                    [(None, x.clone(), &x, channels), (Some(rounded), said(&of_words, rounded), &of_words, width)]
+                {
+                    let want = words(&run(pool, &numbers, channels, Words::default()), rounded);
+                    let words = Words { input, output: Some(rounded), ..Words::default() };
+                    let got = run(pool, x, pixel, words);
                     let is_same = got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits());
                     assert!(is_same, "{level:?} {shape:?} {words:?}");
                 }
@@ -344,13 +366,61 @@ fn what_is_not_a_number_is_the_largest_of_pairs() {
         Pool::max(PoolShape { channels: 2, kernel, stride: one, dilation: one, before: none, after: none, output: one })
     };
     for level in Level::available().filter(|level| Rounded::Pairs.is_fast(*level)) {
-        let x = words(&[1.0, f32::INFINITY, f32::NAN, 2.0, 3.0, f32::NEG_INFINITY], Rounded::Pairs);
-        let (mut out, pairs) = ([0.0], Some(Rounded::Pairs));
-        let (images, words) =
-            (Images::pixels(&x, 1, [1, 3], 1), Words { input: pairs, output: pairs, ..Words::default() });
-        pool([1, 3]).run_at(level, &mut out, 1, &images, words);
-        let [low, high] = [out[0].to_bits() << 16, out[0].to_bits() & 0xffff_0000].map(f32::from_bits);
-        assert!(low.is_nan() && high == f32::INFINITY, "{level:?}: {low} {high}");
+        for nan in [f32::NAN, -f32::NAN] {
+            let x = words(&[1.0, f32::INFINITY, nan, 2.0, 3.0, f32::NEG_INFINITY], Rounded::Pairs);
+            let (mut out, pairs) = ([0.0], Some(Rounded::Pairs));
+            let (images, words) =
+                (Images::pixels(&x, 1, [1, 3], 1), Words { input: pairs, output: pairs, ..Words::default() });
+            pool([1, 3]).run_at(level, &mut out, 1, &images, words);
+            let [low, high] = [out[0].to_bits() << 16, out[0].to_bits() & 0xffff_0000].map(f32::from_bits);
+            assert!(low.is_nan() && high == f32::INFINITY, "{level:?}: {low} {high}");
+        }
+    }
+}
+
+/// Pairs are compared as whole numbers: whatever a number is, it is the larger one as f32 has it.
+#[test]
+fn the_largest_of_any_pairs() {
+    let shape = PoolShape {
+        channels: 1,
+        kernel: [2, 1],
+        stride: [2, 1],
+        dilation: [1; 2],
+        before: [0; 2],
+        after: [0; 2],
+        output: [1, 1],
+    };
+    // All numbers that there are, beside others in another order.
+    let all = (0..1 << 16).map(|bits: u32| f32::from_bits(bits << 16));
+    let others = (0..1 << 16).map(|bits: u32| f32::from_bits((bits * 25_173 + 13_849) << 16));
+    let x: Vec<f32> = all.chain(others).collect();
+    let word = |x: &[f32]| f32::from_bits(x[0].to_bits() >> 16 | x[1].to_bits());
+    let of_words: Vec<f32> = x.chunks_exact(2).map(word).collect();
+    for level in Level::available().filter(|level| Rounded::Pairs.is_fast(*level)) {
+        for channels in [4, 64] {
+            let shape = PoolShape { channels, output: [1, 65536 / channels], ..shape };
+            let pairs = Some(Rounded::Pairs);
+            let words = Words { input: pairs, output: pairs, ..Words::default() };
+            let (mut plain, mut got) = (vec![0.0; 1 << 16], vec![0.0; 1 << 15]);
+            let size = [2, 65536 / channels];
+            Pool::max(shape).run_at(
+                level,
+                &mut plain,
+                channels,
+                &Images::pixels(&x, 1, size, channels),
+                Words::default(),
+            );
+            Pool::max(shape).run_at(
+                level,
+                &mut got,
+                channels / 2,
+                &Images::pixels(&of_words, 1, size, channels / 2),
+                words,
+            );
+            for (got, want) in said(&got, Rounded::Pairs).into_iter().zip(&plain) {
+                assert!(got == *want || got.is_nan() && want.is_nan(), "{level:?}: {got} {want}");
+            }
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use fx::ops::{
 };
 use fx::prelude::*;
 
-use super::{filled, only_kernels, planned, traced};
+use super::fill::floats;
+use super::{filled, has, only_kernels, planned, share_off, traced};
 
 /// What has a number for each channel, or is computed of channels, takes images as convolutions leave them.
 #[traceable]
@@ -70,6 +71,24 @@ fn pooling_over_one_dimension() {
     for kernel in ["max of 1x3", "max of 1x2", "average of 1x3", "average of 1x2"] {
         assert!(text.contains(kernel), "{kernel}: {text}");
     }
+}
+
+/// What is between convolutions in bf16 stays pairs, means of windows too; the last of these, which is the result, is of numbers.
+#[test]
+fn means_of_windows_in_bf16() {
+    let conv = |outputs| nn::Conv2d::new(24, outputs, 3).padding(1);
+    let pool = || nn::AvgPool2d::new(3).stride(2).padding(1);
+    let layers = (conv(24), nn::ReLU::new(), pool(), conv(32), nn::AvgPool2d::new(2));
+    let mut module = filled(nn::Sequential::new(layers));
+    only_kernels(&module, &[2, 24, 12, 10]);
+    let x = floats("x", &[2, 24, 12, 10]);
+    let exact = module.forward(&x).unwrap();
+    module.set_inference_precision(DType::BF16).unwrap();
+    let share = share_off(&module.forward(&x).unwrap(), &exact);
+    assert!(share > 0.0 && share < 2e-2, "off by {share}");
+    let plan = module.plan(&x).unwrap().to_string();
+    assert!(!has("avx512bf16") || plan.contains("average of 3x3 of pairs to pairs"), "{plan}");
+    assert!(plan.lines().any(|line| line.contains("average of 2x2  ")), "{plan}");
 }
 
 /// As convolutions leave them, and as they come.

@@ -48,6 +48,10 @@ dropouts! {
     /// In training, elements become 0 with probability `p` and the others grow by `1 / (1 - p)`, as
     /// `torch.nn.Dropout`.
     Dropout, "Dropout", dropout;
+    /// As [`Dropout`], for whole channels of lines, as `torch.nn.Dropout1d`.
+    Dropout1d, "Dropout1d", feature_dropout;
     /// As [`Dropout`], for whole channels, as `torch.nn.Dropout2d`.
     Dropout2d, "Dropout2d", feature_dropout;
+    /// As [`Dropout`], for whole channels of volumes, as `torch.nn.Dropout3d`.
+    Dropout3d, "Dropout3d", feature_dropout;
 }

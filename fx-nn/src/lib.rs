@@ -44,13 +44,13 @@ pub use batch_norm::{BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, Inst
 pub use conv::{Conv1d, Conv2d, Conv3d};
 pub use conv_transpose::{ConvTranspose1d, ConvTranspose2d, ConvTranspose3d};
 pub use distance::{CosineSimilarity, PairwiseDistance};
-pub use dropout::{Dropout, Dropout2d};
+pub use dropout::*;
 pub use embedding::{Embedding, EmbeddingBag};
 pub use fold::{Fold, Unfold};
 pub use linear::{Bilinear, Identity, Linear};
 pub use loss::*;
 pub use norm::{GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm};
-pub use padding::{ConstantPad2d, ReflectionPad2d, ZeroPad2d};
+pub use padding::*;
 pub use pool::*;
 pub use recurrent::{GRU, LSTM, RNN};
 pub use recurrent_cell::{GRUCell, LSTMCell, RNNCell};

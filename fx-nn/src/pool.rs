@@ -246,4 +246,6 @@ adaptive_pools! {
     AdaptiveMaxPool1d, 1, "AdaptiveMaxPool1d", adaptive_max_pool1d;
     /// The largest elements of as many windows as the output has places, as `torch.nn.AdaptiveMaxPool2d`.
     AdaptiveMaxPool2d, 2, "AdaptiveMaxPool2d", adaptive_max_pool2d;
+    /// The largest elements of as many windows as the output has places, as `torch.nn.AdaptiveMaxPool3d`.
+    AdaptiveMaxPool3d, 3, "AdaptiveMaxPool3d", adaptive_max_pool3d;
 }

@@ -159,7 +159,9 @@ def elementwise():
     for name in ["Softmax", "LogSoftmax", "Softmin"]:
         yield case(name, getattr(nn, name)(1), ROWS)
     yield case("Threshold", nn.Threshold(0.1, 20.0), ROWS)
+    yield case("Dropout1d", nn.Dropout1d(0.2), LINE)
     yield case("Dropout2d", nn.Dropout2d(0.2), IMAGE)
+    yield case("Dropout3d", nn.Dropout3d(0.2), VOLUME)
 
 
 def windows():
@@ -174,6 +176,7 @@ def windows():
     yield case("AdaptiveAvgPool3d", nn.AdaptiveAvgPool3d(2), VOLUME)
     yield case("AdaptiveMaxPool1d", nn.AdaptiveMaxPool1d(3), LINE)
     yield case("AdaptiveMaxPool2d", nn.AdaptiveMaxPool2d(2), IMAGE)
+    yield case("AdaptiveMaxPool3d", nn.AdaptiveMaxPool3d(2), VOLUME)
     yield case("Unflatten", nn.Unflatten(1, (2, 2)), ROWS)
     yield case("Upsample", nn.Upsample(scale_factor=2), IMAGE)
     yield case("Upsample bilinear", nn.Upsample(size=(4, 7), mode="bilinear", align_corners=True), IMAGE)
@@ -184,9 +187,12 @@ def windows():
     yield case("Unfold all", nn.Unfold((2, 3), dilation=(2, 1), padding=(1, 0), stride=2), IMAGE)
     yield case("Fold", nn.Fold(3, 2), data([2, 8, 4]))
     yield case("Fold all", nn.Fold((4, 5), (2, 3), dilation=(2, 1), padding=(1, 0), stride=2), data([2, 6, 4]))
-    yield case("ZeroPad2d", nn.ZeroPad2d(1), IMAGE)
-    yield case("ReflectionPad2d", nn.ReflectionPad2d((1, 2, 3, 0)), IMAGE)
-    yield case("ConstantPad2d", nn.ConstantPad2d(1, 2.5), IMAGE)
+    inputs = {"1d": LINE, "2d": IMAGE, "3d": VOLUME}
+    amounts = {"1d": (2, 1), "2d": (1, 2, 3, 0), "3d": (1, 0, 1, 1, 0, 1)}
+    for dims, x in inputs.items():
+        for name in ["ZeroPad", "ReflectionPad", "ReplicationPad", "CircularPad"]:
+            yield case(name + dims, getattr(nn, name + dims)(1 if name == "ZeroPad" else amounts[dims]), x)
+        yield case("ConstantPad" + dims, getattr(nn, "ConstantPad" + dims)(1, 2.5), x)
 
 
 def losses():

@@ -56,4 +56,4 @@ pub use recurrent::{GRU, LSTM, RNN};
 pub use recurrent_cell::{GRUCell, LSTMCell, RNNCell};
 pub use sequential::{AnyLayer, Layers, Sequential};
 pub use shape::{ChannelShuffle, Flatten, PixelShuffle, PixelUnshuffle, Unflatten, Upsample};
-pub use transformer::{TransformerEncoder, TransformerEncoderLayer};
+pub use transformer::{TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer};

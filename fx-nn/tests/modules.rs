@@ -57,6 +57,7 @@ fn linear(name: &str) -> Option<Box<dyn Module>> {
 
 fn sequences(name: &str) -> Option<Box<dyn Module>> {
     let layer = || nn::TransformerEncoderLayer::new(4, 2).dim_feedforward(8);
+    let decoder_layer = || nn::TransformerDecoderLayer::new(4, 2).dim_feedforward(8);
     Some(match name {
         "MultiheadAttention" => Box::new(nn::MultiheadAttention::new(4, 2)),
         "MultiheadAttention masks" => Box::new(nn::MultiheadAttention::new(4, 2).bias(false).batch_first(true)),
@@ -65,6 +66,11 @@ fn sequences(name: &str) -> Option<Box<dyn Module>> {
         "TransformerEncoderLayer first" => Box::new(layer().norm_first(true).activation("gelu")),
         "TransformerEncoder" => {
             Box::new(nn::TransformerEncoder::new(&layer().batch_first(true), 2).norm(nn::LayerNorm::new(4)))
+        }
+        "TransformerDecoderLayer" => Box::new(decoder_layer().batch_first(true)),
+        "TransformerDecoderLayer first" => Box::new(decoder_layer().norm_first(true).activation("gelu")),
+        "TransformerDecoder" => {
+            Box::new(nn::TransformerDecoder::new(&decoder_layer().batch_first(true), 2).norm(nn::LayerNorm::new(4)))
         }
         "RNN" => Box::new(nn::RNN::new(4, 3)),
         "LSTM" | "LSTM state" => Box::new(nn::LSTM::new(4, 3)),
@@ -307,4 +313,23 @@ fn modules_are_as_pytorch_s() {
     let cases: Vec<Json> = serde_json::from_str(GOLDEN).unwrap();
     let faults: Vec<String> = cases.iter().filter_map(|case| check(case).err()).collect();
     assert!(faults.is_empty(), "{} of {} cases:\n{}", faults.len(), cases.len(), faults.join("\n"));
+}
+
+#[test]
+fn constructors_are_written() {
+    let layer = nn::TransformerDecoderLayer::new(4, 2).dim_feedforward(8).norm_first(true);
+    let decoder = nn::TransformerDecoder::new(&layer, 2).norm(nn::LayerNorm::new(4));
+    let modules: [(&dyn Module, &str); 4] = [
+        (
+            &decoder,
+            "nn::TransformerDecoder::new(&nn::TransformerDecoderLayer::new(4, 2).dim_feedforward(8).norm_first(true), 2)\
+             .norm(nn::LayerNorm::new(4))",
+        ),
+        (&nn::ReplicationPad3d::new([1, 0, 1, 1, 0, 1]), "nn::ReplicationPad3d::new([1, 0, 1, 1, 0, 1])"),
+        (&nn::ConstantPad1d::new(1, 2.5), "nn::ConstantPad1d::new(1, 2.5)"),
+        (&nn::Dropout3d::new(0.2), "nn::Dropout3d::new(0.2)"),
+    ];
+    for (module, wanted) in modules {
+        assert_eq!(module.constructor_source().unwrap(), wanted);
+    }
 }

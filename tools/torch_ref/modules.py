@@ -74,6 +74,7 @@ VOLUME = data([1, 2, 4, 3, 5])
 ROWS = data([3, 4])
 IDS = torch.tensor([[0, 2, 1], [3, 0, 2]])
 PADDING = torch.tensor([[False, False, True], [False, False, False]])
+MEMORY_PADDING = torch.tensor([[False, True, False, False, False], [False, False, False, False, True]])
 CAUSAL = torch.triu(torch.ones(3, 3, dtype=torch.bool), 1)
 ADDED = data([3, 3], 2)
 
@@ -127,6 +128,14 @@ def sequences():
     layer = nn.TransformerEncoderLayer(4, 2, **options)
     yield case("TransformerEncoder", nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(4), enable_nested_tensor=False),
                first)
+    memory = data([2, 5, 4], 3)
+    yield case("TransformerDecoderLayer", nn.TransformerDecoderLayer(4, 2, **options), first, memory, CAUSAL)
+    yield case("TransformerDecoderLayer first",
+               nn.TransformerDecoderLayer(4, 2, dim_feedforward=8, norm_first=True, activation="gelu"), SEQUENCE,
+               data([5, 2, 4], 3))
+    layer = nn.TransformerDecoderLayer(4, 2, **options)
+    yield case("TransformerDecoder", nn.TransformerDecoder(layer, 2, norm=nn.LayerNorm(4)), first, memory,
+               tgt_mask=CAUSAL, memory_mask=None, tgt_key_padding_mask=PADDING, memory_key_padding_mask=MEMORY_PADDING)
     for kind in [nn.RNN, nn.LSTM, nn.GRU]:
         name = kind.__name__
         yield case(name, kind(4, 3), SEQUENCE)

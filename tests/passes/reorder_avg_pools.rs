@@ -45,8 +45,6 @@ fn fewer_pixels_are_multiplied() {
     // The bias would be pooled with zeros around it.
     check((conv(), around(), nn::ReLU::new()), &[2, 12, 7, 9], &CONV_FIRST);
     check((conv(), nn::AvgPool2d::new(2).divisor_override(3), nn::ReLU::new()), &[2, 12, 7, 9], &CONV_FIRST);
-    // Few products and many channels.
-    check((nn::Conv2d::new(12, 2, 1), nn::AvgPool2d::new(2), nn::ReLU::new()), &[2, 12, 7, 9], &CONV_FIRST);
 }
 
 #[test]
@@ -68,6 +66,8 @@ fn windows_that_overlap_have_fewer_channels() {
 fn all_pixels_are_one_before_they_are_multiplied() {
     let head = |size: usize| (nn::Conv1d::new(6, 12, 1), nn::AdaptiveAvgPool1d::new(size));
     check(head(1), &[2, 6, 9], &["adaptive_avg_pool1d", "conv1d"]);
+    let few = (nn::AdaptiveAvgPool1d::new(1), nn::Conv1d::new(64, 1, 1));
+    check(few, &[2, 64, 9], &["adaptive_avg_pool1d", "conv1d"]);
     // There may be no more than that.
     check(head(3), &[2, 6, 9], &["conv1d", "adaptive_avg_pool1d"]);
     let volumes = (nn::Conv3d::new(6, 12, 1), nn::AdaptiveAvgPool3d::new(1));

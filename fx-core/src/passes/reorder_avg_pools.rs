@@ -14,6 +14,8 @@ use crate::ops::{self, AVERAGES};
 
 /// How many multiplications take as long as a number that goes into a mean, or that something is added to.
 const OF_MEAN: usize = 4;
+/// The outputs that are multiplied at once, be they fewer.
+const TOGETHER: usize = 16;
 
 /// Puts every mean of windows and the convolution of single pixels beside it in the order that takes less work, if nothing else uses
 /// what is between. Gives how many changed places.
@@ -77,13 +79,13 @@ impl Pair {
     /// Whether the other order takes less work and gives the same.
     fn is_dear(&self) -> bool {
         let [inputs, outputs] = [self.layer.inputs(), self.layer.outputs()];
-        let products = outputs * inputs / self.layer.groups();
+        let products = outputs.next_multiple_of(TOGETHER) * inputs / self.layer.groups();
         let splits = self.splits_bias();
-        // For a pixel of the result; where all become one, for any of them.
-        let [window, step, once] = self.mean.sizes.map_or([1, 1, 0], |[window, step]| [window, step, 1]);
+        let Some([window, step]) = self.mean.sizes else { return self.is_conv_first };
+        // For a pixel of the result.
         let of_sum = if splits { 2 * OF_MEAN * outputs } else { 0 };
         let conv_first = step * products + window * OF_MEAN * outputs;
-        let pool_first = once * products + window * OF_MEAN * inputs;
+        let pool_first = products + window * OF_MEAN * inputs;
         match self.is_conv_first {
             // Its bias would have to be pooled.
             true => !splits && pool_first < conv_first,

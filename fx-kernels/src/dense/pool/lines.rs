@@ -18,7 +18,7 @@ use crate::threads::{Shared, for_each};
 /// Vectors at a time, and the numbers of the longest.
 const VECTORS: usize = 4;
 const SOME: usize = 16 * VECTORS;
-/// How many numbers between the two stay in the cache.
+/// How many numbers what lines become may have, so that it stays in the first-level cache: of more channels some are pooled after the others.
 const NEAR: usize = 1 << 12;
 
 /// The pooling of some images.
@@ -181,29 +181,19 @@ impl<'a> Line<'a> {
         let ((between, some), (out, distance)) = (self.between, self.to);
         let (around, lines) = (self.pooling.around(), self.lines);
         let plane = around * some;
+        let seen = Span { from: self.from, step: self.step, taps: lines, beside: pixel, columns: 1, plane, scale: 1.0 };
         if self.is_high() {
-            let line = Span {
-                from: self.from,
-                step: self.step,
-                taps: lines,
-                beside: 0,
-                columns: 1,
-                plane,
-                scale: self.scale(1),
-            };
+            let line = Span { scale: self.scale(1), ..seen };
             // SAFETY: the images have the lines that windows see, and the result has room for one (seen before).
             return unsafe { line.reduce::<V, P, true, true>(out, width * channels) };
         }
         if self.is_apart() {
             for (pixels, columns) in self.columns {
-                let (beside, columns, scale) = (dilation[1] * pixel, kernel[1], self.scale(*columns));
-                let line = Span { from: self.from, step: self.step, taps: lines, beside, columns, plane, scale };
+                let line = Span { columns: kernel[1], scale: self.scale(*columns), ..seen };
                 for place in pixels.clone() {
+                    let (line, to) = (line.at(place * stride[1] * pixel), out.wrapping_add(place * distance));
                     // SAFETY: as above, with all columns.
-                    unsafe {
-                        line.at(place * stride[1] * pixel)
-                            .reduce::<V, P, true, true>(out.wrapping_add(place * distance), channels)
-                    };
+                    unsafe { line.reduce::<V, P, true, true>(to, channels) };
                 }
             }
             return;
@@ -211,18 +201,9 @@ impl<'a> Line<'a> {
         let mut channel = 0;
         while channel < channels {
             let count = some.min(channels - channel);
-            let line = Span {
-                from: self.from.wrapping_add(channel),
-                step: self.step,
-                taps: lines,
-                beside: 0,
-                columns: 1,
-                plane,
-                scale: 1.0,
-            };
+            let line = seen.at(channel);
             let to = between.wrapping_add(before[1] * count);
-            // SAFETY: as above; the memory between has room
-            // for all pixels of a line and around it, with so many channels.
+            // SAFETY: as above; the memory between has room for all pixels of a line and around it, with so many channels.
             unsafe {
                 if lines == 0 {
                     fill::<V, P>(between, around * count, plane);
@@ -237,15 +218,8 @@ impl<'a> Line<'a> {
                 }
                 for (pixels, columns) in self.columns {
                     let scale = self.scale(*columns);
-                    let line = Span {
-                        from: between,
-                        step: dilation[1] * count,
-                        taps: kernel[1],
-                        beside: 0,
-                        columns: 1,
-                        plane,
-                        scale,
-                    };
+                    let (step, taps) = (dilation[1] * count, kernel[1]);
+                    let line = Span { from: between, step, taps, scale, ..seen };
                     let are_beside = stride[1] == 1 && distance == count;
                     let (steps, words) = if are_beside { (1, pixels.len() * count) } else { (pixels.len(), count) };
                     for place in pixels.start..pixels.start + steps {
@@ -260,13 +234,14 @@ impl<'a> Line<'a> {
 }
 
 /// Words in so many places at equal distances, that become those at one.
+#[derive(Clone, Copy)]
 struct Span {
     from: *const f32,
     step: usize,
     taps: usize,
-    /// The same beside each of these.
-    beside: usize,
+    /// How many columns there are at each, and how far apart.
     columns: usize,
+    beside: usize,
     /// The distance of planes.
     plane: usize,
     scale: f32,

@@ -243,18 +243,6 @@ pub struct TransformerEncoder {
 
 #[traceable]
 impl TransformerEncoder {
-    /// `num_layers` layers, which start as copies of `encoder_layer`.
-    pub fn new(encoder_layer: &TransformerEncoderLayer, num_layers: usize) -> Self {
-        Self { layers: (0..num_layers).map(|_| encoder_layer.copy()).collect(), norm: None }
-    }
-
-    /// Adds a normalisation after the last layer.
-    #[must_use]
-    pub fn norm(mut self, norm: LayerNorm) -> Self {
-        self.norm = Some(norm);
-        self
-    }
-
     /// `src`: `[L, N, d_model]`, `mask`: `[L, L]`, `src_key_padding_mask`: `[N, L]`; gives the shape of `src`.
     pub fn forward(&self, src: &Tensor, mask: Option<&Tensor>, src_key_padding_mask: Option<&Tensor>) -> Tensor {
         let encoded = self.layers.iter().fold(src.clone(), |x, layer| layer.forward(x, mask, src_key_padding_mask));
@@ -262,11 +250,6 @@ impl TransformerEncoder {
             Some(norm) => norm.forward(encoded),
             None => encoded,
         }
-    }
-
-    fn constructor(&self) -> Option<String> {
-        let layer = self.layers.first()?.constructor_source()?;
-        stack("TransformerEncoder", &layer, self.layers.len(), self.norm.as_ref())
     }
 }
 
@@ -369,18 +352,6 @@ pub struct TransformerDecoder {
 
 #[traceable]
 impl TransformerDecoder {
-    /// `num_layers` layers, which start as copies of `decoder_layer`.
-    pub fn new(decoder_layer: &TransformerDecoderLayer, num_layers: usize) -> Self {
-        Self { layers: (0..num_layers).map(|_| decoder_layer.copy()).collect(), norm: None }
-    }
-
-    /// Adds a normalisation after the last layer.
-    #[must_use]
-    pub fn norm(mut self, norm: LayerNorm) -> Self {
-        self.norm = Some(norm);
-        self
-    }
-
     /// What [`TransformerDecoderLayer::forward`] takes; gives the shape of `tgt`.
     pub fn forward(
         &self,
@@ -399,18 +370,37 @@ impl TransformerDecoder {
             None => decoded,
         }
     }
-
-    fn constructor(&self) -> Option<String> {
-        let layer = self.layers.first()?.constructor_source()?;
-        stack("TransformerDecoder", &layer, self.layers.len(), self.norm.as_ref())
-    }
 }
 
-/// The constructor of a stack of layers.
-fn stack(name: &'static str, layer: &str, count: usize, norm: Option<&LayerNorm>) -> Option<String> {
-    let norm = match norm {
-        Some(norm) => format!(".norm({})", norm.constructor_source()?),
-        None => String::new(),
-    };
-    Some(Source::new(name, format_args!("&{layer}, {count}")).text() + &norm)
+/// How stacks of layers are made, and what makes them.
+macro_rules! stacks {
+    ($($Stack:ident, $name:literal, $Layer:ident, $layer:ident;)+) => { $(
+        #[traceable]
+        impl $Stack {
+            /// `num_layers` layers, which start as copies of one.
+            pub fn new($layer: &$Layer, num_layers: usize) -> Self {
+                Self { layers: (0..num_layers).map(|_| $layer.copy()).collect(), norm: None }
+            }
+
+            /// Adds a normalisation after the last layer.
+            #[must_use]
+            pub fn norm(mut self, norm: LayerNorm) -> Self {
+                self.norm = Some(norm);
+                self
+            }
+
+            fn constructor(&self) -> Option<String> {
+                let layer = self.layers.first()?.constructor_source()?;
+                let norm = match &self.norm {
+                    Some(norm) => format!(".norm({})", norm.constructor_source()?),
+                    None => String::new(),
+                };
+                Some(Source::new($name, format_args!("&{layer}, {}", self.layers.len())).text() + &norm)
+            }
+        }
+    )+ };
+}
+stacks! {
+    TransformerEncoder, "TransformerEncoder", TransformerEncoderLayer, encoder_layer;
+    TransformerDecoder, "TransformerDecoder", TransformerDecoderLayer, decoder_layer;
 }

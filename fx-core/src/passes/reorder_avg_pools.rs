@@ -126,6 +126,7 @@ impl Mean {
     fn of(node: &Node, dims: usize) -> Option<Self> {
         let function = node.function()?;
         let place = AVERAGES.iter().position(|known| *known == function).filter(|place| place % 3 + 1 == dims)?;
+        // Those that are told the size of the result come last.
         if place >= 3 {
             return (sizes(node, "output_size", 0, dims)? == 1).then_some(Self { sizes: None, keeps_constants: true });
         }
@@ -135,8 +136,8 @@ impl Mean {
             Some(_) => sizes(node, "stride", 1, dims)?,
         };
         let counts_padding = node.kwargs().get("count_include_pad").is_none_or(|flag| flag.as_bool() != Some(false));
-        let divides = node.kwargs().get("divisor_override").is_none_or(Arg::is_none);
-        let keeps_constants = divides && (pads_nothing(node) || !counts_padding);
+        let is_divided_by_count = node.kwargs().get("divisor_override").is_none_or(Arg::is_none);
+        let keeps_constants = is_divided_by_count && (pads_nothing(node) || !counts_padding);
         Some(Self { sizes: Some([window, step]), keeps_constants })
     }
 }

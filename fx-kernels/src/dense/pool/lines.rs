@@ -52,7 +52,7 @@ impl Lines<'_> {
         let (pixels, written) = (self.batch * lines_in * width_in, Rounded::len(self.written, channels));
         assert!(pixels == 0 || (pixels - 1) * self.pixel + channels <= self.data.len(), "the images are too short");
         assert!(stride >= written && (lines * width - 1) * stride + written <= out.len(), "the result does not fit");
-        let columns = self.runs();
+        let columns = self.columns();
         let out = Shared(out.as_mut_ptr());
         for_each(lines, 2 * lines * width * channels * (kernel[0] + kernel[1]), |index| {
             let to = out.at(index * width * stride);
@@ -69,7 +69,8 @@ impl Lines<'_> {
 
     /// Pools a line of the result, into pixels at a place and a distance.
     fn line(&self, level: Level, index: usize, columns: &[(Range<usize>, usize)], to: (*mut f32, usize)) {
-        let planes = if self.rounded.is_some() && self.divisor.is_some() { 2 } else { 1 };
+        // Means of words are those of both numbers of pairs.
+        let planes = if self.rounded.is_some() && self.divisor.is_some() { OfPairs::<true>::PLANES } else { 1 };
         let around = self.around();
         let some = self.shape.channels.min((NEAR / (around * planes)).next_multiple_of(SOME));
         let mut line = Line::new(self, index, columns, to);
@@ -94,7 +95,7 @@ impl Lines<'_> {
     }
 
     /// The pixels of a line of the result, in runs of those whose windows have as many columns that count.
-    fn runs(&self) -> SmallVec<[(Range<usize>, usize); 4]> {
+    fn columns(&self) -> SmallVec<[(Range<usize>, usize); 4]> {
         let mut runs: SmallVec<[(Range<usize>, usize); 4]> = SmallVec::new();
         for place in 0..self.shape.output[1] {
             let count = self.counted(1, place);
@@ -410,8 +411,12 @@ impl<V: Vector<Elem = f32>, const MEAN: bool> Pooling<V> for OfNumbers<MEAN> {
 /// Pairs: the means of both numbers, or the larger of each.
 struct OfPairs<const MEAN: bool>;
 
-impl<V: Pairs, const MEAN: bool> Pooling<V> for OfPairs<MEAN> {
+impl<const MEAN: bool> OfPairs<MEAN> {
     const PLANES: usize = if MEAN { 2 } else { 1 };
+}
+
+impl<V: Pairs, const MEAN: bool> Pooling<V> for OfPairs<MEAN> {
+    const PLANES: usize = Self::PLANES;
     const NOTHING: u32 = if MEAN { 0 } else { 0xff80_ff80 };
 
     #[inline(always)]

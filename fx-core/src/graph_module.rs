@@ -227,7 +227,7 @@ impl GraphModule {
     /// Lets plans keep weights in half the memory: in bf16 or f16, with sums in f32. Eager code and the parameters themselves stay
     /// in f32.
     ///
-    /// Where the processor has an instruction for it (AVX-512 BF16, and AMX beside it), products with weights in bf16 are twice as
+    /// Where the processor has a fast instruction for it (AVX-512 BF16 of AMD, and AMX), products with weights in bf16 are twice as
     /// fast or more, and what they are multiplied with is rounded to bf16 too, as are queries, keys, values and the powers of scores in
     /// attention with several queries; what only such products read is kept so, and as with PyTorch's autocast what is computed of their
     /// results alone, by elementwise ops, pooling, depthwise convolutions and concatenation; SiLU and GELU of what is rounded next are within 1.3e-3

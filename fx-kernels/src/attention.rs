@@ -106,8 +106,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// What operands and powers are rounded to on this processor where they may be: bf16 if it has an instruction for that
-    /// (AVX-512 BF16) and there are more than a few queries.
+    /// What operands and powers are rounded to on this processor where they may be: bf16 if it has a fast instruction for that
+    /// (AVX-512 BF16 of AMD, AMX) and there are more than a few queries.
     pub fn format(&self, allowed: Format) -> Format {
         self.format_at(Level::detect(), allowed)
     }

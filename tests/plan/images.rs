@@ -85,9 +85,9 @@ fn means_of_windows_in_bf16() {
     let exact = module.forward(&x).unwrap();
     module.set_inference_precision(DType::BF16).unwrap();
     let share = share_off(&module.forward(&x).unwrap(), &exact);
-    assert!(share > 0.0 && share < 2e-2, "off by {share}");
+    assert!((share > 0.0 || !has("pairs")) && share < 2e-2, "off by {share}");
     let plan = module.plan(&x).unwrap().to_string();
-    assert!(!has("avx512bf16") || plan.contains("average of 3x3 of pairs to pairs"), "{plan}");
+    assert!(!has("pairs") || plan.contains("average of 3x3 of pairs to pairs"), "{plan}");
     assert!(plan.lines().any(|line| line.contains("average of 2x2  ")), "{plan}");
 }
 

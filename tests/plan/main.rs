@@ -60,12 +60,12 @@ impl Mixed {
     }
 }
 
-/// Whether this is a processor with instructions of that name.
+/// Whether this is a processor with instructions of that name, or one that multiplies pairs of bf16 fast.
 fn has(feature: &str) -> bool {
     #[cfg(target_arch = "x86_64")]
     return match feature {
         "avx512f" => is_x86_feature_detected!("avx512f"),
-        "avx512bf16" => is_x86_feature_detected!("avx512bf16"),
+        "pairs" => fx_kernels::Rounded::Pairs.is_written(),
         "avx512vnni" => is_x86_feature_detected!("avx512vnni"),
         _ => panic!("no test asks for {feature}"),
     };

@@ -116,7 +116,7 @@ fn results_between_products_in_bf16_are_too() {
         assert!(share > 0.0 && share < 3e-2, "off by {share}");
         let text = module.plan(&x).unwrap().to_string();
         assert!(!text.contains("mul to pairs"), "{text}");
-        if has("avx512bf16") {
+        if has("pairs") {
             for part in ["cat of 2 + mul_add + relu of pairs to pairs", " + add of pairs"] {
                 assert!(text.contains(part), "no {part} in\n{text}");
             }
@@ -159,7 +159,7 @@ fn parts_beside_others_are_rounded_on_their_way() {
         assert!(share > 0.0 && share < 3e-2, "off by {share}");
         let text = module.plan(&x).unwrap().to_string();
         assert!(
-            !has("avx512bf16") || text.lines().any(|line| line.contains("cat of 3") && line.contains("to pairs")),
+            !has("pairs") || text.lines().any(|line| line.contains("cat of 3") && line.contains("to pairs")),
             "{text}"
         );
     }
@@ -196,7 +196,7 @@ fn groups_are_multiplied_in_bf16() {
         let text = module.plan(&x).unwrap().to_string();
         let kept = if group == 1 { "groups" } else { "groups in bf16" };
         let in_words = text.contains(&format!("{kept} of pairs + silu to pairs"));
-        assert!(in_words || (2..16).contains(&group) || !has("avx512bf16"), "groups of {group} in\n{text}");
+        assert!(in_words || (2..16).contains(&group) || !has("pairs"), "groups of {group} in\n{text}");
     }
 }
 
@@ -222,7 +222,7 @@ fn what_is_more_precise_than_bf16_stays_so() {
     let mut module = filled(Gated { gates: [gate(), gate()], join: nn::Conv2d::new(32, 32, 3).padding(1) });
     module.set_inference_precision(DType::BF16).unwrap();
     let plan = module.plan(floats("x", &[1, 32, 7, 6])).unwrap().to_string();
-    assert!((plan.contains("in bf16 + add") || !has("avx512bf16")) && !plan.contains("pairs"), "{plan}");
+    assert!((plan.contains("in bf16 + add") || !has("pairs")) && !plan.contains("pairs"), "{plan}");
 }
 
 /// Products, convolutions and recurrent layers keep weights as they are told, and say so; what has a small odd number of channels
@@ -266,7 +266,7 @@ fn weights_may_be_kept_in_half_floats() {
             // What such layers alone read is written for them.
             let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
             assert_eq!(count(" to pairs"), count(" bf16["), "{plan}");
-            if shape.len() == 4 && precision == DType::BF16 && has("avx512bf16") {
+            if shape.len() == 4 && precision == DType::BF16 && has("pairs") {
                 assert!(count(" to pairs") > 0 && count(" of pairs") > 0, "{plan}");
             }
             assert!(plan.packed_bytes() < bytes, "{} bytes, {bytes} in f32", plan.packed_bytes());

@@ -10,7 +10,7 @@ pub enum Format {
     /// As they are.
     #[default]
     F32,
-    /// Rounded to bf16. Where the processor has an instruction for it (AVX-512 BF16), what they are multiplied with is
+    /// Rounded to bf16. Where the processor has a fast instruction for it (AVX-512 BF16 of AMD, AMX), what they are multiplied with is
     /// rounded too, and numbers too small to be normal count as 0.
     Bf16,
     /// Rounded to f16. Weights that are too large for it are kept as they are.

@@ -4,7 +4,8 @@ use fx::ops::FlattenOptions;
 use fx::prelude::*;
 use fx::{Arg, GraphModule, Interpreter, nn};
 
-use super::{filled, has, planned, traced};
+use super::fill::floats;
+use super::{filled, has, planned, share_off, traced};
 
 /// A 3 by 3 layer, single pixels, and rows of a linear layer, each with all that a kernel does besides.
 #[traceable]
@@ -187,4 +188,21 @@ fn few_outputs_are_those_of_two_pixels() {
     let mut exact = module.clone();
     exact.set_fast_algorithms(false);
     assert_eq!(count(&planned(&exact, &Tensor::randn([3, 3, 14, 20]))), 0);
+}
+
+/// Layers of speech: windows along time, of which each is one of 3 by 3 of a folded line.
+#[test]
+fn windows_along_a_line_are_folded() {
+    let conv = |inputs, outputs, kernel| nn::Conv1d::new(inputs, outputs, kernel).padding(kernel / 2);
+    let apart = nn::Conv1d::new(32, 32, 7).padding(9).dilation(3);
+    let layers = (conv(32, 64, 9), nn::ReLU::new(), conv(64, 32, 7), nn::LeakyReLU::new(), apart);
+    let module = filled(nn::Sequential::new(layers));
+    let x = floats("x", &[2, 32, 500]);
+    let text = planned(&module, &x);
+    assert!(text.matches("by Winograd F(4x4, 3x3)").count() == 3 || !has("avx512f"), "{text}");
+    let mut exact = module.clone();
+    exact.set_fast_algorithms(false);
+    assert!(!planned(&exact, &x).contains("Winograd"));
+    let share = share_off(&module.forward(&x).unwrap(), &exact.forward(&x).unwrap());
+    assert!(share < 1e-5, "off by {share}");
 }

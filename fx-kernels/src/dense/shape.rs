@@ -12,7 +12,7 @@ use super::product::SMALL_PANELS;
 use super::tile::MOST_ROWS;
 use super::two_pixels;
 use super::volumes::VolumeShape;
-use super::winograd::{Grid, Winograd};
+use super::winograd::{Folded, Grid, Winograd};
 use crate::simd::{Level, MatrixUnit, SIDE, has_pairs};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
@@ -156,20 +156,26 @@ impl VolumeShape {
             false => Algorithm::Direct,
         };
         let in_pieces = self.in_pieces(level, volumes, output).filter(|_| format == Format::F32);
-        if !Winograd::fits(frame) {
+        let is_folded = self.depth == 1 && Folded::fits(frame);
+        if !Winograd::fits(frame) && !is_folded {
             let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
             return if is_faster { Algorithm::Bf16x6 } else { by_definition };
         }
         let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
         let (ConvShape { inputs, outputs, dilation, groups, .. }, [depth, height, width]) = (*frame, output);
         let pixels = volumes * depth * height * width;
-        let tiles = |side: usize| volumes * depth * Grid::new([height, width], dilation, side).area();
+        let tiles = |side: usize| match is_folded {
+            true => volumes * depth * height * Folded::tiles(width, dilation[1], side),
+            false => volumes * depth * Grid::new([height, width], dilation, side).area(),
+        };
         // Panels are whole vectors of a group's outputs, and those of one take as long as those of two; but for vectors that belong to several
         // groups.
         let (_, lanes) = tile_size(level);
         let panels = groups * (outputs / groups).next_multiple_of(lanes).max(2 * lanes);
         let matrix = self.depth * inputs / groups * panels;
-        let taps = if Grouped::fits(level, frame) { 9 * self.depth * inputs / groups * outputs } else { 9 * matrix };
+        let window = frame.kernel[0] * frame.kernel[1];
+        let taps =
+            if Grouped::fits(level, frame) { window * self.depth * inputs / groups * outputs } else { window * matrix };
         let is_copied = in_pairs && frame.is_copied();
         let is_on_unit = in_pairs && (is_copied || inputs >= SIDE) && MatrixUnit::detect().is_some();
         let tiled = |side: usize| {
@@ -185,23 +191,26 @@ impl VolumeShape {
             };
             all + tiles * places * (self.stride * inputs + outputs) * TRANSFORM
         };
-        let lines = volumes * depth * frame.lines_seen([height, width]);
-        let products = taps / 3 * lines * width;
+        // What sees padding is left out where windows have lines.
+        let lines = if is_folded { 3 * height } else { frame.lines_seen([height, width]) };
+        let products = taps * volumes * depth * lines * width / 3;
         let direct = if taps <= SMALL_PANELS { products } else { products.max(taps * READ) };
         let direct = match in_pairs {
             // Fewer channels than a row of its registers holds take as long.
-            true if is_on_unit => direct.max(9 * self.depth * 2 * SIDE * outputs * pixels) / ON_UNIT,
+            true if is_on_unit => direct.max(window * self.depth * 2 * SIDE * outputs * pixels) / ON_UNIT,
             // They take half of the memory: what comes in their place must be faster by a tenth.
             true => direct / 2 - direct / 20,
             false => direct,
         };
-        let direct = direct + if is_copied { pixels * 9 * self.depth * inputs * TRANSFORM } else { 0 };
+        let direct = direct + if is_copied { pixels * window * self.depth * inputs * TRANSFORM } else { 0 };
         let direct =
             if has_two { direct * (frame.kernel[1] + frame.stride[1]) / (2 * frame.kernel[1]) } else { direct };
+        // Folded lines are measured to take a quarter more than that, and their weights more memory.
+        let [two, four] = if is_folded { [usize::MAX, tiled(4) / 3 * 4] } else { [tiled(2), tiled(4)] };
         let costs = [
             (direct, by_definition),
-            (tiled(2), Algorithm::Winograd2),
-            (tiled(4), Algorithm::Winograd4),
+            (two, Algorithm::Winograd2),
+            (four, Algorithm::Winograd4),
             (in_pieces, Algorithm::Bf16x6),
         ];
         costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)

@@ -8,11 +8,14 @@
 //!
 //! Windows whose taps are apart see every so many lines and columns of an image alone, which are an image of their own.
 //!
+//! Windows of a few taps along a line are windows of 3 by 3 of an image that the line is folded to.
+//!
 //! Groups are convolutions of their own, of which some are computed at a time.
 //!
 //! Where windows see several frames of a volume, each frame is transformed once, and what comes of all that a window sees is
 //! added up before it is transformed back.
 
+mod folded;
 mod grid;
 mod parts;
 mod transform;
@@ -20,6 +23,7 @@ mod weights;
 
 use std::ops::Range;
 
+pub(crate) use self::folded::Folded;
 pub(super) use self::grid::Grid;
 use self::parts::{Part, Parts};
 use self::transform::{Enter, TAPS, Tiles, Transform, leave, pixels};
@@ -68,9 +72,10 @@ impl Winograd {
         windows: Windows<'_>,
         epilogue: &Epilogue<'_>,
     ) {
+        let grid = |side| Grid::new(windows.output, windows.dilation, side);
         match self.algorithm() {
-            Algorithm::Winograd2 => self.run_tiles::<2, 4>(out, stride, batch, windows, epilogue),
-            _ => self.run_tiles::<4, 6>(out, stride, batch, windows, epilogue),
+            Algorithm::Winograd2 => self.run_tiles::<2, 4>(out, stride, batch, windows, &grid(2), epilogue),
+            _ => self.run_tiles::<4, 6>(out, stride, batch, windows, &grid(4), epilogue),
         }
     }
 
@@ -80,19 +85,21 @@ impl Winograd {
         stride: usize,
         batch: usize,
         windows: Windows<'_>,
+        grid: &Grid,
         epilogue: &Epilogue<'_>,
     ) where
         Tiles: Transform<M, N>,
     {
         let [inputs, outputs] = [self.inputs(), self.outputs()];
-        let (output, frames, grid) = (windows.output, windows.frames, &Grid::new(windows.output, windows.dilation, M));
+        let (output, frames) = (windows.output, windows.frames);
         let parts = Parts::new(frames, batch, grid.area());
-        let (pixels, tiles) = (batch * frames.output * output[0] * output[1], parts.written());
+        let images = batch * frames.output;
+        let (pixels, tiles) = (images * grid.len(), parts.written());
         if tiles == 0 {
             return;
         }
         assert!(frames.kernel == self.depth(), "windows see as many frames as there are weights for");
-        assert!(Left::Windows(windows).covers(pixels, inputs), "the images are too short");
+        assert!(Left::Windows(windows).covers(images * output[0] * output[1], inputs), "the images are too short");
         assert!(stride >= outputs && (pixels - 1) * stride + outputs <= out.len(), "the result does not fit");
         epilogue.check(pixels, outputs);
         let set = self.set(parts.seen() * N * N);
@@ -174,10 +181,12 @@ impl Winograd {
     ) -> Vec<f32> {
         let mut sums = vec![0.0; M * M * panel.width];
         let group = self.inputs_of(panel);
+        // A 0 that fills a window up would make NaN of what is not finite.
+        let is_there = |row: usize| row % TAPS < self.there;
         let frames = panel.data.chunks_exact(TAPS * group.len() * panel.width).enumerate();
         for (met, weights) in frames.filter_map(|(tap, weights)| Some((part.met(index, tap)?, weights))) {
             let pixels = pixels::<N>(windows, grid, part.number(met));
-            for (row, weights) in weights.chunks_exact(panel.width).enumerate() {
+            for (row, weights) in weights.chunks_exact(panel.width).enumerate().filter(|(row, _)| is_there(*row)) {
                 let (channel, y, x) = (group.start + row / TAPS, row % TAPS / 3, row % 3);
                 for (index, sums) in sums.chunks_exact_mut(panel.width).enumerate() {
                     // SAFETY: the pixels have so many channels.
@@ -237,13 +246,14 @@ impl Leave<'_> {
         let Some(function) = self.epilogue.function() else { return };
         let [below, beside] = self.grid.steps();
         for index in first..first + count {
-            let (pixel, size) = self.grid.pixels(part.tile(index));
+            let (pixel, size, end) = self.grid.pixels(part.tile(index));
             for line in 0..size[0] {
                 let pixel = pixel + line * below;
+                let count = size[1].min(end.saturating_sub(pixel).div_ceil(beside));
                 // SAFETY: the tile's pixels are within the result and no other task's.
                 unsafe {
                     let to = self.out.at(pixel * self.stride + panel.first);
-                    run_rows(level, function, to, size[1], beside * self.stride, panel.columns);
+                    run_rows(level, function, to, count, beside * self.stride, panel.columns);
                 }
             }
         }
@@ -332,7 +342,7 @@ impl<const M: usize, const N: usize, const DONE: bool> Pixels<'_, M, N, DONE> {
     fn write<V: Vector<Elem = f32>>(
         &self,
         numbers: &[[V; M]; M],
-        (tile, size): (usize, [usize; 2]),
+        (tile, size, end): (usize, [usize; 2], usize),
         column: usize,
         count: usize,
     ) {
@@ -344,6 +354,9 @@ impl<const M: usize, const N: usize, const DONE: bool> Pixels<'_, M, N, DONE> {
                 continue;
             }
             let pixel = tile + i * below + j * beside;
+            if pixel >= end {
+                continue;
+            }
             let place = |stride: usize| pixel * stride + self.panel.first + column;
             // SAFETY: the bias has a number for each channel, as have the pixels of the residual and the result,
             // whose places for this tile are the caller's.

@@ -55,6 +55,57 @@ fn dilated_winograd_is_as_direct() {
     }
 }
 
+/// Windows along lines, of which images have several: of lines that folded ones fill or not, with padding wider than what windows see and none,
+/// and with taps apart; by the definition, also where what is not finite lies beside a window.
+#[test]
+fn folded_lines_are_as_direct() {
+    let cases = [
+        ((4, 1), [0, 0], [1, 7], ([17, 19], 1)),
+        ((5, 1), [2, 2], [3, 9], ([48, 32], 1)),
+        ((7, 1), [3, 3], [2, 40], ([48, 34], 2)),
+        ((9, 1), [4, 4], [1, 31], ([272, 48], 1)),
+        ((9, 1), [11, 2], [2, 5], ([32, 16], 1)),
+        ((7, 3), [18, 0], [1, 50], ([48, 48], 1)),
+        ((6, 5), [12, 13], [2, 23], ([16, 32], 1)),
+    ];
+    for ((width, apart), [before, after], input, ([inputs, outputs], groups)) in cases {
+        let plain = ConvShape { groups, ..ConvShape::pointwise(inputs, outputs) };
+        let shape =
+            ConvShape { kernel: [1, width], dilation: [1, apart], before: [0, before], after: [0, after], ..plain };
+        let (batch, stride) = (2, outputs + 3);
+        let (w, bias) = (numbers(inputs / groups * outputs * width, 2), numbers(outputs, 3));
+        let mut x = numbers(batch * input[0] * input[1] * inputs, 1);
+        let pixels = batch * shape.output(input).iter().product::<usize>();
+        let residual = numbers(pixels * outputs, 4);
+        for (finite, (level, case)) in [true, false]
+            .into_iter()
+            .flat_map(|f| Level::available().flat_map(move |l| (0..8).map(move |c| (f, (l, c)))))
+        {
+            if !finite {
+                (x[5], x[inputs * 6 + 7], x[inputs * 9]) = (f32::INFINITY, f32::NAN, f32::NEG_INFINITY);
+            }
+            let epilogue = following(case, &bias, &residual, outputs);
+            let run = |algorithm: Algorithm| {
+                let conv = PackedConv::at(level, Weight::Numbers(&w), shape, algorithm, Format::F32);
+                assert_eq!(conv.algorithm(1), algorithm);
+                of_threads(|| {
+                    let mut out = vec![0.25; pixels * stride];
+                    conv.run(&mut out, stride, &Images::pixels(&x, batch, input, inputs), &epilogue);
+                    out
+                })
+            };
+            let ([direct, _], [one, many]) = (run(Algorithm::Direct), run(Algorithm::Winograd4));
+            for (i, (got, want)) in one.iter().zip(&direct).enumerate() {
+                let near = (got - want).abs() < 1.5e-5 * (inputs as f32 / 48.0).max(1.0);
+                let same = got == want || got.is_nan() && want.is_nan() || near;
+                assert!(same, "{level:?} {shape:?} case {case}, finite {finite}, at {i}: {got}, not {want}");
+            }
+            let is_same = one.iter().zip(&many).all(|(one, many)| one.to_bits() == many.to_bits());
+            assert!(is_same, "{level:?} {shape:?} case {case}, finite {finite}: threads change it");
+        }
+    }
+}
+
 fn winograd_as_direct(inputs: usize, outputs: usize, groups: usize, dilation: [usize; 2]) {
     let (batch, input, stride) = (2, [9, 8], outputs + 3);
     let (before, plain) = (dilation, ConvShape::pointwise(inputs, outputs));

@@ -9,6 +9,10 @@ pub(in crate::dense) struct Grid {
     step: [usize; 2],
     /// The most pixels of a tile below each other, and side by side.
     side: usize,
+    /// The pixels of an image, of which the last line may have fewer.
+    pixels: usize,
+    /// The pixels after a line that its last ones see: those of the next one.
+    beyond: usize,
     /// The tiles below each other and side by side: of an image of the output's every so many lines and columns, and of all of these.
     each: [usize; 2],
     all: [usize; 2],
@@ -20,7 +24,24 @@ impl Grid {
     pub(in crate::dense) fn new(output: [usize; 2], dilation: [usize; 2], side: usize) -> Self {
         let each = [0, 1].map(|i| over(output[i], dilation[i]).div_ceil(side));
         let all = [0, 1].map(|i| output[i].min(dilation[i]) * each[i]);
-        Self { output, step: dilation, side, each, all }
+        Self { output, step: dilation, side, pixels: output[0] * output[1], beyond: 0, each, all }
+    }
+
+    /// The same for a line of so many pixels that is an image of shorter ones: each has three pixels of every `dilation`.
+    pub(super) fn of_line(pixels: usize, dilation: usize, side: usize) -> Self {
+        let across = 3 * dilation;
+        let image = Self::new([pixels.div_ceil(across), across], [1, dilation], side);
+        Self { pixels, beyond: 2 * dilation, ..image }
+    }
+
+    /// The pixels of an image.
+    pub(super) fn len(&self) -> usize {
+        self.pixels
+    }
+
+    /// The pixels after a line that belong to windows of it.
+    pub(super) fn beyond(&self) -> usize {
+        self.beyond
     }
 
     /// The tiles of an image.
@@ -43,13 +64,14 @@ impl Grid {
         (image, [first(0), first(1)])
     }
 
-    /// The first pixel of a tile among those of all images, and how many there are below each other and side by side; none, if images of
-    /// every so many lines or columns have fewer tiles than the first.
+    /// The first pixel of a tile among those of all images, how many there are below each other and side by side, and where the image ends:
+    /// what of the tile is beyond is not there. There are none, if images of every so many lines or columns have fewer tiles than the first.
     #[inline(always)]
-    pub(super) fn pixels(&self, tile: usize) -> (usize, [usize; 2]) {
+    pub(super) fn pixels(&self, tile: usize) -> (usize, [usize; 2], usize) {
         let (image, corner) = self.corner(tile);
         let count = |i: usize| over(self.output[i].saturating_sub(corner[i]), self.step[i]).min(self.side);
-        ((image * self.output[0] + corner[0]) * self.output[1] + corner[1], [count(0), count(1)])
+        let first = image * self.pixels;
+        (first + corner[0] * self.output[1] + corner[1], [count(0), count(1)], first + self.pixels)
     }
 
     /// The pixels of the output from one of a tile to the one below it, and to the one beside it.

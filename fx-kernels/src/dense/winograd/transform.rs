@@ -153,7 +153,7 @@ pub(super) fn pixels<const N: usize>(windows: &Windows<'_>, grid: &Grid, tile: u
         let line = windows.data.as_ptr().wrapping_add((image * height + y) * width * windows.pixel);
         for (j, pixel) in pixels.iter_mut().enumerate() {
             let x = (left + j * steps[1]).wrapping_sub(before);
-            if x < width {
+            if x < width + grid.beyond() {
                 *pixel = line.wrapping_add(x * windows.pixel);
             }
         }

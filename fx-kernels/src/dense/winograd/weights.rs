@@ -34,6 +34,8 @@ const LARGEST: f32 = f32::MAX / 16.0;
 pub(crate) struct Winograd {
     /// For each group nine rows for each input, of each frame that a window sees, with a column for each output.
     taps: Panels,
+    /// The taps of a window that are there; those after them are 0.
+    pub(super) there: usize,
     /// The frames that a window sees.
     depth: usize,
     /// For each place of a tile a matrix with a row for each input of each frame, if there is one group and they stay in the cache.
@@ -158,7 +160,7 @@ impl Winograd {
                 }
             })
         });
-        Some(Self { taps, depth, kept, side })
+        Some(Self { taps, there: TAPS, depth, kept, side })
     }
 
     /// The algorithm: the size of the tiles.

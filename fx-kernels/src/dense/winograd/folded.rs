@@ -1,0 +1,115 @@
+//! Windows of four to nine taps along a line as windows of 3 by 3: of an image whose lines are three steps of the line each, one after
+//! the other. A tap is so many lines below and so many pixels beside the first one, where it lies in what comes after the line.
+
+use super::super::algorithm::Algorithm;
+use super::super::epilogue::Epilogue;
+use super::super::left::Windows;
+use super::super::shape::ConvShape;
+use super::super::weight::Weight;
+use super::Winograd;
+use super::grid::Grid;
+use super::transform::TAPS;
+use crate::memory::scratch;
+use crate::simd::Level;
+use crate::threads::{Shared, for_each};
+
+/// The taps that are below each other, and side by side.
+const SIDE: usize = 3;
+
+/// The weights of such a convolution.
+#[derive(Debug)]
+pub(crate) struct Folded(Winograd);
+
+impl Folded {
+    /// Whether a convolution can be computed so. Three taps would be one line of nine.
+    pub(crate) fn fits(shape: &ConvShape) -> bool {
+        let ConvShape { kernel, stride, dilation, before, after, .. } = *shape;
+        let is_along = kernel[0] == 1 && (SIDE + 1..=TAPS).contains(&kernel[1]);
+        is_along && stride == [1; 2] && before[0] + after[0] == 0 && dilation[1] > 0 && Winograd::fits(&image(shape))
+    }
+
+    /// Packs a weight in PyTorch's layout. None if the algorithm is another one, or [`Winograd::new`] gives none.
+    pub(crate) fn new(level: Level, weight: Weight<'_>, algorithm: Algorithm, shape: &ConvShape) -> Option<Self> {
+        if algorithm != Algorithm::Winograd4 {
+            return None;
+        }
+        let ((channels, taps), outputs) = (shape.row(), shape.outputs);
+        weight.with_rows(0..outputs, channels * taps, |numbers| {
+            let mut filled = vec![0.0; outputs * channels * TAPS];
+            let rows = filled.chunks_exact_mut(TAPS).zip(numbers.chunks_exact(taps));
+            rows.for_each(|(to, from)| to[..taps].copy_from_slice(from));
+            let mut winograd = Winograd::new(level, Weight::Numbers(&filled), algorithm, &image(shape), 1)?;
+            winograd.there = taps;
+            Some(Self(winograd))
+        })
+    }
+
+    /// The tiles of a line of so many pixels, for taps that are so far apart.
+    pub(in crate::dense) fn tiles(pixels: usize, dilation: usize, side: usize) -> usize {
+        Grid::of_line(pixels, dilation, side).area()
+    }
+
+    /// The weights.
+    pub(crate) fn winograd(&self) -> &Winograd {
+        &self.0
+    }
+
+    /// Applies the convolution that `windows` are those of, to each line of so many images, into pixels that are `stride` apart.
+    ///
+    /// # Panics
+    /// If an operand is too short.
+    pub(crate) fn run(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        batch: usize,
+        windows: Windows<'_>,
+        epilogue: &Epilogue<'_>,
+    ) {
+        let Windows { data, input: [height, width], pixel, output: [_, pixels], before, .. } = windows;
+        let (inputs, dilation, lines) = (self.0.inputs(), windows.dilation[1], batch * height);
+        if lines * pixels == 0 {
+            return;
+        }
+        let across = SIDE * dilation;
+        let below = pixels.div_ceil(across);
+        // Windows see two lines more, and the last of these what comes after it; tiles may reach as far into what comes after that.
+        let seen = below + SIDE;
+        let (len, row, rest) = (seen * across * inputs, width * pixel, 2 * dilation * inputs);
+        assert!((lines * width - 1) * pixel + inputs <= data.len(), "the images are too short");
+        scratch(lines * len + rest, |folded| {
+            folded[lines * len..].fill(0.0);
+            let to = Shared(folded.as_mut_ptr());
+            for_each(lines, lines * len, |line| {
+                // SAFETY: each line has a stretch of its own.
+                let to = unsafe { std::slice::from_raw_parts_mut(to.at(line * len), len) };
+                let (start, end) = (before[1] * inputs, ((before[1] + width) * inputs).min(len));
+                to[..start.min(len)].fill(0.0);
+                to[end..].fill(0.0);
+                let from = data[line * row..].chunks(pixel);
+                to.get_mut(start..end)
+                    .into_iter()
+                    .flat_map(|to| to.chunks_exact_mut(inputs))
+                    .zip(from)
+                    .for_each(|(to, from)| to.copy_from_slice(&from[..inputs]));
+            });
+            let windows = Windows {
+                data: folded,
+                input: [seen, across],
+                pixel: inputs,
+                output: [below, across],
+                kernel: [SIDE; 2],
+                dilation: [1, dilation],
+                before: [0; 2],
+                ..windows
+            };
+            self.0.run_tiles::<4, 6>(out, stride, lines, windows, &Grid::of_line(pixels, dilation, 4), epilogue);
+        });
+    }
+}
+
+/// The convolution of such an image.
+fn image(shape: &ConvShape) -> ConvShape {
+    let dilation = [1, shape.dilation[1]];
+    ConvShape { kernel: [SIDE; 2], dilation, before: [0; 2], after: [0; 2], ..*shape }
+}

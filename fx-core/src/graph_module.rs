@@ -268,9 +268,9 @@ impl GraphModule {
         self.fast_algorithms
     }
 
-    /// Lets plans compute convolutions of 3 by 3, and of four to nine taps along a line, by Winograd's algorithm, and large products of many rows by Strassen's or, where the
-    /// processor has a matrix unit (AMX), as six products of bf16 (`bf16x6`), where these are faster, and keep the large weights that
-    /// a single row is multiplied with in 28 bits, or keeps them to the definition.
+    /// Lets plans compute convolutions of 3 by 3, and of four to nine taps along a line, by Winograd's algorithm, and large products of
+    /// many rows by Strassen's or, where the processor has a matrix unit (AMX), as six products of bf16 (`bf16x6`), where these are faster,
+    /// and keep the large weights that a single row is multiplied with in 28 bits, or keeps them to the definition.
     ///
     /// Rounding errors of Winograd's and of Strassen's algorithm are two to three times those of the definition: some 1e-6 of the result's
     /// size in the place of 5e-7. Of `bf16x6` each number is the sum of three bf16, which have all its bits: errors are no larger than

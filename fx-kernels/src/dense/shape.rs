@@ -156,7 +156,8 @@ impl VolumeShape {
             false => Algorithm::Direct,
         };
         let in_pieces = self.in_pieces(level, volumes, output).filter(|_| format == Format::F32);
-        let is_folded = self.depth == 1 && Folded::fits(frame);
+        // Volumes are not folded.
+        let is_folded = self.depth == 1 && output[0] == 1 && Folded::fits(frame);
         if !Winograd::fits(frame) && !is_folded {
             let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
             return if is_faster { Algorithm::Bf16x6 } else { by_definition };

@@ -11,7 +11,7 @@ pub(in crate::dense) struct Grid {
     side: usize,
     /// The pixels of an image, of which the last line may have fewer.
     pixels: usize,
-    /// The pixels after a line that its last ones see: those of the next one.
+    /// The pixels after a line that its last ones see: those of the next one, and as many after the last image.
     beyond: usize,
     /// The tiles below each other and side by side: of an image of the output's every so many lines and columns, and of all of these.
     each: [usize; 2],

@@ -19,7 +19,7 @@ use super::shape::ConvShape;
 use super::two_pixels::{self, TwoPixels};
 use super::volumes::VolumeShape;
 use super::weight::Weight;
-use super::winograd::{Folded, Winograd};
+use super::winograd::Winograd;
 use super::words::Words;
 use crate::memory::scratch;
 use crate::rounded::Rounded;
@@ -63,8 +63,6 @@ enum Weights {
     Joined(Grouped),
     /// Transformed.
     Winograd(Winograd),
-    /// The same, of lines.
-    Folded(Folded),
     /// Of two pixels at once.
     TwoPixels(Box<TwoPixels<PackedConv>>),
 }
@@ -119,12 +117,13 @@ impl PackedConv {
             });
             return Self { shape, level, algorithm, weights: Weights::TwoPixels(two), zeros: Vec::new() };
         }
-        let winograd = if Winograd::fits(&shape) { Winograd::new(level, weight, algorithm, &shape, 1) } else { None };
-        let folded = if Folded::fits(&shape) { Folded::new(level, weight, algorithm, &shape) } else { None };
+        let winograd = match Winograd::folds(&shape) {
+            true => Winograd::of_lines(level, weight, algorithm, &shape),
+            false if Winograd::fits(&shape) => Winograd::new(level, weight, algorithm, &shape, 1),
+            false => None,
+        };
         let weights = if let Some(winograd) = winograd {
             Weights::Winograd(winograd)
-        } else if let Some(folded) = folded {
-            Weights::Folded(folded)
         } else if let Some(packing) = all.packing(level, format, |is_such| weight.all(outputs, step, is_such)) {
             return Self { algorithm, ..Self::packed((level, packing), weight, shape) };
         } else if shape.is_depthwise() {
@@ -150,7 +149,6 @@ impl PackedConv {
     pub fn algorithm(&self, pixels: usize) -> Algorithm {
         match &self.weights {
             Weights::Winograd(winograd) => winograd.algorithm(),
-            Weights::Folded(folded) => folded.winograd().algorithm(),
             Weights::Groups(panels) if self.shape.is_pointwise() => self.algorithm.of_rows(pixels, panels),
             Weights::Groups(panels) => self.algorithm.of_windows(panels),
             Weights::Padded(_) | Weights::Depthwise(_) | Weights::Few(_) | Weights::Joined(_) => Algorithm::Direct,
@@ -164,7 +162,7 @@ impl PackedConv {
             Weights::Groups(panels) => panels.packing().format(),
             Weights::Padded(_) => Format::Bf16,
             Weights::Joined(grouped) => grouped.packing().format(),
-            Weights::Depthwise(_) | Weights::Few(_) | Weights::Winograd(_) | Weights::Folded(_) => Format::F32,
+            Weights::Depthwise(_) | Weights::Few(_) | Weights::Winograd(_) => Format::F32,
             Weights::TwoPixels(two) => two.wide.format(),
         }
     }
@@ -178,7 +176,6 @@ impl PackedConv {
             | Weights::Few(_)
             | Weights::Joined(_)
             | Weights::Winograd(_)
-            | Weights::Folded(_)
             | Weights::TwoPixels(_) => None,
         }
     }
@@ -208,7 +205,6 @@ impl PackedConv {
             Weights::Few(few) => few.bytes(),
             Weights::Joined(grouped) => grouped.bytes(),
             Weights::Winograd(winograd) => winograd.bytes(),
-            Weights::Folded(folded) => folded.winograd().bytes(),
             Weights::TwoPixels(two) => two.wide.bytes() + two.plain.bytes(),
         }
     }
@@ -250,11 +246,7 @@ impl PackedConv {
             Weights::Depthwise(_) if self.has_words(Rounded::Pairs) => Packing::Pairs,
             Weights::TwoPixels(two) if two.wide.words() == two.plain.words() => two.plain.words(),
             Weights::TwoPixels(_) => Packing::Single,
-            Weights::Padded(_)
-            | Weights::Depthwise(_)
-            | Weights::Few(_)
-            | Weights::Winograd(_)
-            | Weights::Folded(_) => Packing::Single,
+            Weights::Padded(_) | Weights::Depthwise(_) | Weights::Few(_) | Weights::Winograd(_) => Packing::Single,
         }
     }
 
@@ -276,7 +268,7 @@ impl PackedConv {
                 let writes = |conv: &Self| rounded == Rounded::Pairs && conv.writes_words(rounded);
                 return writes(&two.wide) && writes(&two.plain);
             }
-            Weights::Few(_) | Weights::Joined(_) | Weights::Winograd(_) | Weights::Folded(_) => false,
+            Weights::Few(_) | Weights::Joined(_) | Weights::Winograd(_) => false,
         };
         let columns = self.shape.outputs / self.shape.groups;
         writes && rounded.is_fast(self.level) && columns.is_multiple_of(rounded.numbers())
@@ -432,7 +424,6 @@ impl PackedConv {
             Weights::Few(few) => few.run(self.level, (out, stride), &left, rows, epilogue),
             Weights::Joined(grouped) => grouped.run(&Job { windows, batch, epilogue, written }, out, stride),
             Weights::Winograd(winograd) => winograd.run(out, stride, batch, windows, epilogue),
-            Weights::Folded(folded) => folded.run(out, stride, batch, windows, epilogue),
             Weights::Padded(_) | Weights::TwoPixels(_) => unreachable!("lines of such are computed in another way"),
         }
     }

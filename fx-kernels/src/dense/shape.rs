@@ -12,7 +12,7 @@ use super::product::SMALL_PANELS;
 use super::tile::MOST_ROWS;
 use super::two_pixels;
 use super::volumes::VolumeShape;
-use super::winograd::{Folded, Grid, Winograd};
+use super::winograd::{Grid, Winograd};
 use crate::simd::{Level, MatrixUnit, SIDE, has_pairs};
 
 /// The sizes of a convolution that do not depend on the image; a convolution of one dimension has height 1.
@@ -157,7 +157,7 @@ impl VolumeShape {
         };
         let in_pieces = self.in_pieces(level, volumes, output).filter(|_| format == Format::F32);
         // Volumes are not folded.
-        let is_folded = self.depth == 1 && output[0] == 1 && Folded::fits(frame);
+        let is_folded = self.depth == 1 && output[0] == 1 && Winograd::folds(frame);
         if !Winograd::fits(frame) && !is_folded {
             let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
             return if is_faster { Algorithm::Bf16x6 } else { by_definition };
@@ -166,7 +166,7 @@ impl VolumeShape {
         let (ConvShape { inputs, outputs, dilation, groups, .. }, [depth, height, width]) = (*frame, output);
         let pixels = volumes * depth * height * width;
         let tiles = |side: usize| match is_folded {
-            true => volumes * depth * height * Folded::tiles(width, dilation[1], side),
+            true => volumes * depth * height * Grid::of_line(width, dilation[1], side).area(),
             false => volumes * depth * Grid::new([height, width], dilation, side).area(),
         };
         // Panels are whole vectors of a group's outputs, and those of one take as long as those of two; but for vectors that belong to several

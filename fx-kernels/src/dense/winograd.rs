@@ -23,7 +23,6 @@ mod weights;
 
 use std::ops::Range;
 
-pub(crate) use self::folded::Folded;
 pub(super) use self::grid::Grid;
 use self::parts::{Part, Parts};
 use self::transform::{Enter, TAPS, Tiles, Transform, leave, pixels};
@@ -72,6 +71,9 @@ impl Winograd {
         windows: Windows<'_>,
         epilogue: &Epilogue<'_>,
     ) {
+        if self.line().is_some() {
+            return self.run_lines(out, stride, batch, windows, epilogue);
+        }
         let grid = |side| Grid::new(windows.output, windows.dilation, side);
         match self.algorithm() {
             Algorithm::Winograd2 => self.run_tiles::<2, 4>(out, stride, batch, windows, &grid(2), epilogue),
@@ -182,11 +184,11 @@ impl Winograd {
         let mut sums = vec![0.0; M * M * panel.width];
         let group = self.inputs_of(panel);
         // A 0 that fills a window up would make NaN of what is not finite.
-        let is_there = |row: usize| row % TAPS < self.there;
+        let taps = self.line().unwrap_or(TAPS);
         let frames = panel.data.chunks_exact(TAPS * group.len() * panel.width).enumerate();
         for (met, weights) in frames.filter_map(|(tap, weights)| Some((part.met(index, tap)?, weights))) {
             let pixels = pixels::<N>(windows, grid, part.number(met));
-            for (row, weights) in weights.chunks_exact(panel.width).enumerate().filter(|(row, _)| is_there(*row)) {
+            for (row, weights) in weights.chunks_exact(panel.width).enumerate().filter(|(row, _)| row % TAPS < taps) {
                 let (channel, y, x) = (group.start + row / TAPS, row % TAPS / 3, row % 3);
                 for (index, sums) in sums.chunks_exact_mut(panel.width).enumerate() {
                     // SAFETY: the pixels have so many channels.

@@ -16,20 +16,16 @@ use crate::threads::{Shared, for_each};
 /// The taps that are below each other, and side by side.
 const SIDE: usize = 3;
 
-/// The weights of such a convolution.
-#[derive(Debug)]
-pub(crate) struct Folded(Winograd);
-
-impl Folded {
-    /// Whether a convolution can be computed so. Three taps would be one line of nine.
-    pub(crate) fn fits(shape: &ConvShape) -> bool {
-        let ConvShape { kernel, stride, dilation, before, after, .. } = *shape;
+impl Winograd {
+    /// Whether the lines of a convolution's images can be folded. Three taps would be one line of nine.
+    pub(crate) fn folds(shape: &ConvShape) -> bool {
+        let ConvShape { kernel, stride, before, after, .. } = *shape;
         let is_along = kernel[0] == 1 && (SIDE + 1..=TAPS).contains(&kernel[1]);
-        is_along && stride == [1; 2] && before[0] + after[0] == 0 && dilation[1] > 0 && Winograd::fits(&image(shape))
+        is_along && stride == [1; 2] && before[0] + after[0] == 0 && Self::fits(&image(shape))
     }
 
-    /// Packs a weight in PyTorch's layout. None if the algorithm is another one, or [`Winograd::new`] gives none.
-    pub(crate) fn new(level: Level, weight: Weight<'_>, algorithm: Algorithm, shape: &ConvShape) -> Option<Self> {
+    /// Packs a weight in PyTorch's layout for folded lines. None if the algorithm is another one, or [`new`](Self::new) gives none.
+    pub(crate) fn of_lines(level: Level, weight: Weight<'_>, algorithm: Algorithm, shape: &ConvShape) -> Option<Self> {
         if algorithm != Algorithm::Winograd4 {
             return None;
         }
@@ -38,27 +34,13 @@ impl Folded {
             let mut filled = vec![0.0; outputs * channels * TAPS];
             let rows = filled.chunks_exact_mut(TAPS).zip(numbers.chunks_exact(taps));
             rows.for_each(|(to, from)| to[..taps].copy_from_slice(from));
-            let mut winograd = Winograd::new(level, Weight::Numbers(&filled), algorithm, &image(shape), 1)?;
-            winograd.there = taps;
-            Some(Self(winograd))
+            let packed = Self::new(level, Weight::Numbers(&filled), algorithm, &image(shape), 1)?;
+            Some(packed.along_lines(taps))
         })
     }
 
-    /// The tiles of a line of so many pixels, for taps that are so far apart.
-    pub(in crate::dense) fn tiles(pixels: usize, dilation: usize, side: usize) -> usize {
-        Grid::of_line(pixels, dilation, side).area()
-    }
-
-    /// The weights.
-    pub(crate) fn winograd(&self) -> &Winograd {
-        &self.0
-    }
-
-    /// Applies the convolution that `windows` are those of, to each line of so many images, into pixels that are `stride` apart.
-    ///
-    /// # Panics
-    /// If an operand is too short.
-    pub(crate) fn run(
+    /// As [`run`](Self::run), of lines that are folded.
+    pub(super) fn run_lines(
         &self,
         out: &mut [f32],
         stride: usize,
@@ -67,7 +49,7 @@ impl Folded {
         epilogue: &Epilogue<'_>,
     ) {
         let Windows { data, input: [height, width], pixel, output: [_, pixels], before, .. } = windows;
-        let (inputs, dilation, lines) = (self.0.inputs(), windows.dilation[1], batch * height);
+        let (inputs, dilation, lines) = (self.inputs(), windows.dilation[1], batch * height);
         if lines * pixels == 0 {
             return;
         }
@@ -103,7 +85,7 @@ impl Folded {
                 before: [0; 2],
                 ..windows
             };
-            self.0.run_tiles::<4, 6>(out, stride, lines, windows, &Grid::of_line(pixels, dilation, 4), epilogue);
+            self.run_tiles::<4, 6>(out, stride, lines, windows, &Grid::of_line(pixels, dilation, 4), epilogue);
         });
     }
 }

@@ -28,7 +28,7 @@ impl Grid {
     }
 
     /// The same for a line of so many pixels that is an image of shorter ones: each has three pixels of every `dilation`.
-    pub(super) fn of_line(pixels: usize, dilation: usize, side: usize) -> Self {
+    pub(in crate::dense) fn of_line(pixels: usize, dilation: usize, side: usize) -> Self {
         let across = 3 * dilation;
         let image = Self::new([pixels.div_ceil(across), across], [1, dilation], side);
         Self { pixels, beyond: 2 * dilation, ..image }

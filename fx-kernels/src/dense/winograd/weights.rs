@@ -34,8 +34,8 @@ const LARGEST: f32 = f32::MAX / 16.0;
 pub(crate) struct Winograd {
     /// For each group nine rows for each input, of each frame that a window sees, with a column for each output.
     taps: Panels,
-    /// The taps of a window that are there; those after them are 0.
-    pub(super) there: usize,
+    /// The taps of a window along a line, if lines are folded: those that fill it up to nine are 0.
+    line: Option<usize>,
     /// The frames that a window sees.
     depth: usize,
     /// For each place of a tile a matrix with a row for each input of each frame, if there is one group and they stay in the cache.
@@ -160,7 +160,17 @@ impl Winograd {
                 }
             })
         });
-        Some(Self { taps, there: TAPS, depth, kept, side })
+        Some(Self { taps, line: None, depth, kept, side })
+    }
+
+    /// The same for windows of so many taps along lines that are folded.
+    pub(super) fn along_lines(self, taps: usize) -> Self {
+        Self { line: Some(taps), ..self }
+    }
+
+    /// The taps of a window along a line, if lines are folded.
+    pub(super) fn line(&self) -> Option<usize> {
+        self.line
     }
 
     /// The algorithm: the size of the tiles.

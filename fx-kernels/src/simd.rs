@@ -280,8 +280,9 @@ pub(crate) trait Kernel: Sized {
     type Elem: Element;
     /// What it returns.
     type Output;
-    /// Whether there is a version for SSE2, which is for processors of before 2013: some have a plainer kernel there instead.
-    const FOR_SSE2: bool = true;
+    /// The least of x86's levels that there is a version for: processors of before 2013 have SSE2, where some kernels have a plainer one in
+    /// their place, and what is for the matrix unit needs no other than AVX-512.
+    const LEAST: Level = Level::Sse2;
 
     /// The computation. Every implementation is `#[inline(always)]`.
     fn run<V: Vector<Elem = Self::Elem>>(self) -> Self::Output;
@@ -510,9 +511,9 @@ macro_rules! element {
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx512 => <$avx512>::run(kernel),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => <$avx2>::run(kernel),
+                    Level::Avx2 if const { K::LEAST as u8 <= Level::Avx2 as u8 } => <$avx2>::run(kernel),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Sse2 if const { K::FOR_SSE2 } => <$sse2>::run(kernel),
+                    Level::Sse2 if const { K::LEAST as u8 <= Level::Sse2 as u8 } => <$sse2>::run(kernel),
                     #[cfg(target_arch = "aarch64")]
                     Level::Neon => <$neon>::run(kernel),
                     #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]

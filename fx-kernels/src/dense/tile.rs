@@ -185,8 +185,7 @@ impl Tile {
             Packing::Single if self.aside.numbers > 0 => dispatch(level, WithAside(self)),
             Packing::Single if !self.taps.is_null() => dispatch(level, Run::<Taps>(self, PhantomData)),
             Packing::Single => dispatch(level, Run::<Singles>(self, PhantomData)),
-            Packing::Bf16 => dispatch(level, Run::<Widened<false>>(self, PhantomData)),
-            Packing::F16 => dispatch(level, Run::<Widened<true>>(self, PhantomData)),
+            Packing::Bf16 | Packing::F16 => dispatch(level, Run::<Widened>(self, PhantomData)),
             Packing::Pairs => dispatch_pairs(Run::<Dots>(self, PhantomData)),
             Packing::Quads | Packing::Bytes => dispatch_bytes(level, self.packing == Packing::Bytes, WithBytes(self)),
         }
@@ -334,13 +333,13 @@ impl Kernel for Run<'_, Taps> {
     }
 }
 
-impl<const F16: bool> Kernel for Run<'_, Widened<F16>> {
+impl Kernel for Run<'_, Widened> {
     type Elem = f32;
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
-        with_rows!(self.0, V, |ROWS| tiles::<V, Widened<F16>, ROWS, 2, true>(self.0));
+        with_rows!(self.0, V, |ROWS| tiles::<V, Widened, ROWS, 2, true>(self.0));
     }
 }
 
@@ -440,7 +439,7 @@ unsafe fn steps<
             prefetch(panel.wrapping_add(AHEAD + line * LINE));
         }
         // SAFETY: the caller's promise.
-        unsafe { S::multiply(&mut sums[if ROWS == 1 { step } else { 0 }], rows, S::place(job, k + step), panel) };
+        unsafe { S::multiply(job, &mut sums[if ROWS == 1 { step } else { 0 }], rows, S::place(job, k + step), panel) };
         panel = panel.wrapping_add(VECTORS * V::LANES);
     }
     panel
@@ -547,7 +546,7 @@ unsafe fn tile<
             }
             while k < end {
                 // SAFETY: as above.
-                unsafe { S::multiply(&mut parts[0], &rows, S::place(job, k), panel) };
+                unsafe { S::multiply(job, &mut parts[0], &rows, S::place(job, k), panel) };
                 panel = panel.wrapping_add(VECTORS * V::LANES);
                 k += 1;
             }

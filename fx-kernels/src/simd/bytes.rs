@@ -42,6 +42,9 @@ pub(crate) trait Bytes {
 
 /// A computation with whole numbers of eight bits. Every implementation is `#[inline(always)]`.
 pub(crate) trait ByteKernel {
+    /// The least of x86's levels that there is a version for, as [`Kernel`](super::Kernel) has it.
+    const LEAST: Level = Level::Avx2;
+
     /// The computation.
     fn run<B: Bytes>(self);
 }
@@ -103,6 +106,9 @@ pub(crate) fn dispatch_bytes<K: ByteKernel>(level: Level, widened: bool, kernel:
         unsafe {
             match level {
                 Level::Avx512 => avx512(kernel),
+                level if const { K::LEAST as u8 > Level::Avx2 as u8 } => {
+                    unreachable!("there is no kernel for {level:?}")
+                }
                 _ if widened => avx2::<K, Wide>(kernel),
                 _ if is_x86_feature_detected!("avxvnni") => avx_vnni(kernel),
                 _ => avx2::<K, Quads<false>>(kernel),

@@ -99,7 +99,7 @@ struct Copies<'a> {
 impl Kernel for Tile<'_> {
     type Elem = f32;
     type Output = ();
-    const FOR_SSE2: bool = false;
+    const LEAST: Level = Level::Avx2;
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(mut self) {

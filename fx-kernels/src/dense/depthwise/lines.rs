@@ -49,7 +49,7 @@ struct Lines<'a> {
 impl Kernel for Lines<'_> {
     type Elem = f32;
     type Output = ();
-    const FOR_SSE2: bool = false;
+    const LEAST: Level = Level::Avx2;
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {

@@ -6,7 +6,7 @@ use crate::math;
 use crate::memory::{LINE, prefetch_far};
 use crate::quantization::Quantization;
 use crate::rounded::Rounded;
-use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, Meanwhile, PairKernel, Pairs, SIDE, Vector};
+use crate::simd::{ByteKernel, Bytes, Kernel, Lanes, Level, Meanwhile, PairKernel, Pairs, SIDE, Vector};
 
 /// Sums of some rows and columns, and what is done with them.
 pub(super) struct Finish<'a> {
@@ -345,6 +345,7 @@ impl<A: RowByRow, const IN_PAIRS: bool, const VECTORS: usize> Meanwhile for Whol
 impl Kernel for Finish<'_> {
     type Elem = f32;
     type Output = ();
+    const LEAST: Level = Level::Avx512;
 
     #[inline(always)]
     fn run<V: Vector<Elem = f32>>(self) {
@@ -360,6 +361,8 @@ impl PairKernel for Finish<'_> {
 }
 
 impl ByteKernel for Finish<'_> {
+    const LEAST: Level = Level::Avx512;
+
     #[inline(always)]
     fn run<B: Bytes>(self) {
         match self.rounded {

@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::Tile;
 use super::function::ToPairs;
+use super::{Packing, Tile};
 use crate::rounded::Rounded;
 use crate::simd::{Bytes, Lanes, Pairs, Vector};
 
@@ -64,6 +64,7 @@ pub(super) trait Step<V: Vector<Elem = f32>> {
     /// # Safety
     /// Every row must have these words at `k`, and the panel a row.
     unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        job: &Tile,
         sums: &mut [[V; VECTORS]; ROWS],
         rows: &[*const f32; ROWS],
         k: usize,
@@ -79,6 +80,7 @@ impl<V: Vector<Elem = f32>> Step<V> for Singles {
 
     #[inline(always)]
     unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        _: &Tile,
         sums: &mut [[V; VECTORS]; ROWS],
         rows: &[*const f32; ROWS],
         k: usize,
@@ -106,25 +108,28 @@ impl<V: Vector<Elem = f32>> Step<V> for Taps {
 
     #[inline(always)]
     unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        job: &Tile,
         sums: &mut [[V; VECTORS]; ROWS],
         rows: &[*const f32; ROWS],
         k: usize,
         panel: *const f32,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { <Singles as Step<V>>::multiply(sums, rows, k, panel) };
+        unsafe { <Singles as Step<V>>::multiply(job, sums, rows, k, panel) };
     }
 }
 
 /// Numbers with half floats, which are widened: f16 or bf16.
-pub(super) struct Widened<const F16: bool>;
+pub(super) struct Widened;
 
-impl<V: Vector<Elem = f32>, const F16: bool> Step<V> for Widened<F16> {
+impl<V: Vector<Elem = f32>> Step<V> for Widened {
     const LEFT: usize = 2;
     const APPLIES: bool = false;
 
     #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        job: &Tile,
         sums: &mut [[V; VECTORS]; ROWS],
         rows: &[*const f32; ROWS],
         k: usize,
@@ -132,12 +137,22 @@ impl<V: Vector<Elem = f32>, const F16: bool> Step<V> for Widened<F16> {
     ) {
         for half in 0..2 {
             let mut right = [V::zero(); VECTORS];
-            for (v, right) in right.iter_mut().enumerate() {
-                // SAFETY: the caller's promise; in the place of a vector there are two of half the length.
-                *right = unsafe {
-                    let from = panel.add(v * V::LANES).cast::<u16>().add(half * V::LANES);
-                    if F16 { V::load_f16(from) } else { V::load_bf16(from) }
-                };
+            // SAFETY: the caller's promise; in the place of a vector there are two of half the length.
+            unsafe {
+                let from = panel.cast::<u16>().add(half * V::LANES);
+                // A look for each step takes less than a version of all tiles for each.
+                match job.packing {
+                    Packing::F16 => {
+                        for v in 0..VECTORS {
+                            right[v] = V::load_f16(from.add(2 * v * V::LANES));
+                        }
+                    }
+                    _ => {
+                        for v in 0..VECTORS {
+                            right[v] = V::load_bf16(from.add(2 * v * V::LANES));
+                        }
+                    }
+                }
             }
             // SAFETY: the caller's promise.
             unsafe { add_products(sums, rows, 2 * k + half, |left, sum, v| left.mul_add(right[v], sum)) };
@@ -185,6 +200,7 @@ impl<V: Pairs> Step<V> for Dots {
 
     #[inline(always)]
     unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        _: &Tile,
         sums: &mut [[V; VECTORS]; ROWS],
         rows: &[*const f32; ROWS],
         k: usize,
@@ -229,6 +245,7 @@ impl<B: Bytes> Step<B::Vector> for Whole<B> {
 
     #[inline(always)]
     unsafe fn multiply<const ROWS: usize, const VECTORS: usize>(
+        _: &Tile,
         sums: &mut [[B::Vector; VECTORS]; ROWS],
         rows: &[*const f32; ROWS],
         k: usize,

@@ -268,7 +268,7 @@ impl GraphModule {
         self.fast_algorithms
     }
 
-    /// Lets plans compute convolutions of 3 by 3, and of four to nine taps along a line, by Winograd's algorithm, and large products of
+    /// Lets plans compute convolutions of 3 by 3, and of three to nine taps along a line or column, by Winograd's algorithm, and large products of
     /// many rows by Strassen's or, where the processor has a matrix unit (AMX), as six products of bf16 (`bf16x6`), where these are faster,
     /// and keep the large weights that a single row is multiplied with in 28 bits, or keeps them to the definition.
     ///

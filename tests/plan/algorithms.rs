@@ -190,16 +190,17 @@ fn few_outputs_are_those_of_two_pixels() {
     assert_eq!(count(&planned(&exact, &Tensor::randn([3, 3, 14, 20]))), 0);
 }
 
-/// Layers of speech: windows along time, of which each is one of 3 by 3 of a folded line.
+/// Layers of speech: windows along time, of three taps, or of more, of which each is one of 3 by 3 of a folded line.
 #[test]
 fn windows_along_a_line_are_folded() {
     let conv = |inputs, outputs, kernel| nn::Conv1d::new(inputs, outputs, kernel).padding(kernel / 2);
     let apart = nn::Conv1d::new(32, 32, 7).padding(9).dilation(3);
-    let layers = (conv(32, 64, 9), nn::ReLU::new(), conv(64, 32, 7), nn::LeakyReLU::new(), apart);
+    let layers = (conv(32, 64, 9), nn::ReLU::new(), conv(64, 32, 7), nn::LeakyReLU::new(), apart, conv(32, 64, 3));
     let module = filled(nn::Sequential::new(layers));
     let x = floats("x", &[2, 32, 500]);
     let text = planned(&module, &x);
     assert!(text.matches("by Winograd F(4x4, 3x3)").count() == 3 || !has("avx512f"), "{text}");
+    assert!(text.contains("by Winograd F(4, 3)") || !has("avx512f"), "{text}");
     let mut exact = module.clone();
     exact.set_fast_algorithms(false);
     assert!(!planned(&exact, &x).contains("Winograd"));

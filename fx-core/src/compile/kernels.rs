@@ -399,6 +399,7 @@ fn by(algorithm: Algorithm) -> &'static str {
         Algorithm::Strassen => " by Strassen",
         Algorithm::Winograd2 => " by Winograd F(2x2, 3x3)",
         Algorithm::Winograd4 => " by Winograd F(4x4, 3x3)",
+        Algorithm::WinogradLine => " by Winograd F(4, 3)",
         Algorithm::Bf16x6 => " by bf16x6",
         Algorithm::TwoPixels => " by two pixels",
     }

@@ -21,6 +21,8 @@ pub enum Algorithm {
     /// times those of the direct algorithm. Lines whose windows have four to nine taps are folded to images of lines of three pixels, for which
     /// it takes 36 products instead of up to 108 for each 12 pixels.
     Winograd4,
+    /// Winograd's F(4, 3) for windows of three taps along a line, with six products instead of 12 for each four pixels.
+    WinogradLine,
     /// The sums of its definition, each number of which is the sum of three bf16: a matrix unit adds up six products of these in f32. Its
     /// rounding errors are no larger than those of the direct algorithm. What of a number is too small to be normal counts as 0. Where
     /// this takes less time it comes in the place of Strassen's too; without a unit the direct algorithm does.

@@ -117,9 +117,10 @@ impl PackedConv {
             });
             return Self { shape, level, algorithm, weights: Weights::TwoPixels(two), zeros: Vec::new() };
         }
-        let winograd = match Winograd::folds(&shape) {
-            true => Winograd::of_lines(level, weight, algorithm, &shape),
-            false if Winograd::fits(&shape) => Winograd::new(level, weight, algorithm, &shape, 1),
+        let along = Winograd::turned(&shape).unwrap_or(shape);
+        let winograd = match Winograd::folds(&along) {
+            true => Winograd::of_lines(level, weight, algorithm, &along),
+            false if Winograd::fits(&along) => Winograd::new(level, weight, algorithm, &along, 1),
             false => None,
         };
         let weights = if let Some(winograd) = winograd {

@@ -156,7 +156,13 @@ impl VolumeShape {
             false => Algorithm::Direct,
         };
         let in_pieces = self.in_pieces(level, volumes, output).filter(|_| format == Format::F32);
-        // Volumes are not folded.
+        // Volumes are not folded, nor turned.
+        if let Some(frame) = Winograd::turned(frame).filter(|_| self.depth == 1 && output[0] == 1) {
+            let along = Self { frame, ..*self }.algorithm(volumes, [1, output[2], output[1]], format);
+            if matches!(along, Algorithm::WinogradLine | Algorithm::Winograd4) {
+                return along;
+            }
+        }
         let is_folded = self.depth == 1 && output[0] == 1 && Winograd::folds(frame);
         if !Winograd::fits(frame) && !is_folded {
             let is_faster = in_pieces.is_some_and(|estimate| estimate.is_faster(level));
@@ -165,9 +171,13 @@ impl VolumeShape {
         let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
         let (ConvShape { inputs, outputs, dilation, groups, .. }, [depth, height, width]) = (*frame, output);
         let pixels = volumes * depth * height * width;
+        let is_along = Winograd::is_along(frame);
         let tiles = |side: usize| match is_folded {
             true => volumes * depth * height * Grid::of_line(width, dilation[1], side).area(),
-            false => volumes * depth * Grid::new([height, width], dilation, side).area(),
+            false => {
+                let tile = if is_along { [1, side] } else { [side; 2] };
+                volumes * depth * Grid::new([height, width], dilation, tile).area()
+            }
         };
         // Panels are whole vectors of a group's outputs, and those of one take as long as those of two; but for vectors that belong to several
         // groups.
@@ -180,7 +190,7 @@ impl VolumeShape {
         let is_copied = in_pairs && frame.is_copied();
         let is_on_unit = in_pairs && (is_copied || inputs >= SIDE) && MatrixUnit::detect().is_some();
         let tiled = |side: usize| {
-            let (tiles, places) = (tiles(side), (side + 2).pow(2));
+            let (tiles, places) = (tiles(side), (side + 2).pow(if is_along { 1 } else { 2 }));
             let products = places * matrix * tiles.max(FEW);
             let all = match Winograd::keeps(places * matrix, self.depth, groups) {
                 true => products,
@@ -193,7 +203,7 @@ impl VolumeShape {
             all + tiles * places * (self.stride * inputs + outputs) * TRANSFORM
         };
         // What sees padding is left out where windows have lines.
-        let lines = if is_folded { 3 * height } else { frame.lines_seen([height, width]) };
+        let lines = if is_folded || is_along { 3 * height } else { frame.lines_seen([height, width]) };
         let products = taps * volumes * depth * lines * width / 3;
         let direct = if taps <= SMALL_PANELS { products } else { products.max(taps * READ) };
         let direct = match in_pairs {
@@ -207,13 +217,14 @@ impl VolumeShape {
         let direct =
             if has_two { direct * (frame.kernel[1] + frame.stride[1]) / (2 * frame.kernel[1]) } else { direct };
         // Folded lines are measured to take a quarter more than that, and their weights more memory.
-        let [two, four] = if is_folded { [usize::MAX, tiled(4) / 3 * 4] } else { [tiled(2), tiled(4)] };
-        let costs = [
-            (direct, by_definition),
-            (two, Algorithm::Winograd2),
-            (four, Algorithm::Winograd4),
-            (in_pieces, Algorithm::Bf16x6),
-        ];
+        let tiled = if is_folded {
+            [(tiled(4) / 3 * 4, Algorithm::Winograd4); 2]
+        } else if is_along {
+            [(tiled(4), Algorithm::WinogradLine); 2]
+        } else {
+            [(tiled(2), Algorithm::Winograd2), (tiled(4), Algorithm::Winograd4)]
+        };
+        let costs = [(direct, by_definition), tiled[0], tiled[1], (in_pieces, Algorithm::Bf16x6)];
         costs.into_iter().min_by_key(|(cost, _)| *cost).map_or(Algorithm::Direct, |(_, algorithm)| algorithm)
     }
 

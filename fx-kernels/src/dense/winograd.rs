@@ -8,15 +8,16 @@
 //!
 //! Windows whose taps are apart see every so many lines and columns of an image alone, which are an image of their own.
 //!
-//! Windows of a few taps along a line are windows of 3 by 3 of an image that the line is folded to.
+//! Of windows of three taps along a line, F(4, 3) takes six products instead of 12 for each four pixels: their tiles are lines. Windows of a few more
+//! taps are windows of 3 by 3 of an image that the line is folded to. A column is a line whose pixels are far apart.
 //!
 //! Groups are convolutions of their own, of which some are computed at a time.
 //!
 //! Where windows see several frames of a volume, each frame is transformed once, and what comes of all that a window sees is
 //! added up before it is transformed back.
 
-mod folded;
 mod grid;
+mod lines;
 mod parts;
 mod transform;
 mod weights;
@@ -25,9 +26,9 @@ use std::ops::Range;
 
 pub(super) use self::grid::Grid;
 use self::parts::{Part, Parts};
-use self::transform::{Enter, TAPS, Tiles, Transform, leave, pixels};
-use self::weights::Rows;
+use self::transform::{Enter, Tiles, Transform, all, leave, pixels};
 pub(crate) use self::weights::Winograd;
+use self::weights::{Rows, Window};
 use super::algorithm::{Algorithm, doubt};
 use super::epilogue::Epilogue;
 use super::left::{Left, Windows};
@@ -56,7 +57,8 @@ impl Winograd {
     pub(crate) fn fits(shape: &ConvShape) -> bool {
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
         let is_of_vectors = inputs.min(outputs) / groups >= LANES;
-        kernel == [3; 2] && stride == [1; 2] && !dilation.contains(&0) && is_of_vectors
+        let is_of_three = kernel == [3; 2] || Self::is_along(shape);
+        is_of_three && stride == [1; 2] && !dilation.contains(&0) && is_of_vectors
     }
 
     /// Applies the convolution that `windows` are those of, to so many images or volumes, into pixels that are `stride` apart.
@@ -71,17 +73,25 @@ impl Winograd {
         windows: Windows<'_>,
         epilogue: &Epilogue<'_>,
     ) {
-        if self.line().is_some() {
-            return self.run_lines(out, stride, batch, windows, epilogue);
+        if windows.kernel[1] == 1 {
+            return self.run_columns(out, stride, batch, windows, epilogue);
         }
-        let grid = |side| Grid::new(windows.output, windows.dilation, side);
+        let grid = |tile| Grid::new(windows.output, windows.dilation, tile);
         match self.algorithm() {
-            Algorithm::Winograd2 => self.run_tiles::<2, 4>(out, stride, batch, windows, &grid(2), epilogue),
-            _ => self.run_tiles::<4, 6>(out, stride, batch, windows, &grid(4), epilogue),
+            _ if matches!(self.window(), Window::Folded(_)) => {
+                self.run_folded(out, stride, batch, windows, epilogue, 1);
+            }
+            Algorithm::WinogradLine => {
+                self.run_tiles::<4, 6, false>(out, stride, batch, windows, &grid([1, 4]), epilogue);
+            }
+            Algorithm::Winograd2 => {
+                self.run_tiles::<2, 4, true>(out, stride, batch, windows, &grid([2; 2]), epilogue);
+            }
+            _ => self.run_tiles::<4, 6, true>(out, stride, batch, windows, &grid([4; 2]), epilogue),
         }
     }
 
-    fn run_tiles<const M: usize, const N: usize>(
+    fn run_tiles<const M: usize, const N: usize, const SQUARE: bool>(
         &self,
         out: &mut [f32],
         stride: usize,
@@ -104,9 +114,10 @@ impl Winograd {
         assert!(Left::Windows(windows).covers(images * output[0] * output[1], inputs), "the images are too short");
         assert!(stride >= outputs && (pixels - 1) * stride + outputs <= out.len(), "the result does not fit");
         epilogue.check(pixels, outputs);
-        let set = self.set(parts.seen() * N * N);
-        let (sets, row) = (self.groups().div_ceil(set), N * N * set * self.group() + GAP);
-        let weights = N * N * set * self.numbers();
+        let places = const { all(N, SQUARE) };
+        let set = self.set(parts.seen() * places);
+        let (sets, row) = (self.groups().div_ceil(set), places * set * self.group() + GAP);
+        let weights = places * set * self.numbers();
         let count = match self.are_kept() {
             true if frames.kernel == 1 => shared_out(tiles.div_ceil(MOST_ROWS)).min(tiles),
             // A single part would be one thread's.
@@ -122,7 +133,7 @@ impl Winograd {
             // What windows see beyond the volume is a tile of zeros.
             let zeros = if frames.kernel > 1 { row } else { 0 };
             scratch(part.seen() * row + zeros, |memory| {
-                self.part::<M, N>((&part, groups), &windows, (memory, row), &leave);
+                self.part::<M, N, SQUARE>((&part, groups), &windows, (memory, row), &leave);
             });
         });
     }
@@ -138,7 +149,7 @@ impl Winograd {
     }
 
     /// Some tiles of some groups, with memory for transformed ones and the numbers from one to the next.
-    fn part<const M: usize, const N: usize>(
+    fn part<const M: usize, const N: usize, const SQUARE: bool>(
         &self,
         (part, groups): (&Part, Range<usize>),
         windows: &Windows<'_>,
@@ -151,45 +162,46 @@ impl Winograd {
         let channels = groups.start * self.group()..groups.end * self.group();
         let (transformed, zeros) = memory.split_at_mut(count * stride);
         zeros.fill(0.0);
-        let work = 8 * N * N * count * channels.len();
+        let places = const { all(N, SQUARE) };
+        let work = 8 * places * count * channels.len();
         // Pieces so small that threads have equally many, nearly, where there is enough to share.
         let few = if self.are_kept() { MOST_ROWS } else { count.div_ceil(4 * num_threads()).max(1) };
         for_each_piece(transformed, few * stride, work, |piece, to| {
             let first = piece * few;
             for (run, tiles) in part.neighbours(first..count.min(first + few)) {
                 let (to, channels, gap) =
-                    (&mut to[(run.start - first) * stride..], channels.clone(), stride - N * N * channels.len());
+                    (&mut to[(run.start - first) * stride..], channels.clone(), stride - places * channels.len());
                 if windows.data.len() > CLOSE {
-                    dispatch(level, Enter::<M, N, true> { windows, grid, tiles, channels, to, gap });
+                    dispatch(level, Enter::<M, N, SQUARE, true> { windows, grid, tiles, channels, to, gap });
                 } else {
-                    dispatch(level, Enter::<M, N, false> { windows, grid, tiles, channels, to, gap });
+                    dispatch(level, Enter::<M, N, SQUARE, false> { windows, grid, tiles, channels, to, gap });
                 }
             }
         });
         let rows = Rows { data: memory, part, groups, stride };
-        self.multiply::<M, N>(rows, |panel, first, sums| {
-            leave.tiles::<M, N>((level, panel), (part, first), sums, |index| {
-                self.direct::<M, N>(panel, (part, index), (windows, grid))
+        self.multiply::<M, N, SQUARE>(rows, |panel, first, sums| {
+            leave.tiles::<M, N, SQUARE>((level, panel), (part, first), sums, |index| {
+                self.direct::<M, N, SQUARE>(panel, (part, index), (windows, grid))
             });
         });
     }
 
     /// The pixels of a tile for a panel's outputs, by the definition.
-    fn direct<const M: usize, const N: usize>(
+    fn direct<const M: usize, const N: usize, const SQUARE: bool>(
         &self,
         panel: Panel<'_>,
         (part, index): (&Part, usize),
         (windows, grid): (&Windows<'_>, &Grid),
     ) -> Vec<f32> {
-        let mut sums = vec![0.0; M * M * panel.width];
+        let mut sums = vec![0.0; all(M, SQUARE) * panel.width];
         let group = self.inputs_of(panel);
         // A 0 that fills a window up would make NaN of what is not finite.
-        let taps = self.line().unwrap_or(TAPS);
-        let frames = panel.data.chunks_exact(TAPS * group.len() * panel.width).enumerate();
+        let (taps, own) = (self.window().taps(), self.window().own());
+        let frames = panel.data.chunks_exact(taps * group.len() * panel.width).enumerate();
         for (met, weights) in frames.filter_map(|(tap, weights)| Some((part.met(index, tap)?, weights))) {
-            let pixels = pixels::<N>(windows, grid, part.number(met));
-            for (row, weights) in weights.chunks_exact(panel.width).enumerate().filter(|(row, _)| row % TAPS < taps) {
-                let (channel, y, x) = (group.start + row / TAPS, row % TAPS / 3, row % 3);
+            let pixels = pixels::<N, SQUARE>(windows, grid, part.number(met));
+            for (row, weights) in weights.chunks_exact(panel.width).enumerate().filter(|(row, _)| row % taps < own) {
+                let (channel, y, x) = (group.start + row / taps, row % taps / 3, row % 3);
                 for (index, sums) in sums.chunks_exact_mut(panel.width).enumerate() {
                     // SAFETY: the pixels have so many channels.
                     let number = unsafe { *pixels[y + index / M][x + index % M].add(channel) };
@@ -225,7 +237,7 @@ struct Leave<'a> {
 impl Leave<'_> {
     /// Writes the pixels of some tiles for a panel's outputs, from the `first` of a part on, which `direct` gives for one of which those that
     /// come from the sums are not finite.
-    fn tiles<const M: usize, const N: usize>(
+    fn tiles<const M: usize, const N: usize, const SQUARE: bool>(
         &self,
         (level, panel): (Level, Panel<'_>),
         (part, first): (&Part, usize),
@@ -234,15 +246,19 @@ impl Leave<'_> {
     ) where
         Tiles: Transform<M, N>,
     {
-        let len = N * N * panel.width;
+        let len = all(N, SQUARE) * panel.width;
         let count = sums.len() / len;
         let mut done = 0;
         while done < count {
             let sums = &sums[done * len..count * len];
-            done += dispatch(level, Pixels::<M, N, false> { leave: self, panel, part, first: first + done, sums });
+            done +=
+                dispatch(level, Pixels::<M, N, SQUARE, false> { leave: self, panel, part, first: first + done, sums });
             if done < count {
                 let sums = &direct(first + done);
-                done += dispatch(level, Pixels::<M, N, true> { leave: self, panel, part, first: first + done, sums });
+                done += dispatch(
+                    level,
+                    Pixels::<M, N, SQUARE, true> { leave: self, panel, part, first: first + done, sums },
+                );
             }
         }
         let Some(function) = self.epilogue.function() else { return };
@@ -264,7 +280,7 @@ impl Leave<'_> {
 
 /// The pixels of tiles of a part, from sums of all places or, if `DONE`, as they are. What it gives is how many come before the first one of
 /// which not all are finite, all if they are `DONE`; of that one nothing was written where pixels are added to what is there.
-struct Pixels<'a, const M: usize, const N: usize, const DONE: bool> {
+struct Pixels<'a, const M: usize, const N: usize, const SQUARE: bool, const DONE: bool> {
     leave: &'a Leave<'a>,
     panel: Panel<'a>,
     part: &'a Part,
@@ -274,7 +290,7 @@ struct Pixels<'a, const M: usize, const N: usize, const DONE: bool> {
 
 /// The pixels of a tile for a vector of a panel's outputs, which there must be, with so many from one place to the next.
 #[inline(always)]
-unsafe fn numbers<V: Vector<Elem = f32>, const M: usize, const N: usize, const DONE: bool>(
+unsafe fn numbers<V: Vector<Elem = f32>, const M: usize, const N: usize, const SQUARE: bool, const DONE: bool>(
     sums: *const f32,
     channels: usize,
 ) -> [[V; M]; M]
@@ -283,17 +299,17 @@ where
 {
     if !DONE {
         // SAFETY: the caller's promise.
-        return unsafe { leave(sums, channels) };
+        return unsafe { leave::<V, M, N, SQUARE>(sums, channels) };
     }
     let mut pixels = [[V::zero(); M]; M];
-    for (index, pixel) in pixels.as_flattened_mut().iter_mut().enumerate() {
+    for (index, pixel) in pixels.as_flattened_mut().iter_mut().enumerate().take(all(M, SQUARE)) {
         // SAFETY: as above.
         *pixel = unsafe { V::load_at(sums.add(index * channels)) };
     }
     pixels
 }
 
-impl<const M: usize, const N: usize, const DONE: bool> Kernel for Pixels<'_, M, N, DONE>
+impl<const M: usize, const N: usize, const SQUARE: bool, const DONE: bool> Kernel for Pixels<'_, M, N, SQUARE, DONE>
 where
     Tiles: Transform<M, N>,
 {
@@ -304,7 +320,7 @@ where
     fn run<V: Vector<Elem = f32>>(self) -> usize {
         let Leave { grid, epilogue, .. } = *self.leave;
         let Panel { columns, width, .. } = self.panel;
-        let each = width * if DONE { M * M } else { N * N };
+        let each = width * all(if DONE { M } else { N }, SQUARE);
         let count = self.sums.len() / each;
         assert!(columns <= width && width.is_multiple_of(V::LANES));
         for index in 0..count {
@@ -313,7 +329,7 @@ where
             if epilogue.accumulate && !DONE {
                 for column in (0..columns).step_by(V::LANES) {
                     // SAFETY: there are so many (seen above).
-                    all = doubt(all, &unsafe { numbers::<V, M, N, DONE>(sums.add(column), width) });
+                    all = doubt(all, &unsafe { numbers::<V, M, N, SQUARE, DONE>(sums.add(column), width) });
                 }
                 if all.reduce(|a, b| a + b) != 0.0 {
                     return index;
@@ -322,7 +338,7 @@ where
             let tile = grid.pixels(self.part.tile(self.first + index));
             for column in (0..columns).step_by(V::LANES) {
                 // SAFETY: there are so many (seen above).
-                let numbers: [[V; M]; M] = unsafe { numbers::<V, M, N, DONE>(sums.add(column), width) };
+                let numbers: [[V; M]; M] = unsafe { numbers::<V, M, N, SQUARE, DONE>(sums.add(column), width) };
                 all = doubt(all, &numbers);
                 // Of the last ones there may be fewer than a vector has lanes.
                 match columns - column {
@@ -338,7 +354,7 @@ where
     }
 }
 
-impl<const M: usize, const N: usize, const DONE: bool> Pixels<'_, M, N, DONE> {
+impl<const M: usize, const N: usize, const SQUARE: bool, const DONE: bool> Pixels<'_, M, N, SQUARE, DONE> {
     /// Finishes and writes the pixels of a tile, which begins somewhere and has some size, for so many outputs from one of the panel's on.
     #[inline(always)]
     fn write<V: Vector<Elem = f32>>(
@@ -350,7 +366,7 @@ impl<const M: usize, const N: usize, const DONE: bool> Pixels<'_, M, N, DONE> {
     ) {
         let Leave { grid, epilogue, stride, out } = *self.leave;
         let [below, beside] = grid.steps();
-        for (i, x) in numbers.as_flattened().iter().enumerate() {
+        for (i, x) in numbers.as_flattened().iter().enumerate().take(all(M, SQUARE)) {
             let [i, j] = [i / M, i % M];
             if i >= size[0] || j >= size[1] {
                 continue;

@@ -55,11 +55,16 @@ fn dilated_winograd_is_as_direct() {
     }
 }
 
-/// Windows along lines, of which images have several: of lines that folded ones fill or not, with padding wider than what windows see and none,
-/// and with taps apart; by the definition, also where what is not finite lies beside a window.
+/// Windows along lines, or columns, of which images have several: of lines that tiles or folded ones fill or not, with padding wider than what windows see and
+/// none, and with taps apart; by the definition, also where what is not finite lies beside a window.
 #[test]
-fn folded_lines_are_as_direct() {
+fn windows_along_lines_are_as_direct() {
     let cases = [
+        ((3, 1), [0, 0], [1, 6], ([17, 19], 1)),
+        ((3, 1), [1, 1], [3, 8], ([48, 32], 1)),
+        ((3, 1), [5, 2], [2, 41], ([272, 48], 1)),
+        ((3, 4), [4, 4], [2, 39], ([48, 34], 2)),
+        ((3, 9), [18, 0], [1, 31], ([120, 90], 5)),
         ((4, 1), [0, 0], [1, 7], ([17, 19], 1)),
         ((5, 1), [2, 2], [3, 9], ([48, 32], 1)),
         ((7, 1), [3, 3], [2, 40], ([48, 34], 2)),
@@ -68,10 +73,13 @@ fn folded_lines_are_as_direct() {
         ((7, 3), [18, 0], [1, 50], ([48, 48], 1)),
         ((6, 5), [12, 13], [2, 23], ([16, 32], 1)),
     ];
-    for ((width, apart), [before, after], input, ([inputs, outputs], groups)) in cases {
+    let turned = [false, true].into_iter().flat_map(|is_column| cases.map(|case| (is_column, case)));
+    for (is_column, ((width, apart), [before, after], input, ([inputs, outputs], groups))) in turned {
+        let turn = |[y, x]: [usize; 2]| if is_column { [x, y] } else { [y, x] };
+        let (input, kernel, dilation) = (turn(input), turn([1, width]), turn([1, apart]));
+        let (before, after) = (turn([0, before]), turn([0, after]));
         let plain = ConvShape { groups, ..ConvShape::pointwise(inputs, outputs) };
-        let shape =
-            ConvShape { kernel: [1, width], dilation: [1, apart], before: [0, before], after: [0, after], ..plain };
+        let shape = ConvShape { kernel, dilation, before, after, ..plain };
         let (batch, stride) = (2, outputs + 3);
         let (w, bias) = (numbers(inputs / groups * outputs * width, 2), numbers(outputs, 3));
         let mut x = numbers(batch * input[0] * input[1] * inputs, 1);
@@ -94,7 +102,8 @@ fn folded_lines_are_as_direct() {
                     out
                 })
             };
-            let ([direct, _], [one, many]) = (run(Algorithm::Direct), run(Algorithm::Winograd4));
+            let winograd = if width == 3 { Algorithm::WinogradLine } else { Algorithm::Winograd4 };
+            let ([direct, _], [one, many]) = (run(Algorithm::Direct), run(winograd));
             for (i, (got, want)) in one.iter().zip(&direct).enumerate() {
                 let near = (got - want).abs() < 1.5e-5 * (inputs as f32 / 48.0).max(1.0);
                 let same = got == want || got.is_nan() && want.is_nan() || near;
@@ -210,12 +219,18 @@ fn volumes_by_winograd() {
         ([64, 64], (3, 1, 2, [2, 2]), 1, [200, 3, 4]),
     ];
     let in_groups = [([60, 120], (3, 1, 1, [1, 1]), 2, [5, 9, 8]), ([72, 66], (2, 1, 2, [2, 1]), 1, [6, 4, 7])];
-    let all = all.into_iter().map(|case| (1, case)).chain(in_groups.into_iter().map(|case| (3, case)));
-    for (groups, ([inputs, outputs], (depth, stride, dilation, [before, after]), batch, size)) in all {
+    let of_lines = [([32, 48], (3, 1, 1, [1, 1]), 2, [5, 9, 8]), ([48, 16], (2, 2, 1, [0, 1]), 1, [6, 4, 7])];
+    let all = all
+        .into_iter()
+        .map(|case| (3, 1, case))
+        .chain(in_groups.into_iter().map(|case| (3, 3, case)))
+        .chain(of_lines.into_iter().map(|case| (1, 1, case)));
+    for (height, groups, ([inputs, outputs], (depth, stride, dilation, [before, after]), batch, size)) in all {
         let plain = ConvShape { groups, ..ConvShape::pointwise(inputs, outputs) };
-        let frame = ConvShape { kernel: [3; 2], before: [1; 2], after: [1; 2], ..plain };
+        let around = [height / 2, 1];
+        let frame = ConvShape { kernel: [height, 3], before: around, after: around, ..plain };
         let shape = VolumeShape { frame, depth, stride, dilation, before, after };
-        let (w, bias) = (numbers(inputs / groups * outputs * depth * 9, 2), numbers(outputs, 3));
+        let (w, bias) = (numbers(inputs / groups * outputs * depth * height * 3, 2), numbers(outputs, 3));
         let mut x = numbers(batch * size.iter().product::<usize>() * inputs, 1);
         for (finite, level) in [true, false].into_iter().flat_map(|f| Level::available().map(move |l| (f, l))) {
             if !finite {
@@ -234,7 +249,11 @@ fn volumes_by_winograd() {
                 })
             };
             let [direct, _] = run(Algorithm::Direct);
-            for algorithm in [Algorithm::Winograd2, Algorithm::Winograd4] {
+            let tiles = match height {
+                1 => &[Algorithm::WinogradLine][..],
+                _ => &[Algorithm::Winograd2, Algorithm::Winograd4],
+            };
+            for &algorithm in tiles {
                 let [one, many] = run(algorithm);
                 for (i, (got, want)) in one.iter().zip(&direct).enumerate() {
                     let near = (got - want).abs() < 2e-5 * ((inputs * depth) as f32 / 96.0).max(1.0);

@@ -1,10 +1,10 @@
 //! The transforms of Winograd's algorithm for windows of three: of weights, of pixels before the products, and of sums after
-//! them, for tiles of some sizes. Both dimensions are transformed one after the other.
+//! them, for tiles of some sizes. Both dimensions are transformed one after the other; windows of a single line have one.
 
 use std::ops::Range;
 
 use super::super::left::Windows;
-use super::grid::Grid;
+use super::grid::{Grid, first_of};
 use crate::memory::prefetch;
 use crate::simd::{Kernel, Vector};
 
@@ -88,19 +88,34 @@ impl Transform<4, 6> for Tiles {
     }
 }
 
-/// The taps of a window.
-pub(super) const TAPS: usize = 9;
+/// The steps of a window of three along a side, or of a tile's places: of all lines, or of the only one.
+#[inline(always)]
+pub(super) const fn all(side: usize, square: bool) -> usize {
+    if square { side * side } else { side }
+}
+
+/// The lines that these are on.
+#[inline(always)]
+const fn lines(side: usize, square: bool) -> usize {
+    if square { side } else { 1 }
+}
+
+/// The number of the place in a line and column: columns come one after the other.
+#[inline(always)]
+const fn number<const N: usize, const SQUARE: bool>(line: usize, column: usize) -> usize {
+    lines(N, SQUARE) * column + line
+}
 
 /// Transforms taps.
-pub(super) struct Taps<'a, 'b, const M: usize, const N: usize> {
-    /// Nine rows for each input, with so many columns.
+pub(super) struct Taps<'a, 'b, const M: usize, const N: usize, const SQUARE: bool> {
+    /// A row for each input and tap, with so many columns.
     pub(super) taps: &'a [f32],
     pub(super) width: usize,
     /// A matrix for each place, with a row for each input.
     pub(super) places: &'a mut [&'b mut [f32]],
 }
 
-impl<const M: usize, const N: usize> Kernel for Taps<'_, '_, M, N>
+impl<const M: usize, const N: usize, const SQUARE: bool> Kernel for Taps<'_, '_, M, N, SQUARE>
 where
     Tiles: Transform<M, N>,
 {
@@ -111,26 +126,32 @@ where
     #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
     fn run<V: Vector<Elem = f32>>(self) {
         let Taps { taps, width, places } = self;
-        let len = taps.len() / TAPS;
-        assert!(places.len() == N * N && width.is_multiple_of(V::LANES) && len.is_multiple_of(width));
+        let count = const { all(3, SQUARE) };
+        let len = taps.len() / count;
+        assert!(places.len() == all(N, SQUARE) && width.is_multiple_of(V::LANES) && len.is_multiple_of(width));
         let mut to = [[std::ptr::null_mut(); N]; N];
-        for i in 0..N * N {
-            to[i / N][i % N] = places[i][..len].as_mut_ptr();
+        for i in 0..lines(N, SQUARE) {
+            for j in 0..N {
+                to[i][j] = places[number::<N, SQUARE>(i, j)][..len].as_mut_ptr();
+            }
         }
         for first in (0..len).step_by(width) {
             for place in (first..first + width).step_by(V::LANES) {
-                let mut lines = [[V::zero(); N]; 3];
-                for i in 0..3 {
-                    // SAFETY: there are nine rows for each input, and `place` is one of the first of them.
-                    let tap =
-                        |j: usize| unsafe { V::load_at(taps.as_ptr().add(8 * first + (3 * i + j) * width + place)) };
-                    lines[i] = Tiles::weights([tap(0), tap(1), tap(2)]);
+                let mut transformed = [[V::zero(); N]; 3];
+                for i in 0..lines(3, SQUARE) {
+                    let row = (count - 1) * first + 3 * i * width + place;
+                    // SAFETY: there are so many rows for each input, and `place` is one of the first of them.
+                    let tap = |j: usize| unsafe { V::load_at(taps.as_ptr().add(row + j * width)) };
+                    transformed[i] = Tiles::weights([tap(0), tap(1), tap(2)]);
                 }
                 for j in 0..N {
-                    let column: [V; N] = Tiles::weights([lines[0][j], lines[1][j], lines[2][j]]);
-                    for i in 0..N {
+                    let mut column = [transformed[0][j]; N];
+                    if SQUARE {
+                        column = Tiles::weights([transformed[0][j], transformed[1][j], transformed[2][j]]);
+                    }
+                    for i in 0..lines(N, SQUARE) {
                         // SAFETY: the matrices have so many numbers (seen above).
-                        unsafe { column[i].store_at(to[j][i].add(place)) };
+                        unsafe { column[i].store_at(to[i][j].add(place)) };
                     }
                 }
             }
@@ -140,21 +161,26 @@ where
 
 /// Where the pixels of a tile of the input are, each with as many numbers as there are channels.
 #[inline(always)]
-pub(super) fn pixels<const N: usize>(windows: &Windows<'_>, grid: &Grid, tile: usize) -> [[*const f32; N]; N] {
+pub(super) fn pixels<const N: usize, const SQUARE: bool>(
+    windows: &Windows<'_>,
+    grid: &Grid,
+    tile: usize,
+) -> [[*const f32; N]; N] {
     let ([height, width], [above, before], steps) = (windows.input, windows.before, windows.dilation);
     let (image, [top, left]) = grid.corner(tile);
     let mut pixels = [[windows.zeros.as_ptr(); N]; N];
-    for (i, pixels) in pixels.iter_mut().enumerate() {
+    for (i, pixels) in pixels.iter_mut().enumerate().take(lines(N, SQUARE)) {
         // A place before the image wraps around to one far behind it.
         let y = (top + i * steps[0]).wrapping_sub(above);
         if y >= height {
             continue;
         }
-        let line = windows.data.as_ptr().wrapping_add((image * height + y) * width * windows.pixel);
+        let first = first_of(image * height + y, width, grid.apart());
+        let line = windows.data.as_ptr().wrapping_add(first * windows.pixel);
         for (j, pixel) in pixels.iter_mut().enumerate() {
             let x = (left + j * steps[1]).wrapping_sub(before);
             if x < width + grid.beyond() {
-                *pixel = line.wrapping_add(x * windows.pixel);
+                *pixel = line.wrapping_add(x * grid.apart() * windows.pixel);
             }
         }
     }
@@ -164,7 +190,7 @@ pub(super) fn pixels<const N: usize>(windows: &Windows<'_>, grid: &Grid, tile: u
 /// Transforms tiles of the input, one row for each: a number for each place and channel. If it asks, it does so for the next tile's
 /// pixels, which takes time where they are in the second-level cache. There are as many channels as a vector has lanes at least; the last vector
 /// may begin within the one before.
-pub(super) struct Enter<'a, const M: usize, const N: usize, const ASKS: bool> {
+pub(super) struct Enter<'a, const M: usize, const N: usize, const SQUARE: bool, const ASKS: bool> {
     pub(super) windows: &'a Windows<'a>,
     pub(super) grid: &'a Grid,
     pub(super) tiles: Range<usize>,
@@ -174,7 +200,7 @@ pub(super) struct Enter<'a, const M: usize, const N: usize, const ASKS: bool> {
     pub(super) gap: usize,
 }
 
-impl<const M: usize, const N: usize, const ASKS: bool> Kernel for Enter<'_, M, N, ASKS>
+impl<const M: usize, const N: usize, const SQUARE: bool, const ASKS: bool> Kernel for Enter<'_, M, N, SQUARE, ASKS>
 where
     Tiles: Transform<M, N>,
 {
@@ -186,33 +212,35 @@ where
     fn run<V: Vector<Elem = f32>>(self) {
         let Enter { windows, grid, tiles, channels: Range { start: first, end }, to, gap } = self;
         let channels = end - first;
-        let next = M * grid.steps()[1] * windows.pixel;
-        let stride = N * N * channels + gap;
+        let next = M * windows.dilation[1] * grid.apart() * windows.pixel;
+        let stride = all(N, SQUARE) * channels + gap;
         assert!(to.len() >= tiles.len() * stride && channels >= V::LANES);
         for (index, tile) in tiles.enumerate() {
-            let pixels = pixels::<N>(windows, grid, tile);
+            let pixels = pixels::<N, SQUARE>(windows, grid, tile);
             let row = to[index * stride..].as_mut_ptr();
             for channel in (0..channels).step_by(V::LANES).map(|channel| channel.min(channels - V::LANES)) {
-                let mut lines = [[V::zero(); N]; N];
-                for i in 0..N {
+                let mut entered = [[V::zero(); N]; N];
+                for i in 0..lines(N, SQUARE) {
                     for j in 0..N {
                         // SAFETY: the pixels have so many channels.
-                        lines[i][j] = unsafe { V::load_at(pixels[i][j].add(first + channel)) };
+                        entered[i][j] = unsafe { V::load_at(pixels[i][j].add(first + channel)) };
                         if ASKS && j >= N - M {
                             prefetch(pixels[i][j].wrapping_add(next + first + channel));
                         }
                     }
-                    lines[i] = Tiles::enter(lines[i]);
+                    entered[i] = Tiles::enter(entered[i]);
                 }
                 for j in 0..N {
                     let mut column = [V::zero(); N];
-                    for i in 0..N {
-                        column[i] = lines[i][j];
+                    for i in 0..lines(N, SQUARE) {
+                        column[i] = entered[i][j];
                     }
-                    let column = Tiles::enter(column);
-                    for i in 0..N {
+                    if SQUARE {
+                        column = Tiles::enter(column);
+                    }
+                    for i in 0..lines(N, SQUARE) {
                         // SAFETY: the row is so long (seen above).
-                        unsafe { column[i].store_at(row.add((N * j + i) * channels + channel)) };
+                        unsafe { column[i].store_at(row.add(number::<N, SQUARE>(i, j) * channels + channel)) };
                     }
                 }
             }
@@ -220,34 +248,34 @@ where
     }
 }
 
-/// The pixels of a tile for a vector of channels, from sums for each place and channel.
+/// The pixels of a tile for a vector of channels, from sums for each place and channel: those of a single line are the first ones.
 ///
 /// # Safety
 /// There must be as many sums.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "loops over constants by index become registers")]
-pub(super) unsafe fn leave<V: Vector<Elem = f32>, const M: usize, const N: usize>(
+pub(super) unsafe fn leave<V: Vector<Elem = f32>, const M: usize, const N: usize, const SQUARE: bool>(
     sums: *const f32,
     channels: usize,
 ) -> [[V; M]; M]
 where
     Tiles: Transform<M, N>,
 {
-    let mut lines = [[V::zero(); N]; M];
+    let mut left = [[V::zero(); N]; M];
     for j in 0..N {
         let mut column = [V::zero(); N];
-        for i in 0..N {
+        for i in 0..lines(N, SQUARE) {
             // SAFETY: the caller's promise.
-            column[i] = unsafe { V::load_at(sums.add((N * j + i) * channels)) };
+            column[i] = unsafe { V::load_at(sums.add(number::<N, SQUARE>(i, j) * channels)) };
         }
-        let column = Tiles::leave(column);
-        for i in 0..M {
-            lines[i][j] = column[i];
+        let column = if SQUARE { Tiles::leave(column) } else { [column[0]; M] };
+        for i in 0..lines(M, SQUARE) {
+            left[i][j] = column[i];
         }
     }
     let mut pixels = [[V::zero(); M]; M];
-    for i in 0..M {
-        pixels[i] = Tiles::leave(lines[i]);
+    for i in 0..lines(M, SQUARE) {
+        pixels[i] = Tiles::leave(left[i]);
     }
     pixels
 }

@@ -15,7 +15,7 @@ use super::super::shape::ConvShape;
 use super::super::tile::{MOST_ROWS, Stack, Tile, UNROLL};
 use super::super::weight::Weight;
 use super::parts::Part;
-use super::transform::{TAPS, Taps, Tiles, Transform};
+use super::transform::{Taps, Tiles, Transform, all};
 use crate::memory::{LINE, Maker, maker, scratch, second_level};
 use crate::simd::{Level, dispatch};
 use crate::threads::{for_each, num_threads};
@@ -32,16 +32,43 @@ const LARGEST: f32 = f32::MAX / 16.0;
 /// A convolution's weights for the algorithm.
 #[derive(Debug)]
 pub(crate) struct Winograd {
-    /// For each group nine rows for each input, of each frame that a window sees, with a column for each output.
+    /// For each group a row for each input and tap, of each frame that a window sees, with a column for each output.
     taps: Panels,
-    /// The taps of a window along a line, if lines are folded: those that fill it up to nine are 0.
-    line: Option<usize>,
+    window: Window,
     /// The frames that a window sees.
     depth: usize,
     /// For each place of a tile a matrix with a row for each input of each frame, if there is one group and they stay in the cache.
     kept: Option<Panels>,
     /// The places along a side of a tile.
     side: usize,
+}
+
+/// What windows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Window {
+    /// Three lines of three taps.
+    Square,
+    /// So many taps along a line that is folded to three: those that fill them up to nine are 0.
+    Folded(usize),
+    /// One line of three.
+    Line,
+}
+
+impl Window {
+    /// Whether they are three lines high.
+    pub(super) fn is_square(self) -> bool {
+        self != Self::Line
+    }
+
+    /// The taps, with those that fill them up.
+    pub(super) fn taps(self) -> usize {
+        all(3, self.is_square())
+    }
+
+    /// The taps that count.
+    pub(super) fn own(self) -> usize {
+        if let Self::Folded(taps) = self { taps } else { self.taps() }
+    }
 }
 
 /// Transformed tiles of some groups: a row for each of a part, with a stretch for each place, and after them one of zeros where a window sees
@@ -121,7 +148,7 @@ impl Winograd {
         if level == Level::Avx512 && maker() != Maker::Intel { 4 } else { 10 }
     }
 
-    /// Packs a weight in PyTorch's layout, outputs, inputs of a group, depth, 3, 3, for an algorithm and windows that see so many frames. None
+    /// Packs a weight in PyTorch's layout, outputs, inputs of a group, depth, 3 or 1, 3, for an algorithm and windows that see so many frames. None
     /// if that is not Winograd's, or the weight is not finite or so large that the transform could overflow.
     pub(crate) fn new(
         level: Level,
@@ -132,15 +159,17 @@ impl Winograd {
     ) -> Option<Self> {
         let groups = shape.groups;
         let (inputs, outputs) = (shape.inputs / groups, shape.outputs / groups);
-        let side = match algorithm {
-            Algorithm::Direct | Algorithm::Strassen | Algorithm::Bf16x6 | Algorithm::TwoPixels => return None,
-            Algorithm::Winograd2 => 4,
-            Algorithm::Winograd4 => 6,
+        let window = if Self::is_along(shape) { Window::Line } else { Window::Square };
+        let side = match (algorithm, window.is_square()) {
+            (Algorithm::Winograd2, true) => 4,
+            (Algorithm::Winograd4, true) | (Algorithm::WinogradLine, false) => 6,
+            _ => return None,
         };
-        let step = TAPS * depth * inputs;
+        let (each, places) = (window.taps(), all(side, window.is_square()));
+        let step = each * depth * inputs;
         let rows: Vec<usize> = (0..depth * inputs)
-            .map(|row| (row % inputs * depth + row / inputs) * TAPS)
-            .flat_map(|first| first..first + TAPS)
+            .map(|row| (row % inputs * depth + row / inputs) * each)
+            .flat_map(|first| first..first + each)
             .collect();
         let matrices = Matrices { weight, groups, distance: outputs * step, rows: &rows, columns: outputs, step };
         let taps = Panels::new((level, Packing::Single), &matrices);
@@ -150,32 +179,41 @@ impl Winograd {
         if !panels.all(|(group, index)| are_small(taps.panel(group, index).data)) {
             return None;
         }
-        let kept = Self::keeps(side * side * depth * inputs * outputs, depth, groups).then(|| {
+        let kept = Self::keeps(places * depth * inputs * outputs, depth, groups).then(|| {
             let width = 2 * taps.lanes();
-            Panels::written(level, side * side, depth * inputs, outputs, |first, places| {
+            Panels::written(level, places, depth * inputs, outputs, |first, places| {
                 let Panel { data: taps, width, .. } = taps.panel(0, first / width);
-                match side {
-                    4 => dispatch(level, Taps::<2, 4> { taps, width, places }),
-                    _ => dispatch(level, Taps::<4, 6> { taps, width, places }),
+                match (side, window.is_square()) {
+                    (4, true) => dispatch(level, Taps::<2, 4, true> { taps, width, places }),
+                    (_, true) => dispatch(level, Taps::<4, 6, true> { taps, width, places }),
+                    (_, false) => dispatch(level, Taps::<4, 6, false> { taps, width, places }),
                 }
             })
         });
-        Some(Self { taps, line: None, depth, kept, side })
+        Some(Self { taps, window, depth, kept, side })
     }
 
     /// The same for windows of so many taps along lines that are folded.
     pub(super) fn along_lines(self, taps: usize) -> Self {
-        Self { line: Some(taps), ..self }
+        Self { window: Window::Folded(taps), ..self }
     }
 
-    /// The taps of a window along a line, if lines are folded.
-    pub(super) fn line(&self) -> Option<usize> {
-        self.line
+    pub(super) fn window(&self) -> Window {
+        self.window
+    }
+
+    /// The places of a tile.
+    fn places(&self) -> usize {
+        all(self.side, self.window.is_square())
     }
 
     /// The algorithm: the size of the tiles.
     pub(crate) fn algorithm(&self) -> Algorithm {
-        if self.side == 4 { Algorithm::Winograd2 } else { Algorithm::Winograd4 }
+        match self.window {
+            Window::Line => Algorithm::WinogradLine,
+            _ if self.side == 4 => Algorithm::Winograd2,
+            _ => Algorithm::Winograd4,
+        }
     }
 
     pub(super) fn level(&self) -> Level {
@@ -194,7 +232,7 @@ impl Winograd {
 
     /// The channels of a group.
     pub(super) fn group(&self) -> usize {
-        self.taps.inner() / (TAPS * self.depth)
+        self.taps.inner() / (self.window.taps() * self.depth)
     }
 
     /// The channels that a panel of taps is multiplied with.
@@ -244,7 +282,7 @@ impl Winograd {
     ///
     /// # Panics
     /// If a row has fewer numbers than there are inputs for each place, or the tiles have another size.
-    pub(super) fn multiply<const M: usize, const N: usize>(
+    pub(super) fn multiply<const M: usize, const N: usize, const SQUARE: bool>(
         &self,
         rows: Rows<'_>,
         done: impl Fn(Panel<'_>, usize, &[f32]) + Sync,
@@ -253,9 +291,11 @@ impl Winograd {
     {
         let Rows { data, part, ref groups, stride } = rows;
         let (count, held) = (part.written(), part.seen() + usize::from(self.depth > 1));
-        assert!(N == self.side && part.depth() == self.depth, "the weights are for tiles of another size");
+        let places = const { all(N, SQUARE) };
+        let is_such = N == self.side && SQUARE == self.window.is_square() && part.depth() == self.depth;
+        assert!(is_such, "the weights are for tiles of another size");
         assert!(
-            stride >= N * N * groups.len() * self.group() && data.len() >= held * stride,
+            stride >= places * groups.len() * self.group() && data.len() >= held * stride,
             "the tiles are too short"
         );
         if let Some(kept) = &self.kept {
@@ -272,14 +312,14 @@ impl Winograd {
             });
         }
         let (first, panels) = (groups.start * self.taps.count(), groups.len() * self.taps.count());
-        let work = 2 * count * N * N * groups.len() * self.numbers();
+        let work = 2 * count * places * groups.len() * self.numbers();
         let mut bundles = SmallVec::<[_; 4]>::new();
         rows.for_each_bundle(self.level(), |bundle| bundles.push(std::mem::take(bundle)));
         // A thread takes neighbours, for it brings in what comes next.
         let sets = panels.min(2 * num_threads());
         for_each(sets, work, |set| {
             for index in set * panels / sets..(set + 1) * panels / sets {
-                self.transformed::<M, N>((&bundles, &rows), count, self.panel(first + index), &done);
+                self.transformed::<M, N, SQUARE>((&bundles, &rows), count, self.panel(first + index), &done);
             }
         });
     }
@@ -292,7 +332,7 @@ impl Winograd {
         panel: Panel<'_>,
         done: impl Fn(Panel<'_>, usize, &[f32]),
     ) {
-        let (count, width) = (self.side.pow(2), panel.width);
+        let (count, width) = (self.places(), panel.width);
         let stack = Stack { count, offset: matrices.offset, panel: matrices.distance, out: width };
         scratch(bundle.count * count * width, |sums| {
             let steps = self.group() * width;
@@ -311,7 +351,7 @@ impl Winograd {
     }
 
     /// Multiplies so many tiles with a panel of taps, which are transformed for some inputs at a time.
-    fn transformed<const M: usize, const N: usize>(
+    fn transformed<const M: usize, const N: usize, const SQUARE: bool>(
         &self,
         (bundles, rows): (&[Bundle], &Rows<'_>),
         count: usize,
@@ -325,34 +365,35 @@ impl Winograd {
         let (inputs, channels) = (end - start, rows.groups.len() * (end - start));
         let own = start - rows.groups.start * inputs;
         let most = inputs.div_ceil(inputs.div_ceil(DEPTH));
+        let (each, all) = (self.window.taps(), const { all(N, SQUARE) });
         // Places that do not collide in the cache.
-        let (matrix, row) = (most * width + LINE, N * N * width);
-        if self.depth == 1 && most == inputs && N * N * inputs * width <= TOGETHER {
-            return scratch(N * N * matrix, |memory| {
+        let (matrix, row) = (most * width + LINE, all * width);
+        if self.depth == 1 && most == inputs && all * inputs * width <= TOGETHER {
+            return scratch(all * matrix, |memory| {
                 {
                     let mut places: SmallVec<[_; 36]> = memory.chunks_exact_mut(matrix).collect();
-                    dispatch(level, Taps::<M, N> { taps: panel.data, width, places: &mut places });
+                    dispatch(level, Taps::<M, N, SQUARE> { taps: panel.data, width, places: &mut places });
                 }
                 let matrices = Stacked { data: memory, distance: matrix, first: own, offset: channels };
                 bundles.iter().for_each(|bundle| self.stack(bundle, &matrices, panel, &done));
             });
         }
-        scratch(N * N * matrix + count * row, |memory| {
-            let (matrices, sums) = memory.split_at_mut(N * N * matrix);
+        scratch(all * matrix + count * row, |memory| {
+            let (matrices, sums) = memory.split_at_mut(all * matrix);
             let mut places: SmallVec<[_; 36]> = matrices.chunks_exact_mut(matrix).collect();
             let steps =
                 (0..self.depth).flat_map(|tap| tiles(inputs, most).map(move |(start, depth)| (tap, start, depth)));
             let is_met = |tap: usize| bundles.iter().any(|bundle| bundle.taps.contains(&tap));
             for (tap, start, depth) in steps.filter(|(tap, ..)| is_met(*tap)) {
-                let taps = &panel.data[TAPS * (tap * inputs + start) * width..][..TAPS * depth * width];
-                dispatch(level, Taps::<M, N> { taps, width, places: &mut places });
+                let taps = &panel.data[each * (tap * inputs + start) * width..][..each * depth * width];
+                dispatch(level, Taps::<M, N, SQUARE> { taps, width, places: &mut places });
                 for (place, matrix) in places.iter().enumerate() {
                     for (number, bundle) in bundles.iter().enumerate() {
                         let Some(met) = tap.checked_sub(bundle.taps.start).filter(|_| tap < bundle.taps.end) else {
                             continue;
                         };
-                        let (slot, slots) = (place * bundles.len() + number, N * N * bundles.len());
-                        let next = Next { slot, slots, depth, width };
+                        let (slot, slots) = (place * bundles.len() + number, all * bundles.len());
+                        let next = Next { slot, slots, taps: each, depth, width };
                         let (far, farther) = next.far(taps.as_ptr_range().end, matrix.as_ptr());
                         let to = &mut sums[bundle.first * row + place * width..];
                         let tile = Tile {
@@ -381,7 +422,7 @@ impl Winograd {
             panel: panel.as_ptr(),
             narrow: width == self.taps.lanes(),
             out,
-            stride: self.side.pow(2) * width,
+            stride: self.places() * width,
             ..Tile::PLAIN
         }
     }
@@ -392,7 +433,8 @@ struct Next {
     /// The tile's number, and how many there are.
     slot: usize,
     slots: usize,
-    /// The inputs and the columns of the taps.
+    /// How many taps come next, and the inputs and the columns of each.
+    taps: usize,
     depth: usize,
     width: usize,
 }
@@ -402,7 +444,7 @@ impl Next {
     /// input.
     fn far(&self, next: *const f32, panel: *const f32) -> (usize, usize) {
         let lines = UNROLL * self.width / LINE;
-        let parts = TAPS * lines;
+        let parts = self.taps * lines;
         let distance = next.addr().wrapping_sub(panel.addr()) / size_of::<f32>();
         let far = |part: usize| distance.wrapping_add(part / lines * self.depth * self.width + part % lines * LINE);
         let mut mine = (self.slot * parts / self.slots..(self.slot + 1) * parts / self.slots).map(far);

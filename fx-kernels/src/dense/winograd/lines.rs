@@ -1,4 +1,6 @@
-//! Windows of four to nine taps along a line as windows of 3 by 3: of an image whose lines are three steps of the line each, one after
+//! Windows along a line, or a column, which is a line whose pixels are as far apart as an image is wide.
+//!
+//! Those of four to nine taps are windows of 3 by 3: of an image whose lines are three steps of the line each, one after
 //! the other. A tap is so many lines below and so many pixels beside the first one, where it lies in what comes after the line.
 
 use super::super::algorithm::Algorithm;
@@ -7,17 +9,37 @@ use super::super::left::Windows;
 use super::super::shape::ConvShape;
 use super::super::weight::Weight;
 use super::Winograd;
-use super::grid::Grid;
-use super::transform::TAPS;
+use super::grid::{Grid, first_of};
+use super::weights::Window;
 use crate::memory::scratch;
 use crate::simd::Level;
 use crate::threads::{Shared, for_each};
 
-/// The taps that are below each other, and side by side.
+/// The taps that are below each other, and side by side, and all of them.
 const SIDE: usize = 3;
+const TAPS: usize = SIDE * SIDE;
 
 impl Winograd {
-    /// Whether the lines of a convolution's images can be folded. Three taps would be one line of nine.
+    /// Whether tiles are lines, for windows of three taps along one. What is read and written of few channels takes as long as the products.
+    pub(crate) fn is_along(shape: &ConvShape) -> bool {
+        shape.kernel == [1, 3] && shape.before[0] + shape.after[0] == 0 && !shape.has_short_pixels()
+    }
+
+    /// The same along lines, if windows are along columns.
+    pub(crate) fn turned(shape: &ConvShape) -> Option<ConvShape> {
+        let turn = |[y, x]: [usize; 2]| [x, y];
+        let ConvShape { kernel, stride, dilation, before, after, .. } = *shape;
+        (kernel[0] > 1 && kernel[1] == 1).then(|| ConvShape {
+            kernel: turn(kernel),
+            stride: turn(stride),
+            dilation: turn(dilation),
+            before: turn(before),
+            after: turn(after),
+            ..*shape
+        })
+    }
+
+    /// Whether the lines of a convolution's images can be folded.
     pub(crate) fn folds(shape: &ConvShape) -> bool {
         let ConvShape { kernel, stride, before, after, .. } = *shape;
         let is_along = kernel[0] == 1 && (SIDE + 1..=TAPS).contains(&kernel[1]);
@@ -39,14 +61,40 @@ impl Winograd {
         })
     }
 
-    /// As [`run`](Self::run), of lines that are folded.
-    pub(super) fn run_lines(
+    /// As [`run`](Self::run), of windows along columns: each is an image of one line.
+    pub(super) fn run_columns(
         &self,
         out: &mut [f32],
         stride: usize,
         batch: usize,
         windows: Windows<'_>,
         epilogue: &Epilogue<'_>,
+    ) {
+        let Windows { input: [height, width], output, dilation, before, .. } = windows;
+        let windows = Windows {
+            input: [1, height],
+            output: [1, output[0]],
+            kernel: [1, windows.kernel[0]],
+            dilation: [1, dilation[0]],
+            before: [0, before[0]],
+            ..windows
+        };
+        if self.window() == Window::Line {
+            let grid = Grid::new(windows.output, windows.dilation, [1, 4]).of_columns(width);
+            return self.run_tiles::<4, 6, false>(out, stride, batch * width, windows, &grid, epilogue);
+        }
+        self.run_folded(out, stride, batch * width, windows, epilogue, width);
+    }
+
+    /// As [`run`](Self::run), of lines that are folded, whose pixels are some distance apart.
+    pub(super) fn run_folded(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        batch: usize,
+        windows: Windows<'_>,
+        epilogue: &Epilogue<'_>,
+        apart: usize,
     ) {
         let Windows { data, input: [height, width], pixel, output: [_, pixels], before, .. } = windows;
         let (inputs, dilation, lines) = (self.inputs(), windows.dilation[1], batch * height);
@@ -57,7 +105,7 @@ impl Winograd {
         let below = pixels.div_ceil(across);
         // Windows see two lines more, and the last of these what comes after it; tiles may reach as far into what comes after that.
         let seen = below + SIDE;
-        let (len, row, rest) = (seen * across * inputs, width * pixel, 2 * dilation * inputs);
+        let (len, rest) = (seen * across * inputs, 2 * dilation * inputs);
         assert!((lines * width - 1) * pixel + inputs <= data.len(), "the images are too short");
         scratch(lines * len + rest, |folded| {
             folded[lines * len..].fill(0.0);
@@ -68,7 +116,7 @@ impl Winograd {
                 let (start, end) = (before[1] * inputs, ((before[1] + width) * inputs).min(len));
                 to[..start.min(len)].fill(0.0);
                 to[end..].fill(0.0);
-                let from = data[line * row..].chunks(pixel);
+                let from = data[first_of(line, width, apart) * pixel..].chunks(apart * pixel);
                 to.get_mut(start..end)
                     .into_iter()
                     .flat_map(|to| to.chunks_exact_mut(inputs))
@@ -85,7 +133,8 @@ impl Winograd {
                 before: [0; 2],
                 ..windows
             };
-            self.run_tiles::<4, 6>(out, stride, lines, windows, &Grid::of_line(pixels, dilation, 4), epilogue);
+            let grid = Grid::of_line(pixels, dilation, 4).written_apart(apart);
+            self.run_tiles::<4, 6, true>(out, stride, lines, windows, &grid, epilogue);
         });
     }
 }

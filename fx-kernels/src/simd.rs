@@ -110,6 +110,8 @@ pub(crate) trait Vector: Lanes {
     const LANES: usize;
     /// How many rows of two vectors a kernel can keep in registers beside its operands.
     const ROWS: usize;
+    /// Whether the first numbers are read and written in the time of all: there are masks of 512 bits.
+    const MASKS: bool = size_of::<Self>() == 64;
 
     /// Reads `LANES` numbers, at any alignment.
     ///

@@ -94,7 +94,8 @@ pub(crate) struct Tile {
     pub(crate) words: *const OfWords,
     /// The tile's first row and column there.
     pub(crate) place: [usize; 2],
-    /// How many columns are written there, and read if they are pairs, of a panel that has more.
+    /// How many columns are written, and read of what is added, of a panel that has more: of whole words, or of numbers in vectors with
+    /// [masks](Vector::MASKS).
     pub(crate) columns: usize,
     /// What is done beside the products, which leave time for it.
     pub(crate) aside: Aside,

@@ -18,15 +18,11 @@ impl Product<'_> {
         }
     }
 
-    /// Whether tiles may compute all columns of a panel that is not full: they write words, only as many as there are, and sums of some steps
-    /// where there is room. Of what is added they read pairs so.
+    /// Whether tiles may compute all columns of a panel that is not full: with masks they read and write only as many as there are, but for
+    /// bytes that are added.
     pub(super) fn has_room(&self) -> bool {
-        let OfWords { added, written } = self.words;
         let is_full = |matrix: WordMatrix| matrix.of != Rounded::Pairs;
-        self.panels.level() == Level::Avx512
-            && written.is_some()
-            && !added.is_some_and(is_full)
-            && self.epilogue.residual.is_none()
+        self.panels.level() == Level::Avx512 && !self.words.added.is_some_and(is_full)
     }
 
     /// The activation that tiles apply to what they write, and that which follows them.

@@ -80,12 +80,17 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
             }
         }
     }
+    // Of a panel that has more columns so many of each vector are there.
+    let mut counts = [V::LANES; VECTORS];
+    for v in 0..VECTORS {
+        counts[v] = job.columns.saturating_sub(v * V::LANES).min(V::LANES);
+    }
     // Added last, so that the sums of the next steps are no part of the same long chain.
     if job.accumulate {
         for i in 0..ROWS {
             for v in 0..VECTORS {
                 // SAFETY: there is a row of the result for each row of the tile.
-                let before = unsafe { V::load_at(job.out.add(i * job.stride + column + v * V::LANES)) };
+                let before = unsafe { load::<V>(job.out.add(i * job.stride + column + v * V::LANES), counts[v]) };
                 sums[i][v] = sums[i][v] + before;
             }
         }
@@ -94,7 +99,8 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
         for i in 0..ROWS {
             for v in 0..VECTORS {
                 // SAFETY: as for the start.
-                let residual = unsafe { V::load_at(job.residual.add(i * job.residual_stride + column + v * V::LANES)) };
+                let residual =
+                    unsafe { load::<V>(job.residual.add(i * job.residual_stride + column + v * V::LANES), counts[v]) };
                 sums[i][v] = sums[i][v] + residual;
             }
         }
@@ -150,12 +156,32 @@ pub(super) unsafe fn finish<V: Vector<Elem = f32>, S: Step<V>, const ROWS: usize
         }
         return;
     }
+    // With a look for all of them, which takes less than masks do.
+    if V::MASKS && job.columns < VECTORS * V::LANES {
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                // SAFETY: as above.
+                unsafe { sums[i][v].store_first(job.out.add(i * job.stride + column + v * V::LANES), counts[v]) };
+            }
+        }
+        return;
+    }
     for i in 0..ROWS {
         for v in 0..VECTORS {
             // SAFETY: as above.
             unsafe { sums[i][v].store_at(job.out.add(i * job.stride + column + v * V::LANES)) };
         }
     }
+}
+
+/// Reads the first numbers of a vector, or all of them where there are no [masks](Vector::MASKS).
+///
+/// # Safety
+/// They must be there.
+#[inline(always)]
+unsafe fn load<V: Vector<Elem = f32>>(from: *const f32, count: usize) -> V {
+    // SAFETY: the caller's promise.
+    unsafe { if V::MASKS { V::load_first(from, count) } else { V::load_at(from) } }
 }
 
 /// Writes numbers within bounds as bytes, from a row and a column on: bounds of numbers are limits of quotients, whose own lower one

@@ -70,6 +70,12 @@ impl Level {
         Self::ALL.into_iter().rev().filter(|level| level.is_available())
     }
 
+    /// Whether one of x86's levels has all that another one has.
+    #[cfg(target_arch = "x86_64")]
+    const fn reaches(self, least: Self) -> bool {
+        self as u8 >= least as u8
+    }
+
     /// Whether this processor has the level.
     pub fn is_available(self) -> bool {
         let best = Self::detect();
@@ -513,9 +519,9 @@ macro_rules! element {
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx512 => <$avx512>::run(kernel),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 if const { K::LEAST as u8 <= Level::Avx2 as u8 } => <$avx2>::run(kernel),
+                    Level::Avx2 if const { Level::Avx2.reaches(K::LEAST) } => <$avx2>::run(kernel),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Sse2 if const { K::LEAST as u8 <= Level::Sse2 as u8 } => <$sse2>::run(kernel),
+                    Level::Sse2 if const { Level::Sse2.reaches(K::LEAST) } => <$sse2>::run(kernel),
                     #[cfg(target_arch = "aarch64")]
                     Level::Neon => <$neon>::run(kernel),
                     #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]

@@ -190,9 +190,24 @@ fn few_outputs_are_those_of_two_pixels() {
     assert_eq!(count(&planned(&exact, &Tensor::randn([3, 3, 14, 20]))), 0);
 }
 
+/// A window of 3 by 3 in two steps: along a column, then along a line.
+#[test]
+fn windows_along_columns() {
+    let layers = (nn::Conv2d::new(32, 48, [3, 1]).padding([1, 0]), nn::Conv2d::new(48, 32, [1, 3]).padding([0, 1]));
+    let module = filled(nn::Sequential::new(layers));
+    let x = floats("x", &[2, 32, 40, 37]);
+    let text = planned(&module, &x);
+    assert!(text.matches("by Winograd F(4, 3)").count() == 2 || !has("avx512f"), "{text}");
+    let mut exact = module.clone();
+    exact.set_fast_algorithms(false);
+    assert!(!planned(&exact, &x).contains("Winograd"));
+    let share = share_off(&module.forward(&x).unwrap(), &exact.forward(&x).unwrap());
+    assert!(share < 1e-5, "off by {share}");
+}
+
 /// Layers of speech: windows along time, of three taps, or of more, of which each is one of 3 by 3 of a folded line.
 #[test]
-fn windows_along_a_line_are_folded() {
+fn windows_along_lines() {
     let conv = |inputs, outputs, kernel| nn::Conv1d::new(inputs, outputs, kernel).padding(kernel / 2);
     let apart = nn::Conv1d::new(32, 32, 7).padding(9).dilation(3);
     let layers = (conv(32, 64, 9), nn::ReLU::new(), conv(64, 32, 7), nn::LeakyReLU::new(), apart, conv(32, 64, 3));

@@ -18,10 +18,10 @@ pub enum Algorithm {
     /// Winograd's F(2x2, 3x3) for windows of 3 by 3, with 16 products instead of 36 for each 2 by 2 pixels.
     Winograd2,
     /// Winograd's F(4x4, 3x3), with 36 products instead of 144 for each 4 by 4 pixels: its rounding errors are about three
-    /// times those of the direct algorithm. Lines whose windows have four to nine taps are folded to images of lines of three pixels, for which
+    /// times those of the direct algorithm. Lines and columns whose windows have four to nine taps are folded to images of lines of three pixels, for which
     /// it takes 36 products instead of up to 108 for each 12 pixels.
     Winograd4,
-    /// Winograd's F(4, 3) for windows of three taps along a line, with six products instead of 12 for each four pixels.
+    /// Winograd's F(4, 3) for windows of three taps along a line or column, with six products instead of 12 for each four pixels.
     WinogradLine,
     /// The sums of its definition, each number of which is the sum of three bf16: a matrix unit adds up six products of these in f32. Its
     /// rounding errors are no larger than those of the direct algorithm. What of a number is too small to be normal counts as 0. Where

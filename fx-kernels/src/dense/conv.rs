@@ -117,13 +117,7 @@ impl PackedConv {
             });
             return Self { shape, level, algorithm, weights: Weights::TwoPixels(two), zeros: Vec::new() };
         }
-        let along = Winograd::turned(&shape).unwrap_or(shape);
-        let winograd = match Winograd::folds(&along) {
-            true => Winograd::of_lines(level, weight, algorithm, &along),
-            false if Winograd::fits(&along) => Winograd::new(level, weight, algorithm, &along, 1),
-            false => None,
-        };
-        let weights = if let Some(winograd) = winograd {
+        let weights = if let Some(winograd) = Winograd::of_images(level, weight, algorithm, &shape) {
             Weights::Winograd(winograd)
         } else if let Some(packing) = all.packing(level, format, |is_such| weight.all(outputs, step, is_such)) {
             return Self { algorithm, ..Self::packed((level, packing), weight, shape) };

@@ -439,12 +439,12 @@ impl Product<'_> {
         let panels = self.panels;
         let column = place.group * panels.columns() + panel.first;
         let to = out.at(rows.start * stride + column);
-        // Of a panel that is not full only what there is is read and written, unless there is room for all of it.
+        // Of a panel that is not full only what there is is read and written: by masks, or aside.
         let is_full = panel.columns == panel.width;
-        let has_room = !is_full && self.has_room();
+        let has_masks = !is_full && self.has_masks();
         let mut padded = [[0.0; MOST_COLUMNS]; 2];
         let [bias_padded, scales_padded] = &mut padded;
-        let of_columns = |numbers: &[f32], padded: &mut [f32; MOST_COLUMNS]| match has_room {
+        let of_columns = |numbers: &[f32], padded: &mut [f32; MOST_COLUMNS]| match has_masks {
             true => {
                 padded[..panel.columns].copy_from_slice(&numbers[column..column + panel.columns]);
                 padded.as_ptr()
@@ -496,13 +496,13 @@ impl Product<'_> {
             stride,
             words: if last { &raw const self.words } else { null() },
             place: [rows.start, column],
-            columns: if has_room { panel.columns } else { usize::MAX },
+            columns: if has_masks { panel.columns } else { usize::MAX },
             aside: Aside::NONE,
         };
         // SAFETY: the table points to runs of the left operand, which holds them, as the result and what the epilogue
         // reads hold the tile's rows and columns (the promise of `compute`'s caller); tasks have tiles of their own.
         unsafe {
-            if is_full || has_room {
+            if is_full || has_masks {
                 tile.run(panels.level());
             } else {
                 tile.run_aside(panels.level(), panel.columns, panel.width);

@@ -171,11 +171,11 @@ impl VolumeShape {
         let in_pieces = in_pieces.and_then(|estimate| estimate.products(level)).unwrap_or(usize::MAX);
         let (ConvShape { inputs, outputs, dilation, groups, .. }, [depth, height, width]) = (*frame, output);
         let pixels = volumes * depth * height * width;
-        let is_along = Winograd::is_along(frame);
+        let is_line = Winograd::is_line(frame);
         let tiles = |side: usize| match is_folded {
             true => volumes * depth * height * Grid::of_line(width, dilation[1], side).area(),
             false => {
-                let tile = if is_along { [1, side] } else { [side; 2] };
+                let tile = if is_line { [1, side] } else { [side; 2] };
                 volumes * depth * Grid::new([height, width], dilation, tile).area()
             }
         };
@@ -190,7 +190,7 @@ impl VolumeShape {
         let is_copied = in_pairs && frame.is_copied();
         let is_on_unit = in_pairs && (is_copied || inputs >= SIDE) && MatrixUnit::detect().is_some();
         let tiled = |side: usize| {
-            let (tiles, places) = (tiles(side), (side + 2).pow(if is_along { 1 } else { 2 }));
+            let (tiles, places) = (tiles(side), (side + 2).pow(if is_line { 1 } else { 2 }));
             let products = places * matrix * tiles.max(FEW);
             let all = match Winograd::keeps(places * matrix, self.depth, groups) {
                 true => products,
@@ -203,7 +203,7 @@ impl VolumeShape {
             all + tiles * places * (self.stride * inputs + outputs) * TRANSFORM
         };
         // What sees padding is left out where windows have lines.
-        let lines = if is_folded || is_along { 3 * height } else { frame.lines_seen([height, width]) };
+        let lines = if is_folded || is_line { 3 * height } else { frame.lines_seen([height, width]) };
         let products = taps * volumes * depth * lines * width / 3;
         let direct = if taps <= SMALL_PANELS { products } else { products.max(taps * READ) };
         let direct = match in_pairs {
@@ -219,7 +219,7 @@ impl VolumeShape {
         // Folded lines are measured to take a quarter more than that, and their weights more memory.
         let tiled = if is_folded {
             [(tiled(4) / 3 * 4, Algorithm::Winograd4); 2]
-        } else if is_along {
+        } else if is_line {
             [(tiled(4), Algorithm::WinogradLine); 2]
         } else {
             [(tiled(2), Algorithm::Winograd2), (tiled(4), Algorithm::Winograd4)]

@@ -336,6 +336,22 @@ fn algorithms() {
         let got = MatrixUnit::with(None, || shape.algorithm(1, [side; 2], Format::F32));
         assert_eq!(got, algorithm, "{inputs} to {outputs}, {dilation} apart");
     }
+    // What is read and written for windows along lines of few channels takes as long as the products; tiles of few pixels are for nothing.
+    for (channels, length, taps, algorithm) in [
+        (16, 4000, 3, Algorithm::Direct),
+        (24, 4000, 3, Algorithm::WinogradLine),
+        (256, 200, 3, Algorithm::WinogradLine),
+        (256, 17, 3, Algorithm::Direct),
+        (192, 17, 7, Algorithm::Direct),
+        (192, 400, 7, Algorithm::Winograd4),
+    ] {
+        for turn in [|[y, x]: [usize; 2]| [y, x], |[y, x]: [usize; 2]| [x, y]] {
+            let around = turn([0, taps / 2]);
+            let shape = ConvShape { kernel: turn([1, taps]), before: around, after: around, ..window(channels) };
+            let got = MatrixUnit::with(None, || shape.algorithm(1, turn([1, length]), Format::F32));
+            assert_eq!(got, algorithm, "{taps} taps of {channels} along {length}: {shape:?}");
+        }
+    }
     let strided = |unit| {
         MatrixUnit::with(unit, || ConvShape { stride: [2; 2], ..window(128) }.algorithm(8, [56; 2], Format::F32))
     };

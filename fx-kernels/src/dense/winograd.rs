@@ -57,7 +57,7 @@ impl Winograd {
     pub(crate) fn fits(shape: &ConvShape) -> bool {
         let ConvShape { inputs, outputs, kernel, stride, dilation, groups, .. } = *shape;
         let is_of_vectors = inputs.min(outputs) / groups >= LANES;
-        let is_of_three = kernel == [3; 2] || Self::is_along(shape);
+        let is_of_three = kernel == [3; 2] || Self::is_line(shape);
         is_of_three && stride == [1; 2] && !dilation.contains(&0) && is_of_vectors
     }
 
@@ -73,14 +73,12 @@ impl Winograd {
         windows: Windows<'_>,
         epilogue: &Epilogue<'_>,
     ) {
-        if windows.kernel[1] == 1 {
-            return self.run_columns(out, stride, batch, windows, epilogue);
+        let (windows, batch, apart) = lines::along(windows, batch);
+        if let Window::Folded(_) = self.window() {
+            return self.run_folded(out, stride, batch, windows, epilogue, apart);
         }
-        let grid = |tile| Grid::new(windows.output, windows.dilation, tile);
+        let grid = |tile| Grid::new(windows.output, windows.dilation, tile).apart([apart; 2]);
         match self.algorithm() {
-            _ if matches!(self.window(), Window::Folded(_)) => {
-                self.run_folded(out, stride, batch, windows, epilogue, 1);
-            }
             Algorithm::WinogradLine => {
                 self.run_tiles::<4, 6, false>(out, stride, batch, windows, &grid([1, 4]), epilogue);
             }

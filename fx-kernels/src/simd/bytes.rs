@@ -106,7 +106,7 @@ pub(crate) fn dispatch_bytes<K: ByteKernel>(level: Level, widened: bool, kernel:
         unsafe {
             match level {
                 Level::Avx512 => avx512(kernel),
-                level if const { K::LEAST as u8 > Level::Avx2 as u8 } => {
+                level if const { !Level::Avx2.reaches(K::LEAST) } => {
                     unreachable!("there is no kernel for {level:?}")
                 }
                 _ if widened => avx2::<K, Wide>(kernel),

@@ -20,7 +20,7 @@ impl Product<'_> {
 
     /// Whether tiles may compute all columns of a panel that is not full: with masks they read and write only as many as there are, but for
     /// bytes that are added.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_masks(&self) -> bool {
         let is_full = |matrix: WordMatrix| matrix.of != Rounded::Pairs;
         self.panels.level() == Level::Avx512 && !self.words.added.is_some_and(is_full)
     }

@@ -29,14 +29,9 @@ impl Grid {
         Self { output, step: dilation, tile, pixels: output[0] * output[1], beyond: 0, apart: [1; 2], each, all }
     }
 
-    /// The same where images are lines that are the columns of images of so many.
-    pub(super) fn of_columns(self, apart: usize) -> Self {
-        Self { apart: [apart; 2], ..self }
-    }
-
-    /// The same where they are written to such columns.
-    pub(super) fn written_apart(self, apart: usize) -> Self {
-        Self { apart: [1, apart], ..self }
+    /// The same where images are lines whose pixels are so far apart, those of the input and those of the output: columns of images of so many.
+    pub(super) fn apart(self, apart: [usize; 2]) -> Self {
+        Self { apart, ..self }
     }
 
     /// The same for a line of so many pixels that is an image of shorter ones: each has three pixels of every `dilation`.
@@ -58,7 +53,7 @@ impl Grid {
 
     /// The distance of a line's pixels of the input.
     #[inline(always)]
-    pub(super) fn apart(&self) -> usize {
+    pub(super) fn seen_apart(&self) -> usize {
         self.apart[0]
     }
 

@@ -10,7 +10,6 @@ use super::super::shape::ConvShape;
 use super::super::weight::Weight;
 use super::Winograd;
 use super::grid::{Grid, first_of};
-use super::weights::Window;
 use crate::memory::scratch;
 use crate::simd::Level;
 use crate::threads::{Shared, for_each};
@@ -21,7 +20,7 @@ const TAPS: usize = SIDE * SIDE;
 
 impl Winograd {
     /// Whether tiles are lines, for windows of three taps along one. What is read and written of few channels takes as long as the products.
-    pub(crate) fn is_along(shape: &ConvShape) -> bool {
+    pub(crate) fn is_line(shape: &ConvShape) -> bool {
         shape.kernel == [1, 3] && shape.before[0] + shape.after[0] == 0 && !shape.has_short_pixels()
     }
 
@@ -46,8 +45,18 @@ impl Winograd {
         is_along && stride == [1; 2] && before[0] + after[0] == 0 && Self::fits(&image(shape))
     }
 
+    /// Packs a weight in PyTorch's layout for windows over images, or along lines or columns of these. None if the algorithm is not for such windows, or
+    /// [`new`](Self::new) gives none.
+    pub(crate) fn of_images(level: Level, weight: Weight<'_>, algorithm: Algorithm, shape: &ConvShape) -> Option<Self> {
+        let shape = &Self::turned(shape).unwrap_or(*shape);
+        match Self::folds(shape) {
+            true => Self::of_lines(level, weight, algorithm, shape),
+            false => Self::fits(shape).then(|| Self::new(level, weight, algorithm, shape, 1)).flatten(),
+        }
+    }
+
     /// Packs a weight in PyTorch's layout for folded lines. None if the algorithm is another one, or [`new`](Self::new) gives none.
-    pub(crate) fn of_lines(level: Level, weight: Weight<'_>, algorithm: Algorithm, shape: &ConvShape) -> Option<Self> {
+    fn of_lines(level: Level, weight: Weight<'_>, algorithm: Algorithm, shape: &ConvShape) -> Option<Self> {
         if algorithm != Algorithm::Winograd4 {
             return None;
         }
@@ -59,31 +68,6 @@ impl Winograd {
             let packed = Self::new(level, Weight::Numbers(&filled), algorithm, &image(shape), 1)?;
             Some(packed.along_lines(taps))
         })
-    }
-
-    /// As [`run`](Self::run), of windows along columns: each is an image of one line.
-    pub(super) fn run_columns(
-        &self,
-        out: &mut [f32],
-        stride: usize,
-        batch: usize,
-        windows: Windows<'_>,
-        epilogue: &Epilogue<'_>,
-    ) {
-        let Windows { input: [height, width], output, dilation, before, .. } = windows;
-        let windows = Windows {
-            input: [1, height],
-            output: [1, output[0]],
-            kernel: [1, windows.kernel[0]],
-            dilation: [1, dilation[0]],
-            before: [0, before[0]],
-            ..windows
-        };
-        if self.window() == Window::Line {
-            let grid = Grid::new(windows.output, windows.dilation, [1, 4]).of_columns(width);
-            return self.run_tiles::<4, 6, false>(out, stride, batch * width, windows, &grid, epilogue);
-        }
-        self.run_folded(out, stride, batch * width, windows, epilogue, width);
     }
 
     /// As [`run`](Self::run), of lines that are folded, whose pixels are some distance apart.
@@ -133,13 +117,30 @@ impl Winograd {
                 before: [0; 2],
                 ..windows
             };
-            let grid = Grid::of_line(pixels, dilation, 4).written_apart(apart);
+            let grid = Grid::of_line(pixels, dilation, 4).apart([1, apart]);
             self.run_tiles::<4, 6, true>(out, stride, lines, windows, &grid, epilogue);
         });
     }
 }
 
-/// The convolution of such an image.
+/// Windows along lines, so many images, and the distance of a line's pixels: each column is an image of one line.
+pub(super) fn along(windows: Windows<'_>, batch: usize) -> (Windows<'_>, usize, usize) {
+    let Windows { input: [height, width], output, kernel, dilation, before, .. } = windows;
+    if kernel[1] > 1 {
+        return (windows, batch, 1);
+    }
+    let windows = Windows {
+        input: [1, height],
+        output: [1, output[0]],
+        kernel: [1, kernel[0]],
+        dilation: [1, dilation[0]],
+        before: [0, before[0]],
+        ..windows
+    };
+    (windows, batch * width, width)
+}
+
+/// The convolution of an image that lines are folded to.
 fn image(shape: &ConvShape) -> ConvShape {
     let dilation = [1, shape.dilation[1]];
     ConvShape { kernel: [SIDE; 2], dilation, before: [0; 2], after: [0; 2], ..*shape }

@@ -88,7 +88,7 @@ impl Transform<4, 6> for Tiles {
     }
 }
 
-/// The steps of a window of three along a side, or of a tile's places: of all lines, or of the only one.
+/// The taps of a window of three a side, or the places or pixels of a tile: windows, and with them tiles, are squares or a single line.
 #[inline(always)]
 pub(super) const fn all(side: usize, square: bool) -> usize {
     if square { side * side } else { side }
@@ -175,12 +175,12 @@ pub(super) fn pixels<const N: usize, const SQUARE: bool>(
         if y >= height {
             continue;
         }
-        let first = first_of(image * height + y, width, grid.apart());
+        let first = first_of(image * height + y, width, grid.seen_apart());
         let line = windows.data.as_ptr().wrapping_add(first * windows.pixel);
         for (j, pixel) in pixels.iter_mut().enumerate() {
             let x = (left + j * steps[1]).wrapping_sub(before);
             if x < width + grid.beyond() {
-                *pixel = line.wrapping_add(x * grid.apart() * windows.pixel);
+                *pixel = line.wrapping_add(x * grid.seen_apart() * windows.pixel);
             }
         }
     }
@@ -212,7 +212,7 @@ where
     fn run<V: Vector<Elem = f32>>(self) {
         let Enter { windows, grid, tiles, channels: Range { start: first, end }, to, gap } = self;
         let channels = end - first;
-        let next = M * windows.dilation[1] * grid.apart() * windows.pixel;
+        let next = M * windows.dilation[1] * grid.seen_apart() * windows.pixel;
         let stride = all(N, SQUARE) * channels + gap;
         assert!(to.len() >= tiles.len() * stride && channels >= V::LANES);
         for (index, tile) in tiles.enumerate() {

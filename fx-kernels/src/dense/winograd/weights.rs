@@ -159,7 +159,7 @@ impl Winograd {
     ) -> Option<Self> {
         let groups = shape.groups;
         let (inputs, outputs) = (shape.inputs / groups, shape.outputs / groups);
-        let window = if Self::is_along(shape) { Window::Line } else { Window::Square };
+        let window = if Self::is_line(shape) { Window::Line } else { Window::Square };
         let side = match (algorithm, window.is_square()) {
             (Algorithm::Winograd2, true) => 4,
             (Algorithm::Winograd4, true) | (Algorithm::WinogradLine, false) => 6,
